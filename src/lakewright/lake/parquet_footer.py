@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-__all__ = ["MisreadColumns", "count_rows", "misread_columns", "schema_fingerprint"]
+__all__ = ["MisreadColumns", "column_names", "count_rows", "misread_columns", "schema_fingerprint"]
 
 T = TypeVar("T")
 
@@ -43,6 +43,15 @@ def count_rows(path: Path) -> int:
         ValueError: The file isn't Parquet, or its footer is damaged.
     """
     return _read(path, lambda footer: _field_of(footer, _ROWS, int))
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """Return the names of a file's columns, without those inside other columns.
+
+    Raises:
+        ValueError: The file isn't Parquet, or its footer is damaged.
+    """
+    return _read(path, _column_names)
 
 
 def schema_fingerprint(path: Path) -> str:
@@ -77,6 +86,11 @@ def misread_columns(path: Path) -> MisreadColumns:
         ValueError: The file isn't Parquet, or its footer is damaged.
     """
     return _read(path, _misread_columns)
+
+
+def _column_names(footer: bytes) -> tuple[str, ...]:
+    elements = (element for element, depth in _schema_elements(footer) if depth == 1)
+    return tuple(_expect(element.get(_NAME), bytes).decode("utf-8", "replace") for element in elements)
 
 
 def _misread_columns(footer: bytes) -> MisreadColumns:

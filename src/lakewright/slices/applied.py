@@ -12,6 +12,7 @@ from typing import Any
 
 from lakewright.lake.commit import Commit
 from lakewright.slices.reconcile import ROW_OPERATIONS, restored_version
+from lakewright.strategies.past_load import past_app
 
 __all__ = ["AppliedSlice", "effective_commits", "foreign_since", "since_empty", "slices_in"]
 
@@ -70,7 +71,7 @@ def _before(commit: Commit, log: Sequence[Commit]) -> int | None:
 
 def _starts_over(commit: Commit, app: str) -> bool:
     """Return whether a commit of another writer, or of TRUNCATE, removed all rows before it."""
-    if commit.content.get("app") in (app, f"{app}/repair", f"{app}/undo"):
+    if commit.content.get("app") in (app, f"{app}/repair", f"{app}/undo", past_app(app)):
         return False
     if _empties(commit):
         return True
@@ -97,7 +98,7 @@ def since_empty(log: Sequence[Commit]) -> tuple[Commit, ...]:
 
 
 def foreign_since(commits: Sequence[Commit], app: str) -> tuple[Commit, ...]:
-    """Return the commits that changed rows and are neither of slices nor of rewinds, oldest first."""
-    own = (app, f"{app}/undo")
+    """Return the commits that changed rows and are not of slices, rewinds or past versions, oldest first."""
+    own = (app, f"{app}/undo", past_app(app))
     found = [c for c in commits if c.operation in ROW_OPERATIONS and c.content.get("app") not in own]
     return tuple(sorted(found, key=lambda commit: commit.version))

@@ -33,6 +33,7 @@ from lakewright.manifest.payload import failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
@@ -218,8 +219,12 @@ class SliceProcessor:
         return name_bad_rows(error, slice_, request, lake=lake, session=self.session, entity=entity)
 
     def _apply_strategy(self, frame: DataFrame, request: LoadRequest, slice_: Slice) -> _Applied:
-        """Apply the strategy in one commit, or in none if nothing changes; adopt the table first if asked."""
+        """Apply the strategy in one commit, or in none if nothing changes.
+
+        Before it, the table is adopted, or past versions are loaded, if the entity asks for it.
+        """
         adopted = self._adopt(frame, request)
+        self.load_past(slice_, request)
         load = prepare_load(self.context.lake, self.session, self.entity, frame, request)
         reach_failpoint("after_facts")
         if self.entity.settings.on_bad_rows == "quarantine":
@@ -228,6 +233,10 @@ class SliceProcessor:
             load = replace(load, bad_rows=rows)
             reach_failpoint("after_quarantine")
         return _Applied(load, STRATEGIES[self.strategy](load), adopted)
+
+    def load_past(self, slice_: Slice, request: LoadRequest) -> None:
+        """Load what stands before the first slice, if this is the first one."""
+        load_past_before(self.context, self.session, self.entity, slice_, request)
 
     def _adopt(self, frame: DataFrame, request: LoadRequest) -> Mapping[str, int] | None:
         """Adopt the existing table if the entity asks for it; return the counts of its rows."""

@@ -21,6 +21,7 @@ from lakewright.errors import (
     ExecutorLost,
     LakewrightError,
     LeaseLost,
+    MigrationError,
     NotInstalled,
     RetryableError,
     SparkUnavailable,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FoldResult", "fold_slices", "fold_sources"]
 
-_OF_NO_SLICE = (NotInstalled, RetryableError, SparkUnavailable)
+_OF_NO_SLICE = (MigrationError, NotInstalled, RetryableError, SparkUnavailable)
 """Errors that no smaller fold avoids."""
 
 
@@ -191,7 +192,7 @@ def _attempt(
     try:
         fold, summaries, version = _apply(processor, claimed, check_leases)
     except (BadSlice, NotFoldable, LakewrightError) as error:
-        if isinstance(error, BadSlice | NotFoldable | RetryableError):
+        if isinstance(error, (BadSlice, NotFoldable, *_OF_NO_SLICE)):
             if isinstance(error, BadSlice) and _is_of_no_slice(error.error):
                 raise error.error from error  # type: ignore[misc]
             raise
@@ -263,6 +264,7 @@ def _apply(
             {"run": last.claim.run_id, "record": last.claim.record_id},
         ),
     )
+    processor.load_past(claimed[0].slice_, replace(claimed[0].request, check_lock=check_locks))
     slices = [(each.slice_, each.request) for each in claimed]
     sources = fold_sources(processor.session, entity, slices, known_columns(lake, entity))
     reach_failpoint("after_read")

@@ -12,6 +12,7 @@ from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.past import lacks_past
 from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
@@ -39,8 +40,11 @@ def preview_next_slice(context: ProcessingContext, entity: Entity, pending: Pend
     strategy = context.strategy_for(entity)
     if not entity.settings.delete_missing or strategy is Strategy.FULL or not pending.ready:
         return None
-    if is_adoptable(entity, observe_table(context.lake, entity.places(context.lake.settings).silver)):
+    state = observe_table(context.lake, entity.places(context.lake.settings).silver)
+    if is_adoptable(entity, state):
         return "deletes can be counted once the table is adopted"
+    if lacks_past(context, entity, state):
+        return "deletes can be counted once the versions of history_from are loaded; --rehearse counts them"
     item = pending.ready[0]
     try:
         return _preview(context, entity, item, strategy, is_late=item.item_id in pending.late)

@@ -21,7 +21,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.cluster import prepare_cluster
 from lakewright.lake.commit import is_superseded
-from lakewright.lake.observation import last_commit_number
+from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.tracing import span
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import recovery_advice
@@ -37,6 +37,7 @@ from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.slices.rewind.settle import check_not_rewinding, settle_rewind
 from lakewright.slices.time_check import check_processing_times
 from lakewright.stores.heartbeat import Heartbeat
+from lakewright.strategies.compatibility import outdated_rows
 
 if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim
@@ -75,6 +76,8 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         check_processing_times(context, entity, chosen, times, pending.late)
         prepare_cluster(context.lake)
         result = _process(processor, chosen)
+        state = observe_table(context.lake, processor.places.silver)
+        result = replace(result, notes=(*result.notes, *outdated_rows(state, entity)))
     else:
         result = ProcessResult()
     holding = None if result.errors else holding_error(context, entity, pending)

@@ -26,6 +26,7 @@ from lakewright.slices.discover import find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.past import load_past_before
 from lakewright.slices.read import read_slice
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.bad_rows import check_number
@@ -75,6 +76,7 @@ def replay_slices(
     app: str,
     watermarks: Mapping[str, Watermark],
     check: Callable[[], None],
+    has_past: bool = False,
 ) -> tuple[Mapping[str, Any], ...]:
     """Apply slices to a table; return for each what its commit says: fingerprint, watermarks, metrics.
 
@@ -85,12 +87,15 @@ def replay_slices(
         app: The application id of the commits, which no other replay to this table has.
         watermarks: Column to its watermark before the first of the slices.
         check: Raises an error if the replay must not go on.
+        has_past: Whether the entity's past versions stand before the first of the slices.
 
     Raises:
         LakewrightError: A slice cannot be applied; the table holds those before it.
     """
     replay = _Replay(context, entity, app, check, dict(watermarks))
     done = _done_before(context, entity, app)
+    if has_past and slices and not done:
+        replay.load_past(slices[0])
     taken: list[Mapping[str, Any]] = []
     while len(taken) < len(slices):
         number = len(taken) + 1
@@ -130,6 +135,18 @@ class _Replay:
     last: dict[str, Watermark]
     unwritten: list[Mapping[str, Any]] = field(default_factory=list)
     may_fold: bool = True
+
+    def load_past(self, first: KnownSlice) -> None:
+        """Load what stands before the first slice.
+
+        Raises:
+            TargetError: It can't be loaded, or the first slice can't be read.
+        """
+        try:
+            slice_, request = self._request(1, first, self._content(1, first))
+            load_past_before(self.context, strict_session(self.context.lake), self.entity, slice_, request)
+        except Exception as error:
+            raise translate_error(error, self.entity, first.name) from error
 
     def fold(
         self, number: int, rest: Sequence[KnownSlice], done: Mapping[int, Any]

@@ -6,17 +6,22 @@ Source: `processing-strategies.md`, "Behavior" of the strategies (first run); re
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import (
+    EXPRESSIONS_PROPERTY,
     HASH_VERSION_PROPERTY,
+    HISTORY_PROPERTY,
     KEY_PROPERTY,
     NAMES_PROPERTY,
     STRATEGY_PROPERTY,
+    TRANSFORMATIONS,
+    expression_digests,
     key_text,
 )
 from lakewright.transform.hash import HASH_VERSION
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible"]
+__all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible", "outdated_rows"]
 
 _RELOAD = (
     "build the table again from its slices with `lakewright rebuild ENTITY`; "
@@ -82,6 +87,49 @@ def check_table_compatible(
     if kept and sorted(kept) != declared:
         raise _key_error(", ".join(sorted(kept)), ", ".join(declared))
     _check_names(state, {column.source: column.silver for column in entity.columns})
+
+
+def outdated_rows(state: TableState, entity: Entity) -> tuple[str, ...]:
+    """Return why rows of a table lack what the entity declares now, each with the command that mends it.
+
+    Slices may be processed all the same: rows that they do not change stay as the former declaration made
+    them. Of tables that earlier versions of Lakewright made, nothing is known.
+    """
+    if not state.exists or state.is_empty or entity.strategy is Strategy.FULL:
+        return ()
+    said = [*_changed_expressions(state, entity), *_changed_history(state, entity)]
+    return tuple(f"{each}; `lakewright rebuild {shlex.quote(entity.name)}` builds it again" for each in said)
+
+
+def _changed_expressions(state: TableState, entity: Entity) -> Iterator[str]:
+    kept = state.properties.get(EXPRESSIONS_PROPERTY)
+    if kept is None:
+        return
+    before, now = json.loads(kept), expression_digests(entity)
+    changed = sorted(name for name in {**before, **now} if before.get(name) != now.get(name))
+    if not changed:
+        return
+    columns = [name for name in changed if name != TRANSFORMATIONS]
+    words = [f"the expression of {', '.join(columns)}"] if columns else []
+    words += ["the list of transformations"] if TRANSFORMATIONS in changed else []
+    verb = "has" if len(changed) == 1 else "have"
+    yield (
+        f"{' and '.join(words)} {verb} changed since the table was built: rows that no slice changes keep "
+        "their values"
+    )
+
+
+def _changed_history(state: TableState, entity: Entity) -> Iterator[str]:
+    kept = state.properties.get(HISTORY_PROPERTY) or None
+    declared = entity.settings.history_from
+    if kept == (None if declared is None else declared.text):
+        return
+    if kept is None:
+        yield "the table was built without the versions of history_from"
+    elif declared is None:
+        yield "the table holds versions of a history_from that is no longer declared"
+    else:
+        yield "history_from has changed since the table was built"
 
 
 def check_partitions(

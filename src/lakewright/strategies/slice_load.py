@@ -25,7 +25,7 @@ from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_guard import check_unchanged, table_lock
-from lakewright.strategies.table_properties import own_properties
+from lakewright.strategies.table_properties import declared_properties, own_properties
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
 
@@ -94,6 +94,7 @@ class SliceLoad:
         alignment: How the slice's columns fit the table's; None if there is no table yet.
         bad_rows: Rows of the slice that are put aside.
         is_small: Whether slice and table are so small that the number of queries costs more than their rows.
+        properties: Table properties to set with the commit, besides those that follow from the slice.
     """
 
     lake: Lake
@@ -107,6 +108,7 @@ class SliceLoad:
     alignment: Alignment | None
     is_small: bool
     bad_rows: tuple[BadRow, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def system(self) -> SystemColumns:
@@ -233,7 +235,9 @@ class SliceLoad:
         """Set the table properties that the commit needs; this alone changes no rows."""
         if not self.state.exists:
             return
-        wanted = own_properties(self.prepared)
+        wanted = {**own_properties(self.prepared), **self.properties}
+        if self.is_first:
+            wanted |= declared_properties(self.entity)
         if self.fit.widens:
             wanted["delta.enableTypeWidening"] = "true"
         missing = {key: value for key, value in wanted.items() if self.state.properties.get(key) != value}

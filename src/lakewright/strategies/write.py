@@ -72,7 +72,7 @@ def create(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
     from pyspark.sql import functions
 
     writer = _described(load, rows).writeTo(load.address.sql).using("delta")
-    for key, value in silver_properties(load.entity, load.prepared).items():
+    for key, value in {**silver_properties(load.entity, load.prepared), **load.properties}.items():
         writer = writer.tableProperty(key, value)
     if load.prepared.partitions:
         writer = writer.partitionedBy(*(functions.col(name_sql(name)) for name in load.prepared.partitions))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
@@ -35,6 +35,7 @@ class PastTable:
     system: SystemColumns
     session: SparkSession
     log: tuple[Commit, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, app: App, name: str) -> PastTable:
@@ -46,13 +47,15 @@ class PastTable:
         """
         entity = app.project.entity(name)
         address = entity.places(app.project.lake).silver
-        if not observe_table(app.lake, address).exists:
+        state = observe_table(app.lake, address)
+        if not state.exists:
             raise TargetError(
                 f"entity {entity.name!r} has no silver table yet",
                 remedy="Run a job with its target; the first slice creates the table.",
             )
         system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
-        return cls(app, entity, system, app.lake.new_session(), read_commits(app.lake, address))
+        log = read_commits(app.lake, address)
+        return cls(app, entity, system, app.lake.new_session(), log, state.properties)
 
     @property
     def app_id(self) -> str:

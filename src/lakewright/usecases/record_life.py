@@ -13,6 +13,8 @@ from lakewright.lake.commit import Commit
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.past_load import past_app
+from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.usecases.past_table import PastTable, is_gone, spark_errors
 
@@ -34,6 +36,8 @@ class RecordVersion:
         slice: The slice that it comes from.
         run_id: The run that processed that slice; None if the table's log doesn't say.
         version: The version of the table; None if the log doesn't say.
+        origin: `slice`, or `history_from` for a version from before the first slice: `slice` is then the
+            export, or the table, that it comes from.
     """
 
     since: str | None
@@ -43,6 +47,7 @@ class RecordVersion:
     slice: str | None
     run_id: str | None
     version: int | None
+    origin: str = "slice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class RecordLife:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `history row` prints."""
-        names = ("since", "until", "is_deleted", "values", "slice", "run_id", "version")
+        names = ("since", "until", "is_deleted", "values", "slice", "origin", "run_id", "version")
         return {
             "entity": self.entity,
             "key": dict(self.key),
@@ -180,7 +185,12 @@ def _read_states(table: PastTable, versions: Sequence[int], where: str) -> dict[
 
 
 def _version(table: PastTable, row: Mapping[str, Any]) -> RecordVersion:
-    commit = _commit_of_file(table, row["file"], row.get("at_version"))
+    is_past = _is_past(table, row["file"])
+    commit = (
+        next((each for each in table.log if each.content.get("app") == past_app(table.app_id)), None)
+        if is_past
+        else _commit_of_file(table, row["file"], row.get("at_version"))
+    )
     return RecordVersion(
         since=row["since"],
         until=row["until"],
@@ -189,7 +199,17 @@ def _version(table: PastTable, row: Mapping[str, Any]) -> RecordVersion:
         slice=row["file"],
         run_id=None if commit is None else commit.content.get("run"),
         version=row.get("at_version") if commit is None else commit.version,
+        origin="history_from" if is_past else "slice",
     )
+
+
+def _is_past(table: PastTable, file: str | None) -> bool:
+    """Return whether a row comes from before the first slice, by the declaration that was loaded then."""
+    loaded = json.loads(table.properties.get(HISTORY_PROPERTY) or "{}")
+    folder = str(loaded.get("folder") or "").rstrip("/").rpartition("/")[2]
+    if file is None or not loaded:
+        return False
+    return file == loaded.get("table") or (bool(folder) and file.startswith(f"{folder}/"))
 
 
 def _commit_of_file(table: PastTable, name: str | None, version: int | None) -> Commit | None:

@@ -26,6 +26,7 @@ from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
+from lakewright.usecases.validate_past import past_faults
 from lakewright.usecases.validate_sql import analyse_with_spark, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
@@ -68,11 +69,13 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     errors = [*evaluation.errors, *sql.errors, *find_cycles(app.project, session)]
     errors += find_notification_faults(app.project)
     errors += argument_faults(app.project, app.clock())
+    past = past_faults(evaluation, _offline(app.project, session))
+    errors += past.errors
     analysed = 0
     if with_spark and not errors:
         analysed, found = analyse_with_spark(app.project, app.lake, evaluation)
         errors += found
-    return Validation(tuple(errors), (*evaluation.warnings, *sql.warnings), analysed)
+    return Validation(tuple(errors), (*evaluation.warnings, *sql.warnings, *past.warnings), analysed)
 
 
 def find_notification_faults(project: Project) -> Iterator[Fault]:

@@ -108,3 +108,13 @@ def test_the_story_of_the_page_about_rewinds_ends_as_it_says(spark: SparkSession
         ("NO-03", "Oslo", "2022-01-01"),
         ("NO-46", "Vestland", "2022-01-01"),
     ]
+    life = lakewright.json("history", "row", "stock", "nut")["versions"]
+    assert [(v["since"][:10], v["until"] and v["until"][:10], v["values"]["shelf"]) for v in life] == [
+        ("2021-01-01", "2022-01-01", "1"),
+        ("2022-01-01", None, "4"),
+    ]
+    life = lakewright.json("history", "row", "stock", "bolt")["versions"]
+    assert [(v["since"][:10], v["slice"], v["origin"]) for v in life] == [
+        ("2021-01-01", "stock/2021-01.csv", "history_from"),
+        ("2021-02-01", "stock/2021-02.csv", "history_from"),
+    ]

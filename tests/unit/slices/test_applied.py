@@ -72,3 +72,12 @@ def test_what_was_lost_before_a_rebuild_or_a_truncate_is_not_lost_again() -> Non
     assert [each.version for each in foreign_since(since_empty(log), APP)] == [3]
     emptied = Commit(1, START, "DELETE", {"predicate": "[]"}, {})
     assert since_empty((of(0, 1), emptied, of(2, 2))) == (of(2, 2),)
+
+
+def test_past_versions_are_not_foreign_and_stay_under_the_first_slice() -> None:
+    """`history_from`: a rebuild loads them again, and an undo of the first slice goes back to them."""
+    past = commit(0, "CREATE TABLE AS SELECT", app=f"{APP}/past", record="r/past")
+    log = (past, of(1, 1), of(2, 2))
+    assert foreign_since(log, APP) == ()
+    assert [each.version for each in effective_commits(log, APP)] == [2, 1, 0]
+    assert held(*log) == ["s1", "s2"]

@@ -83,7 +83,7 @@ def life_page(life: RecordLife) -> Iterator[Block]:
                 each.until or "",
                 "deleted" if each.is_deleted else "",
                 _values({name: value for name, value in each.values.items() if name not in life.key}),
-                each.slice or "",
+                (each.slice or "") + (" (history_from)" if each.origin == "history_from" else ""),
                 (each.run_id or "")[:_SHORT_ID],
             )
         )

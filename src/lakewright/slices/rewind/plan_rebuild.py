@@ -15,6 +15,7 @@ from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.record import parse_instant
 from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, since_empty, slices_in
+from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
 from lakewright.slices.rewind.plan_undo import check_bronze, unlogged_slices, version_before
@@ -105,6 +106,7 @@ def plan_rebuild(
         UsageError: No slice was processed, or none from the start on.
         DataLossError: Commits of other writers would be lost.
         SliceError: Slices are gone from bronze, or have changed.
+        MigrationError: The past versions of the entity can't be read.
     """
     silver = entity.places(context.lake.settings).silver
     state = observe_table(context.lake, silver)
@@ -129,7 +131,8 @@ def plan_rebuild(
     if lost and not is_over_foreign:
         raise _foreign_error(entity, lost)
     slices = known_slices(chosen, before=kept, strategy=entity.strategy)
-    digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json")})
+    past = past_fingerprint(context.lake, entity) if base is None else None
+    digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
     return RebuildPlan(state, base, slices, kept, lost, digest)
 
 

@@ -52,7 +52,13 @@ def build_beside(
     if begin_beside(context, entity, side, plan.base, app=app, slices=plan.slices):
         context.warn(f"{entity.name}: what an earlier attempt built beside the table is continued")
     return replay_slices(
-        context, side, plan.slices, app=app, watermarks=watermarks_of(plan.kept), check=check
+        context,
+        side,
+        plan.slices,
+        app=app,
+        watermarks=watermarks_of(plan.kept),
+        check=check,
+        has_past=plan.base is None,
     )
 
 

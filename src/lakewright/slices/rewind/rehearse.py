@@ -42,6 +42,8 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
+from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.past import load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.read import read_slice
@@ -328,7 +330,7 @@ class _Attempt:
 
     def _apply(self, side: Entity, request: LoadRequest) -> Summary:
         lake, session = self.context.lake, strict_session(self.context.lake)
-        frame = read_slice(session, self.slice, side)
+        frame = read_slice(session, self.slice, side, known=known_columns(lake, side))
         if is_adoptable(side, observe_table(lake, side.places(lake.settings).silver)):
             fit = fit_request(lake, session, side, frame, request)
             counts = adopt(
@@ -342,6 +344,11 @@ class _Attempt:
                 check=request.check_lock,
             )
             self.warnings.append(f"the table would be adopted first, {counted(counts['rows'], 'row')}")
+        past = load_past_before(
+            replace(self.context, warn=lambda _: None), session, side, self.slice, request
+        )
+        if past is not None:
+            self.warnings.append(past.text)
         load = prepare_load(lake, session, side, frame, request)
         check_number(load.bad_rows, side.settings.max_bad_rows)
         self._note_load(load)

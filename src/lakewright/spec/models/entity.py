@@ -114,6 +114,10 @@ class Entity(Named):
             yield "adopt is for merge and historic: full replaces the rows of the table"
         elif self.settings.adopt is not None:
             yield from self.settings.adopt.problems(is_historic=self.strategy is Strategy.HISTORIC)
+        if self.settings.history_from is not None:
+            yield from self.settings.history_from.problems(
+                is_historic=self.strategy is Strategy.HISTORIC, has_adoption=self.settings.adopt is not None
+            )
 
     def _sequence_problems(self) -> Iterator[str]:
         column = self.settings.sequence_by

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.spec.models.adoption import AdoptionValue
 from lakewright.spec.models.base import Named, SnakeModel, TextMap, Texts, inconsistent, lower
+from lakewright.spec.models.history_from import HistoryFrom
 from lakewright.spec.models.lake import PATH_TEMPLATES, OutputText
 from lakewright.spec.models.maintenance import Maintenance
 from lakewright.spec.models.slice_format import SliceFormat, SliceFormatValue
@@ -131,6 +132,11 @@ class EntitySettings(SnakeModel):
     )
     adopt: AdoptionValue = Field(
         default=None, description="Roles of the columns of an existing table that the entity adopts."
+    )
+    history_from: HistoryFrom | None = Field(
+        default=None,
+        description="Past versions that stand before the first slice (historic): dated exports in a folder, "
+        "or a table of versions that another tool made.",
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
     maintenance: Maintenance = Field(

@@ -30,7 +30,8 @@ from lakewright.strategies.adoption.row_checks import (
     row_checks,
 )
 from lakewright.transform.hash import hash_of, value_class
-from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.sql import name_sql
+from lakewright.transform.version_times import instant_of_sql, sentinel_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -260,18 +261,9 @@ class _Rows:
     def _instant(self, role: str) -> str:
         """Return SQL of the instant in a column; null if there is none or it cannot be read."""
         name = self.columns.roles.get(role)
-        return (
-            "cast(null as timestamp)" if name is None else self._as_instant(name_sql(name), self._kind(role))
-        )
-
-    def _as_instant(self, value: str, kind: str) -> str:
-        read = f"try_cast({value} as timestamp)"
-        if kind == "timestamp" or self.zone == "UTC":
-            return read
-        local = f"to_utc_timestamp({read}, {text_sql(self.zone)})"
-        if kind != "string":
-            return local
-        return f"if({value} rlike '(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$', {read}, {local})"
+        if name is None:
+            return "cast(null as timestamp)"
+        return instant_of_sql(name_sql(name), self._kind(role), self.zone)
 
     def _end(self) -> str:
         name = self.columns.roles.get("valid_to")
@@ -281,15 +273,8 @@ class _Rows:
         return f"if({self._is_sentinel(value)}, null, {self._instant('valid_to')})"
 
     def _is_sentinel(self, value: str) -> str:
-        """Return SQL of whether an end stands for no end, compared as text, day and instant."""
-        tests = [f"{value} is null"]
-        for text in self.adoption.sentinels:
-            literal = text_sql(text)
-            tests.append(f"cast({value} as string) = {literal}")
-            is_day = f"length({literal}) = 10 and try_cast({value} as date) = try_cast({literal} as date)"
-            tests.append(f"({is_day})")
-            tests.append(f"try_cast({value} as timestamp) = try_cast({literal} as timestamp)")
-        return " or ".join(f"coalesce({test}, false)" for test in tests)
+        """Return SQL of whether an end stands for no end."""
+        return sentinel_sql(value, self.adoption.sentinels)
 
     def _flag(self, role: str, missing: str) -> str:
         name = self.columns.roles.get(role)

@@ -9,6 +9,7 @@ from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
 from lakewright.slices.fold_choice import planned_folds
+from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
@@ -17,7 +18,7 @@ from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import adopted_columns
-from lakewright.strategies.compatibility import check_table_compatible
+from lakewright.strategies.compatibility import check_table_compatible, outdated_rows
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
 
@@ -71,6 +72,8 @@ def observe_entity(work: EntityWork) -> Observation:
             *_fold_note(work, pending),
             *_recovery_note(work, pending),
             *_rewind_note(work),
+            *outdated_rows(state, work.entity),
+            *_past_note(work, state, pending),
             *_time_note(work, pending),
             *_late_note(work, pending),
         ),
@@ -82,6 +85,13 @@ def _fold_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     """Return how many slices would be folded into one commit, or why none would be."""
     note = planned_folds(work.processing, work.entity, pending.ready, late=pending.late)
     return () if note is None else (note,)
+
+
+def _past_note(work: EntityWork, state: TableState, pending: Pending) -> tuple[str, ...]:
+    """Return that past versions are loaded before the first slice, if they would be."""
+    if not pending.ready or not lacks_past(work.processing, work.entity, state):
+        return ()
+    return (planned_past(work.entity),)
 
 
 def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:

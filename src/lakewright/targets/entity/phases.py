@@ -147,7 +147,10 @@ def _process(work: EntityWork) -> Outcome:
 
 
 def _notes(work: EntityWork, result: ProcessResult) -> tuple[str, ...]:
-    """Return which slices were folded; the report of a run repeats why the plan folds none."""
+    """Return which slices were folded, and what only a rebuild mends.
+
+    The report of a run repeats why the plan folds none.
+    """
     reason = one_by_one_reason(work.processing, work.entity)
     planned = None if reason is None else one_by_one_text(reason)
     return tuple(note for note in result.notes if note != planned)

@@ -1,0 +1,272 @@
+"""Versions from before an entity's first slice: their rows are read and loaded before it.
+
+Source: the rules of rewinds, "Rebuild".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import (
+    LakewrightError,
+    LeaseLost,
+    MigrationError,
+    NotInstalled,
+    OperatorError,
+    RetryableError,
+    SparkUnavailable,
+    SpecError,
+)
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.paths import is_s3, join, local_path, parent
+from lakewright.slices.discover import list_bronze
+from lakewright.slices.read import read_slice, read_together, same_columns
+from lakewright.spark.jvm import is_jvm_failure
+from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.places import Address
+from lakewright.spec.words import first_of
+from lakewright.strategies.failures import translate_error
+from lakewright.strategies.fold_rows import lookup_sql
+from lakewright.strategies.past_load import PastLoad, PastRows, load_past, past_rows, whole_exports
+from lakewright.transform.sql import text_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+    from lakewright.lake.table_state import TableState
+    from lakewright.slices.bronze import Slice
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.history_from import HistoryFrom
+    from lakewright.strategies.slice_load import LoadRequest
+
+__all__ = [
+    "exports_of",
+    "lacks_past",
+    "load_past_before",
+    "past_fingerprint",
+    "planned_past",
+    "reader_of",
+    "table_of",
+    "unreadable_past",
+]
+
+MOST_NAMED = 5
+
+_OF_NO_PAST = (
+    LeaseLost,
+    MigrationError,
+    NotInstalled,
+    OperatorError,
+    RetryableError,
+    SparkUnavailable,
+    SpecError,
+)
+"""Errors that say what is at fault by themselves."""
+
+
+def lacks_past(context: ProcessingContext, entity: Entity, state: TableState) -> bool:
+    """Return whether past versions must be loaded before the next slice: into a table that has no rows."""
+    is_historic = context.strategy_for(entity) is Strategy.HISTORIC
+    is_declared = entity.settings.history_from is not None
+    return is_declared and is_historic and (not state.exists or bool(state.is_empty))
+
+
+def planned_past(entity: Entity) -> str:
+    """Return the sentence of a plan on the past versions that are loaded before the first slice."""
+    history = _declared(entity)
+    place = f"{'the folder' if history.folder else 'the table'} {history.place}"
+    said = f"past versions from {place} are loaded before the first slice (history_from)"
+    if whole_exports(entity, history):
+        said += "; each export is the whole source: a record that one lacks ends with it"
+    return said
+
+
+def load_past_before(
+    context: ProcessingContext,
+    session: SparkSession,
+    entity: Entity,
+    slice_: Slice,
+    request: LoadRequest,
+) -> PastLoad | None:
+    """Load the past versions before an entity's first slice; return what was loaded, or None if nothing is.
+
+    It is one commit, which is made before that of the slice. If the process dies between both, the next
+    attempt finds a table with rows, and continues with the slice.
+
+    Args:
+        context: The context of the processing.
+        session: A strict session.
+        entity: The entity.
+        slice_: The first slice, whose columns and types the rows get.
+        request: The request to process it.
+
+    Raises:
+        MigrationError: The past can't be read, or the meaning of its rows is not clear; nothing was written.
+    """
+    lake = context.lake
+    if entity.settings.history_from is None:
+        return None
+    if not lacks_past(context, entity, observe_table(lake, entity.places(lake.settings).silver)):
+        return None
+    history = _declared(entity)
+    try:
+        wanted = read_slice(session, slice_, entity).schema
+        zone = lake.settings.timezone
+        parts = [
+            past_rows(frame, wanted, entity, history, zone=zone, file=file)
+            for frame, file in _frames(lake, session, entity, history)
+        ]
+        reach_failpoint("before_past")
+        done = load_past(lake, session, entity, _together(parts), request=request, history=history)
+    except Exception as error:
+        if context.is_cut_off() or is_jvm_failure(error) or isinstance(error, _OF_NO_PAST):
+            raise
+        ours = translate_error(error, entity, history.place)
+        raise ours if isinstance(ours, _OF_NO_PAST) else _not_loaded(history, ours) from error
+    reach_failpoint("after_past")
+    context.warn(f"{entity.name}: {done.text}")
+    return done
+
+
+def _not_loaded(history: HistoryFrom, error: LakewrightError) -> MigrationError:
+    """Return the error for a past that can't be loaded: it is no fault of the first slice."""
+    return MigrationError(
+        f"history_from: {history.place} can't be loaded: {error.message}",
+        remedy="Correct its rows, or the entity's history_from. Nothing was written.",
+        details=error.details,
+    )
+
+
+def _declared(entity: Entity) -> HistoryFrom:
+    history = entity.settings.history_from
+    if history is None:
+        raise RuntimeError("the entity declares no history_from")
+    return history
+
+
+def _together(parts: Sequence[PastRows]) -> PastRows:
+    """Return the rows of all parts; a column is missing if all parts lack it."""
+    frame = reduce(lambda one, other: one.unionByName(other), (part.frame for part in parts))
+    missing = tuple(n for n in parts[0].missing if all(n in part.missing for part in parts))
+    left_out = tuple(dict.fromkeys(name for part in parts for name in part.left_out))
+    return PastRows(frame, missing, left_out)
+
+
+def _frames(
+    lake: Lake, session: SparkSession, entity: Entity, history: HistoryFrom
+) -> Iterator[tuple[DataFrame, str]]:
+    """Yield rows of the past as they are read, each time with SQL of where a row comes from."""
+    if history.table is not None:
+        yield _read_table(lake, session, history), text_sql(history.table)
+        return
+    reader = reader_of(entity, history)
+    folder = parent(_folder(lake, history))[1]
+    for mark, group in groupby(exports_of(lake, history), lambda each: same_columns(each, reader)):
+        alike = list(group)
+        for some in [alike] if mark is not None else [[each] for each in alike]:
+            names = [text_sql(f"{folder}/{each.name}") for each in some]
+            if len(some) == 1:
+                yield read_slice(session, some[0], reader), names[0]
+            else:
+                frame, place = read_together(session, some, reader)
+                yield frame, lookup_sql(names, f"({place})")
+
+
+def reader_of(entity: Entity, history: HistoryFrom) -> Entity:
+    """Return the entity as it reads the exports: in their format, and without putting rows aside."""
+    changed: dict[str, Any] = {
+        "on_bad_rows": "fail",
+        "format": history.format or entity.settings.slice_format,
+    }
+    settings = entity.settings.model_copy(update=changed)
+    settings.__dict__.pop("slice_format", None)
+    copy = entity.model_copy(update={"settings": settings})
+    copy._scope = entity._scope
+    return copy
+
+
+def _read_table(lake: Lake, session: SparkSession, history: HistoryFrom) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    address = table_of(lake, history)
+    try:
+        if address.location is not None:
+            return read_table(session, address)
+        return session.read.table(address.sql)
+    except AnalysisException as error:
+        raise unreadable_past(history, str(error).partition("\n")[0]) from error
+
+
+def table_of(lake: Lake, history: HistoryFrom) -> Address:
+    """Return the address of the table of versions: a path has a slash."""
+    name = history.table or ""
+    return Address(location=_place(lake, name)) if "/" in name else Address(name=name)
+
+
+def _folder(lake: Lake, history: HistoryFrom) -> str:
+    return _place(lake, history.folder or "")
+
+
+def _place(lake: Lake, path: str) -> str:
+    """Return a path or URI as it is; a relative one is below the lake's root folder."""
+    path = path.rstrip("/")
+    local = local_path(path)
+    if is_s3(path) or local is None or local.is_absolute():
+        return path
+    return join(lake.settings.root_folder, path)
+
+
+def exports_of(lake: Lake, history: HistoryFrom) -> tuple[Slice, ...]:
+    """Return the exports in the folder, in the order of their names.
+
+    Raises:
+        MigrationError: There is no such folder, or none of it can be read, or one can't be or isn't whole.
+    """
+    folder = _folder(lake, history)
+    try:
+        listing = list_bronze(folder, lake)
+    except LakewrightError as error:
+        raise unreadable_past(history, error.message) from error
+    if not listing.exists:
+        raise unreadable_past(history, f"there is no folder {folder}")
+    if listing.unreadable:
+        raise unreadable_past(
+            history, first_of([f"{k}: {v}" for k, v in listing.unreadable.items()], MOST_NAMED)
+        )
+    if listing.incomplete:
+        raise unreadable_past(history, f"still being written: {first_of(listing.incomplete, MOST_NAMED)}")
+    if not listing.slices:
+        raise unreadable_past(history, f"the folder {folder} has no files")
+    empty = [each.name for each in listing.slices if not each.size]
+    if empty:
+        raise unreadable_past(history, f"0 bytes: {first_of(empty, MOST_NAMED)}")
+    return listing.slices
+
+
+def unreadable_past(history: HistoryFrom, why: str) -> MigrationError:
+    """Return the error for a folder or table that can't be read."""
+    return MigrationError(
+        f"history_from: {history.place} can't be read: {why}",
+        remedy="Correct the place in the entity's history_from, or what is there. Nothing was written.",
+    )
+
+
+def past_fingerprint(lake: Lake, entity: Entity) -> Any:
+    """Return what identifies the content of an entity's past without reading it; None without one.
+
+    Raises:
+        MigrationError: The folder can't be read.
+    """
+    history = entity.settings.history_from
+    if history is None:
+        return None
+    if history.folder is not None:
+        return [[each.name, each.fingerprint] for each in exports_of(lake, history)]
+    address = table_of(lake, history)
+    return observe_table(lake, address).version if address.location is not None else None

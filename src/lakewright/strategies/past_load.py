@@ -1,0 +1,378 @@
+"""Loading of past versions into a table that has no rows yet, in one commit, before the first slice.
+
+The first slice determines the columns and types, so that a past row with the values of its record has the
+same hash, and the record counts as unchanged.
+
+Source: the rules of rewinds, "Rebuild".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import MigrationError
+from lakewright.lake.commit import Token
+from lakewright.lake.observation import observe_table, read_table
+from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import counted, first_of
+from lakewright.strategies.drift import align, convert_sql
+from lakewright.strategies.slice_load import SliceLoad
+from lakewright.strategies.slice_statistics import SliceStatistics
+from lakewright.strategies.table_properties import HISTORY_PROPERTY
+from lakewright.strategies.write import append, create
+from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
+from lakewright.transform.past_versions import (
+    CARRIED,
+    DECLARED_END,
+    FILE,
+    IS_UNREAD,
+    NEXT,
+    SAME,
+    START,
+    timed_rows,
+    versions_of,
+)
+from lakewright.transform.pipeline import prepare
+from lakewright.transform.sql import name_sql
+from lakewright.transform.steps import find_name, instant_sql, storable_sql
+from lakewright.transform.system_columns import SystemColumns
+from lakewright.transform.typeless import is_typeless
+from lakewright.transform.version_times import instant_of_sql, sentinel_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.history_from import HistoryFrom
+    from lakewright.strategies.slice_load import LoadRequest
+    from lakewright.transform.pipeline import PreparedSlice
+
+__all__ = [
+    "PAST",
+    "PastLoad",
+    "PastRows",
+    "check_past_columns",
+    "load_past",
+    "past_app",
+    "past_rows",
+    "whole_exports",
+]
+
+PAST = "past"
+"""Key of a commit's content under which it says what was loaded before the first slice."""
+
+SAMPLES = 5
+MOST_NAMED = 5
+MOST_LISTED = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PastRows:
+    """Rows of the past with the columns of a slice, lazily.
+
+    Attributes:
+        frame: The rows, with the columns `CARRIED`.
+        missing: Columns of the slice that the past lacks; they are null.
+        left_out: Columns of the past that the slice lacks.
+    """
+
+    frame: DataFrame
+    missing: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PastLoad:
+    """What was loaded before the first slice.
+
+    Attributes:
+        place: The folder or the table.
+        counts: Numbers of `rows`, `versions` and `records`, and of rows that begin too `late`.
+        missing: Columns of the slice that the past lacks.
+        left_out: Columns of the past that the slice lacks.
+    """
+
+    place: str
+    counts: Mapping[str, int]
+    missing: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A sentence on what was loaded, and what was not."""
+        counts = self.counts
+        said = (
+            f"{counted(counts['versions'], 'version')} of {counted(counts['records'], 'record')} from "
+            f"{self.place} {'stands' if counts['versions'] == 1 else 'stand'} before the first slice"
+        )
+        late = counts["late"]
+        if late:
+            begins = "begins" if late == 1 else "begin"
+            said += (
+                f"; {counted(late, 'row')} that {begins} at its processing time or later {_is(late)} left out"
+            )
+        if self.left_out:
+            one = len(self.left_out) == 1
+            names = first_of(self.left_out, MOST_NAMED)
+            said += f"; the {'column' if one else 'columns'} {names} {_is(len(self.left_out))} left out: "
+            said += f"the slice lacks {'it' if one else 'them'}"
+        if self.missing:
+            one = len(self.missing) == 1
+            names = first_of(self.missing, MOST_NAMED)
+            said += (
+                f"; the {'column' if one else 'columns'} {names} {'has' if one else 'have'} no values there"
+            )
+        return said
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def past_app(app: str) -> str:
+    """Return the application id of the commit that loads an entity's past."""
+    return f"{app}/{PAST}"
+
+
+def whole_exports(entity: Entity, history: HistoryFrom) -> bool:
+    """Return whether each dated export is the whole source, as each slice of the entity is."""
+    settings = entity.settings
+    return history.has_exports and settings.delete_missing and settings.delete_scope == "full"
+
+
+def past_rows(
+    frame: DataFrame, slice_: StructType, entity: Entity, history: HistoryFrom, *, zone: str, file: str
+) -> PastRows:
+    """Return rows of the past with the columns and types of a slice.
+
+    Args:
+        frame: The rows as they were read.
+        slice_: The columns of the first slice, as it was read.
+        entity: The entity.
+        history: The declaration.
+        zone: Time zone of times without an offset.
+        file: SQL of where a row comes from.
+
+    Raises:
+        MigrationError: A column with a role, or of the business key, is missing.
+        SchemaDriftError: A column has a type that can't become the slice's.
+    """
+    present = frame.columns
+    roles = [history.valid_from, *(() if history.valid_to is None else (history.valid_to,))]
+    given = {name.lower(): own for name, own in history.columns.items()}
+    check_past_columns(present, [*roles, *given.values()], history, history.place)
+    wanted = [field for field in slice_.fields if field.name not in (CORRUPT, NO_COLUMN)]
+    columns, missing, used = {}, [], {name.lower() for name in roles}
+    for field in wanted:
+        own = find_name(present, given.get(field.name.lower(), field.name))
+        if own is None:
+            missing.append(field.name)
+            columns[field.name] = "null" if is_typeless(field.dataType) else _null_sql(field.dataType)
+            continue
+        used.add(own.lower())
+        kind = frame.schema[own].dataType
+        is_free = is_typeless(kind) or is_typeless(field.dataType)
+        sql = name_sql(own) if is_free else convert_sql(name_sql(own), kind, field.dataType, own)
+        columns[field.name] = sql
+    absent = {name.lower() for name in missing}
+    keys = [name for name in entity.business_keys if {name.lower(), name.lower().partition(".")[0]} & absent]
+    check_past_columns(present, keys, history, history.place)
+    selected = [f"{sql} as {name_sql(name)}" for name, sql in columns.items()]
+    times = _times(frame, history, zone)
+    rows = frame.selectExpr(
+        *selected, *(f"{sql} as {name}" for name, sql in times.items()), f"{file} as {FILE}"
+    )
+    left_out = tuple(name for name in present if name.lower() not in used)
+    return PastRows(rows, tuple(missing), left_out)
+
+
+def _null_sql(kind: DataType) -> str:
+    return f"cast(null as {storable_sql(kind)})"
+
+
+def check_past_columns(
+    present: Sequence[str], wanted: Sequence[str], history: HistoryFrom, place: str
+) -> None:
+    """Raise `MigrationError` unless a place of the past has these columns."""
+    lacking = [name for name in dict.fromkeys(wanted) if find_name(present, name) is None]
+    if lacking:
+        raise MigrationError(
+            f"history_from: {place} lacks {', '.join(map(repr, lacking))}; it has "
+            f"{first_of([*map(repr, present)], MOST_LISTED)}",
+            remedy="Correct valid_from, valid_to or columns of the entity's history_from.",
+            details={"place": history.place, "lacks": lacking, "present": list(present)},
+        )
+
+
+def _times(frame: DataFrame, history: HistoryFrom, zone: str) -> dict[str, str]:
+    """Return SQL of the declared times, and of whether one of them can't be read."""
+
+    def instant(column: str) -> tuple[str, str]:
+        name = find_name(frame.columns, column) or column
+        kind = frame.schema[name].dataType.typeName()
+        return name_sql(name), instant_of_sql(name_sql(name), kind, zone)
+
+    start, start_sql = instant(history.valid_from)
+    unread = [f"({start} is not null and {start_sql} is null)"]
+    end_sql = "cast(null as timestamp)"
+    if history.valid_to is not None:
+        end, instant_sql_ = instant(history.valid_to)
+        is_open = sentinel_sql(end, history.sentinel)
+        end_sql = f"if({is_open}, null, {instant_sql_})"
+        unread.append(f"not ({is_open} or {instant_sql_} is not null)")
+    return {START: start_sql, DECLARED_END: end_sql, IS_UNREAD: " or ".join(unread)}
+
+
+def load_past(
+    lake: Lake,
+    session: SparkSession,
+    entity: Entity,
+    past: PastRows,
+    *,
+    request: LoadRequest,
+    history: HistoryFrom,
+) -> PastLoad:
+    """Write the past versions to a table without rows, in one commit; return what was written.
+
+    Args:
+        lake: The lake.
+        session: A strict session, in which the rows are read.
+        entity: The entity.
+        past: The rows.
+        request: The request to process the first slice.
+        history: The declaration.
+
+    Raises:
+        MigrationError: The meaning of rows is not clear; nothing was written.
+        TargetError: The rows cannot be prepared as those of a slice are; nothing was written.
+    """
+    address = entity.places(lake.settings).silver
+    state = observe_table(lake, address)
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    prepared = prepare(
+        past.frame,
+        _carrying(entity),
+        system,
+        slice_name="",
+        at=request.at,
+        strategy=Strategy.HISTORIC,
+    )
+    timed = timed_rows(prepared.frame, system, before=request.at).localCheckpoint()
+    counts = _checked(timed, prepared, entity, history)
+    late = past.frame.where(f"{START} >= {instant_sql(request.at)}").count()
+    rows = versions_of(timed, system, before=request.at, are_exports_whole=whole_exports(entity, history))
+    rows = rows.localCheckpoint()
+    own = rows.selectExpr(
+        "count(1) as versions", f"count(distinct {name_sql(system.key)}) as records"
+    ).first()
+    counted_rows = {**counts, "late": late, **({} if own is None else own.asDict())}
+    done = PastLoad(history.place, counted_rows, past.missing, past.left_out)
+    prepared = replace(prepared, frame=rows, names=_own(prepared.names), hashed=_uncarried(prepared))
+    alignment = None
+    if state.exists:
+        table = read_table(session, address).schema
+        alignment = align(rows.schema, table, policy=entity.settings.schema_drift, fixed=system.all)
+    content = {
+        "run": request.token.content.get("run"),
+        "record": f"{request.token.content.get('record')}/{PAST}",
+        PAST: {**counted_rows, "place": history.place},
+    }
+    load = SliceLoad(
+        lake=lake,
+        session=session,
+        entity=entity,
+        request=replace(request, token=Token(past_app(request.token.app_id), (state.version or 0) + 1)),
+        address=address,
+        state=state,
+        prepared=prepared,
+        statistics=SliceStatistics(counted_rows["versions"], 0),
+        alignment=alignment,
+        is_small=False,
+        properties={HISTORY_PROPERTY: history.text},
+    )
+    write = create(load, rows) if not state.exists else append(load, load.aligned(rows))
+    load.commit_content(content, write)
+    return done
+
+
+def _carrying(entity: Entity) -> Entity:
+    """Return the entity as it prepares rows of the past: all rows, with their times, which are not hashed."""
+    changed = {
+        "hash_exclude": (*entity.settings.hash_exclude, *CARRIED),
+        "duplicates": "refuse",
+        "on_bad_rows": "fail",
+    }
+    steps = tuple(
+        step.model_copy(update={"select": (*step.select, *CARRIED)})
+        if step.select and "*" not in step.select
+        else step
+        for step in entity.transformations
+    )
+    settings = entity.settings.model_copy(update=changed)
+    copy = entity.model_copy(update={"settings": settings, "transformations": steps})
+    copy._scope = entity._scope
+    return copy
+
+
+def _own(names: Mapping[str, str]) -> dict[str, str]:
+    return {source: name for source, name in names.items() if source not in CARRIED}
+
+
+def _uncarried(prepared: PreparedSlice) -> Any:
+    return tuple(field for field in prepared.hashed if field.name not in CARRIED)
+
+
+def _checked(
+    timed: DataFrame, prepared: PreparedSlice, entity: Entity, history: HistoryFrom
+) -> dict[str, int]:
+    """Return the number of rows after checks of their times and keys, by one query.
+
+    Raises:
+        MigrationError: Rows fail checks; the message names all failed checks, with samples of keys.
+    """
+    from pyspark.sql import functions
+
+    checks = dict(_checks(prepared, entity))
+    aggregates = [f"count_if(coalesce({sql}, false))" for sql in checks.values()]
+    row = timed.agg(*(functions.expr(sql) for sql in ("count(1)", *aggregates))).first()
+    counts = [0] * (len(checks) + 1) if row is None else [int(value) for value in row]
+    failed = [(words, sql, n) for (words, sql), n in zip(checks.items(), counts[1:], strict=True) if n]
+    if failed:
+        texts = [f"{counted(n, 'row')} {words}{_samples(timed, sql, prepared)}" for words, sql, n in failed]
+        raise MigrationError(
+            f"history_from: {history.place} can't be loaded: {'; '.join(texts)}",
+            remedy="Correct these rows, or the entity's history_from. Nothing was written.",
+            details={words: n for words, _, n in failed},
+        )
+    return {"rows": counts[0]}
+
+
+def _checks(prepared: PreparedSlice, entity: Entity) -> list[tuple[str, str]]:
+    """Return the checks of rows: what is said of those that fail, and their condition."""
+    keys = [] if entity.settings.null_keys == "allow" else list(prepared.key_columns)
+    null_key = " or ".join(f"{name_sql(name)} is null" for name in keys) or "false"
+    return [
+        ("with a time that can't be read", IS_UNREAD),
+        ("without a start", f"{START} is null and not {IS_UNREAD}"),
+        ("without a business key", null_key),
+        (
+            "with another row of the same record that begins at the same time",
+            f"{START} is not null and {SAME} > 1",
+        ),
+        ("ending before beginning, or at once", f"{DECLARED_END} <= {START}"),
+        ("ending after the next one of the record begins", f"{DECLARED_END} > {NEXT}"),
+    ]
+
+
+def _samples(timed: DataFrame, condition: str, prepared: PreparedSlice) -> str:
+    """Return some keys of the rows that meet a condition, for a message."""
+    names = prepared.key_columns
+    if not names:
+        return ""
+    rows = timed.where(condition).selectExpr(*map(name_sql, names)).limit(SAMPLES).collect()
+    shown = (", ".join(f"{name}={row[name]}" for name in names) for row in rows)
+    return f" ({'; '.join(shown)})"

@@ -1,0 +1,306 @@
+"""Past versions before the first slice: issue 15, `history_from`."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import QueryBuilder
+from tests.spark.test_rewind import Died, Shop
+
+from lakewright.lake.commit import STRICT
+from lakewright.transform.past_versions import CARRIED, timed_rows, versions_of
+from lakewright.transform.system_columns import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DAY = timedelta(days=1)
+ZERO = datetime(2020, 1, 1, tzinfo=UTC)
+LAST = 12
+"""Day of the first slice; rows of the past lie on days 0 to 14."""
+
+SYSTEM = SystemColumns("", "t")
+
+
+@dataclass(frozen=True)
+class PastRow:
+    """A row of the past: its key, its value (None for a delete), and the days of its start and its end."""
+
+    key: int
+    value: str | None
+    start: int
+    end: int | None = None
+
+
+@dataclass(frozen=True)
+class Version:
+    key: int
+    value: str
+    start: int
+    end: int | None
+    is_deleted: bool
+
+
+def expected_versions(rows: Sequence[PastRow], exports: Sequence[int]) -> set[Version]:
+    """Return the versions of one record, by walking through the days; `exports` are days of whole exports."""
+    by_start = {row.start: row for row in rows}
+    ends = {row.end for row in rows if row.end is not None}
+    versions: set[Version] = set()
+    begun: tuple[str, int] | None = None
+    for day in range(LAST):
+        row = by_start.get(day)
+        value = row.value if row is not None else (begun[0] if begun else None)
+        if row is None and (day in ends or day in exports):
+            value = None
+        if begun is not None and value != begun[0]:
+            versions.add(Version(rows[0].key, begun[0], begun[1], day, value is None))
+            begun = None
+        if begun is None and value is not None:
+            begun = (value, day)
+    if begun is not None:
+        versions.add(Version(rows[0].key, begun[0], begun[1], None, is_deleted=False))
+    return versions
+
+
+def drawn_rows(rng: random.Random, count: int, *, with_ends: bool) -> list[PastRow]:
+    rows = []
+    for key in range(count):
+        starts = sorted(rng.sample(range(15), rng.randint(1, 6)))
+        for start, following in zip(starts, [*starts[1:], None], strict=True):
+            value = None if rng.random() < 0.15 else rng.choice("ab")
+            end = None
+            if with_ends and rng.random() < 0.6:
+                end = rng.randint(start + 1, following if following is not None else 16)
+            rows.append(PastRow(key, value, start, end))
+    return rows
+
+
+def found_versions(
+    spark: SparkSession, rows: Sequence[PastRow], *, are_exports_whole: bool
+) -> dict[int, set[Version]]:
+    """Return the versions that the frames give, by key."""
+    session = spark.newSession()
+    for name, value in STRICT.items():
+        session.conf.set(name, value)
+    columns = (
+        "PK_t int, v string, SourceHash string, deleted boolean, lastSeen timestamp, ValidFrom timestamp, "
+    )
+    columns += "ValidTo timestamp, IsCurrent boolean, source_filename string, "
+    columns += f"{CARRIED[0]} timestamp, {CARRIED[1]} timestamp, {CARRIED[2]} boolean, {CARRIED[3]} string"
+
+    def day(number: int | None) -> datetime | None:
+        return None if number is None else ZERO + number * DAY
+
+    given = [
+        (
+            *(row.key, row.value, row.value, row.value is None, None, None, None, True, ""),
+            *(day(row.start), day(row.end), False, "exports/x"),
+        )
+        for row in (*rows, *rows[:3])  # a row that is there twice counts once
+    ]
+    timed = timed_rows(session.createDataFrame(given, columns), SYSTEM, before=ZERO + LAST * DAY)
+    found = versions_of(
+        timed, SYSTEM, before=ZERO + LAST * DAY, are_exports_whole=are_exports_whole
+    ).collect()
+    versions: dict[int, set[Version]] = {}
+
+    def number(instant: datetime | None) -> int | None:
+        return None if instant is None else (instant.replace(tzinfo=UTC) - ZERO) // DAY
+
+    for row in found:
+        assert row["IsCurrent"] == (row["ValidTo"] is None)
+        assert (row["lastSeen"], row["source_filename"]) == (row["ValidFrom"], "exports/x")
+        start = number(row["ValidFrom"])
+        assert start is not None
+        version = Version(row["PK_t"], row["v"], start, number(row["ValidTo"]), row["deleted"])
+        versions.setdefault(version.key, set()).add(version)
+    assert len(found) == sum(map(len, versions.values()))
+    return versions
+
+
+@pytest.mark.parametrize("kind", ["versions", "exports", "whole exports"])
+def test_rows_of_the_past_become_the_versions_of_the_plain_model(spark: SparkSession, kind: str) -> None:
+    """200 random records: gaps, equal neighbours, deletes, revivals, rows after the first slice."""
+    rows = drawn_rows(random.Random(len(kind)), 200, with_ends=kind == "versions")
+    found = found_versions(spark, rows, are_exports_whole=kind == "whole exports")
+    exports = {row.start for row in rows} if kind == "whole exports" else set()
+    by_key: dict[int, list[PastRow]] = {}
+    for row in rows:
+        if row.start < LAST:
+            by_key.setdefault(row.key, []).append(row)
+    expected = {key: expected_versions(own, sorted(exports)) for key, own in by_key.items()}
+    assert found == {key: versions for key, versions in expected.items() if versions}
+
+
+HISTORIC = """
+connections:
+  shop:
+    settings: {bronze_path: "${entity}", silver_path: "${entity}", bronze_format: json}
+entities:
+  slices:
+    id: 1
+    connection: shop
+    processtype: historic
+    columns: [{name: id, fieldroles: [businesskey]}]
+    settings: {delete_missing: true, delete_scope: full, max_delete_ratio: 1}
+  prices:
+    id: 2
+    connection: shop
+    processtype: historic
+    columns: [{name: id, fieldroles: [businesskey]}]
+    settings:
+      delete_missing: true
+      delete_scope: full
+      max_delete_ratio: 1
+      history_from: {folder: exports, format: csv, valid_from: day}
+targets:
+  prices: {kind: entity, entity: prices}
+jobs: {daily: {targets: [prices]}}
+"""
+EXPORTS = {
+    "2024-01-01": {1: "a", 2: "b"},
+    "2024-02-01": {1: "a", 2: "B", 3: "c"},
+    "2024-03-01": {1: "a", 3: "c"},
+}
+SLICES = {
+    "2024-04-01": {1: "A", 2: "B"},
+    "2024-05-01": {1: "A", 2: "B", 4: "d"},
+    "2024-06-01": {1: "A", 2: "C"},
+    "2024-07-01": {1: "A", 2: "C", 5: "e"},
+}
+"""As many as are folded into one commit."""
+
+
+def shop_with_past(folder: Path, session: SparkSession) -> Shop:
+    """Return a project with an entity that gets old exports as slices, and one that has them as its past."""
+    shop = Shop.make(folder, session)
+    (shop.folder / "model" / "model.yml").write_text(HISTORIC)
+    exports = shop.folder / "lake" / "exports"
+    exports.mkdir(parents=True)
+    for day, records in EXPORTS.items():
+        lines = [f"{key},{value},{day},x" for key, value in records.items()]
+        (exports / f"{day}.csv").write_text("\n".join(["id,v,day,fax", *lines]) + "\n")
+        shop.put("slices", f"{day}.json", [{"id": k, "v": v} for k, v in records.items()])
+    for day, records in SLICES.items():
+        for entity in ("slices", "prices"):
+            shop.put(entity, f"{day}.json", [{"id": k, "v": v} for k, v in records.items()])
+    return shop
+
+
+def without_files(shop: Shop, entity: str) -> list[dict[str, Any]]:
+    """Return the rows of a table without the names of keys and slices."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    found = QueryBuilder().register("t", shop.table(entity)).execute("select * from t").read_all()
+    left_out = {"PK_slices", "PK_prices", "source_filename"}
+    named = ({n.removeprefix("dlf_"): v for n, v in row.items()} for row in pa.table(found).to_pylist())
+    rows = [{n: v for n, v in row.items() if n not in left_out} for row in named]
+    return sorted(rows, key=lambda row: (row["id"], row["ValidFrom"]))
+
+
+def test_a_story_of_a_past_in_exports(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first load and a rebuild have the versions that the exports would have given as slices."""
+    shop = shop_with_past(tmp_path / "shop", spark)
+    planned = shop.run("plan", "daily", "build")
+    assert "past versions from the folder exports are loaded before the first slice" in planned.out
+    assert "each export is the whole source" in planned.out
+
+    with monkeypatch.context() as patch:
+
+        def die(name: str) -> None:
+            if name == "after_past":
+                raise Died(name)
+
+        patch.setattr("lakewright.slices.past.reach_failpoint", die)
+        with pytest.raises(Died):
+            shop.run("process", "prices", "--processing-time", "${slice.date}")
+    assert len(without_files(shop, "prices")) == 4
+    done = shop.run("process", "prices", "--processing-time", "${slice.date}")
+    assert done.code == 0, done.all
+    assert "4 slices, 2024-04-01.json to 2024-07-01.json, were folded" in done.all
+    shop.load("slices")
+    assert without_files(shop, "prices") == without_files(shop, "slices")
+
+    life = shop.json("history", "row", "prices", "2")["versions"]
+    assert [(each["slice"], each["origin"]) for each in life] == [
+        ("exports/2024-01-01.csv", "history_from"),
+        ("exports/2024-02-01.csv", "history_from"),
+        ("2024-04-01.json", "slice"),
+        ("2024-06-01.json", "slice"),
+    ]
+    assert life[0]["run_id"] is not None
+    assert "exports/2024-01-01.csv (history_from)" in shop.run("history", "row", "prices", "2").out
+    assert shop.json("doctor", "prices")["ok"]
+
+    compared = shop.run("rebuild", "prices", "--check", "-o", "json")
+    assert "4 versions of 3 records from exports stand before the first slice" in compared.err
+    assert "the column fax is left out: the slice lacks it" in compared.err
+    difference = json.loads(compared.out)["difference"]
+    assert (difference["rows_equal"], difference["rows_only_before"], difference["rows_only_after"]) == (
+        *(len(without_files(shop, "prices")), 0),
+        0,
+    )
+
+    model = shop.folder / "model" / "model.yml"
+    model.write_text(HISTORIC.replace("valid_from: day}", "valid_from: day, columns: {v: fax}}"))
+    assert "history_from has changed since the table was built; `lakewright rebuild prices`" in (
+        shop.run("plan", "daily", "build").out
+    )
+    rebuilt = shop.run("rebuild", "prices", "--yes")
+    assert rebuilt.code == 0, rebuilt.all
+    assert [each["values"]["v"] for each in shop.json("history", "row", "prices", "2")["versions"]] == [
+        *("x", "B", "C"),
+    ]
+    assert "history_from has changed" not in shop.run("plan", "daily", "build").out
+
+
+def test_a_past_in_a_table_of_versions(spark: SparkSession, tmp_path: Path) -> None:
+    """Another tool's versions with ends and sentinels; what can't be is refused, and nothing is written."""
+    shop = shop_with_past(tmp_path / "shop", spark)
+    table = shop.folder / "lake" / "legacy" / "prices"
+    model = shop.folder / "model" / "model.yml"
+    versions = "{table: legacy/prices, valid_from: since, valid_to: until, columns: {id: nr}, "
+    versions += "sentinel: ['9999-12-31']}"
+    model.write_text(HISTORIC.replace("{folder: exports, format: csv, valid_from: day}", versions))
+    rows = [
+        (1, "a", "2024-01-01", "2024-02-01"),
+        (1, "a", "2024-02-01", "9999-12-31"),
+        (2, "b", "2024-01-01", "2024-03-01"),
+        (5, "e", "2024-01-01", "2024-03-01"),
+        (5, "f", "2024-02-01", None),
+    ]
+
+    def write(some: Sequence[tuple[Any, ...]]) -> None:
+        frame = spark.createDataFrame(list(some), "nr int, v string, since string, until string")
+        frame.write.format("delta").mode("overwrite").save(str(table))
+
+    write(rows)
+    refused = shop.run("process", "prices", "2024-04-01.json", "--processing-time", "2024-04-01")
+    assert refused.code == 1, refused.all
+    assert "1 row ending after the next one of the record begins (id=5)" in refused.err, refused.all
+    assert shop.verdicts("prices")["2024-04-01.json"] == "ready"
+    assert not (shop.folder / "lake" / "silver" / "prices").exists()
+
+    write(rows[:4])
+    done = shop.run("process", "prices", "2024-04-01.json", "--processing-time", "2024-04-01")
+    assert done.code == 0, done.all
+    found = [
+        (r["id"], r["v"], r["ValidFrom"].isoformat()[:7], r["IsCurrent"], r["deleted"])
+        for r in without_files(shop, "prices")
+    ]
+    assert found == [
+        (1, "a", "2024-01", False, False),
+        (1, "A", "2024-04", True, False),
+        (2, "b", "2024-01", False, True),
+        (2, "B", "2024-04", True, False),
+        (5, "e", "2024-01", False, True),
+    ]

@@ -1,0 +1,166 @@
+"""What is known of `history_from`, and of declarations that changed, without Spark: issue 15."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import write_deltalake
+from tests.commands import InProcess
+from tests.projects import make_workspace
+from tests.unit.spec.kinds import faults
+
+from lakewright.lake.table_state import TableState
+from lakewright.spec.models.entity import Entity
+from lakewright.strategies.compatibility import outdated_rows
+from lakewright.strategies.past_load import PastLoad
+from lakewright.strategies.table_properties import EXPRESSIONS_PROPERTY, HISTORY_PROPERTY, declared_properties
+
+pa: Any = import_module("pyarrow")
+pq: Any = import_module("pyarrow.parquet")
+
+MODEL = """
+connections:
+  crm: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}
+entities:
+  prices:
+    id: 1
+    connection: crm
+    processtype: historic
+    columns:
+    - {{name: id, fieldroles: [businesskey]}}
+    - {{name: total, expression: "{total}"}}
+    settings: {{{settings}}}
+targets:
+  prices: {{kind: entity, entity: prices}}
+jobs: {{daily: {{targets: [prices]}}}}
+"""
+
+
+def entity(folder: Path, settings: str = "", total: str = "a + b") -> Entity:
+    folder.mkdir(exist_ok=True)
+    workspace = make_workspace(folder, MODEL.format(settings=settings, total=total))
+    return workspace.project.entity("prices")
+
+
+def table(made_for: Entity, **properties: str) -> TableState:
+    return TableState(
+        exists=True,
+        is_empty=False,
+        columns=(),
+        partition_columns=(),
+        properties={**declared_properties(made_for), **properties},
+    )
+
+
+def test_a_changed_expression_is_named_with_the_command(tmp_path: Path) -> None:
+    before, after = entity(tmp_path / "a"), entity(tmp_path / "b", total="a - b")
+    assert outdated_rows(table(before), before) == ()
+    assert outdated_rows(table(before), entity(tmp_path / "c", total="a  +\tb")) == ()
+    assert outdated_rows(table(before), after) == (
+        "the expression of total has changed since the table was built: rows that no slice changes keep "
+        "their values; `lakewright rebuild prices` builds it again",
+    )
+    assert "a + b" not in declared_properties(before)[EXPRESSIONS_PROPERTY]
+    unknown = TableState(exists=True, is_empty=False, columns=(), partition_columns=(), properties={})
+    assert outdated_rows(unknown, after) == ()
+    plain = Entity.model_validate({**before.model_dump(), "columns": [before.columns[0].model_dump()]})
+    assert "the expression of total has changed" in outdated_rows(table(before), plain)[0]
+
+
+def test_a_changed_list_of_transformations_is_named_too(tmp_path: Path) -> None:
+    before = entity(tmp_path)
+    injected = before.model_validate({**before.model_dump(), "transformations": ["*", "1 as one"]})
+    (said,) = outdated_rows(table(before), injected)
+    assert said.startswith("the list of transformations has changed since the table was built")
+
+
+HISTORY = "history_from: {folder: exports, valid_from: day}"
+
+
+def test_a_changed_history_is_named_with_the_command(tmp_path: Path) -> None:
+    plain, with_past = entity(tmp_path / "a"), entity(tmp_path / "b", HISTORY)
+    history = with_past.settings.history_from
+    assert history is not None
+    loaded = {HISTORY_PROPERTY: history.text}
+    other = entity(tmp_path / "c", HISTORY.replace("day", "date"))
+    cases = [
+        (plain, {}, None),
+        (with_past, loaded, None),
+        (with_past, {}, "the table was built without the versions of history_from"),
+        (plain, loaded, "the table holds versions of a history_from that is no longer declared"),
+        (other, loaded, "history_from has changed since the table was built"),
+    ]
+    for declared, properties, said in cases:
+        found = outdated_rows(table(declared, **properties), declared)
+        rebuild = "; `lakewright rebuild prices` builds it again"
+        assert found == (() if said is None else (said + rebuild,))
+
+
+REFUSED = [
+    ("merge", {"folder": "x", "valid_from": "d"}, "history_from is for the strategy historic"),
+    ("historic", {"valid_from": "d"}, "history_from needs a folder or a table"),
+    ("historic", {"folder": "x", "table": "t", "valid_from": "d"}, "history_from needs a folder or a table"),
+    ("historic", {"table": "t", "valid_from": "d", "format": "csv"}, "format is for a folder"),
+    ("historic", {"folder": "x", "valid_from": "d", "sentinel": "9999-12-31"}, "sentinel needs valid_to"),
+    ("historic", {"folder": "x", "valid_frm": "d"}, "did you mean 'valid_from'?"),
+]
+
+
+@pytest.mark.parametrize(("strategy", "declared", "why"), REFUSED)
+def test_a_history_that_can_not_be_meant_is_refused(
+    tmp_path: Path, strategy: str, declared: Any, why: str
+) -> None:
+    text = MODEL.format(settings=f"history_from: {json.dumps(declared)}", total="1")
+    found = faults(tmp_path, text.replace("processtype: historic", f"processtype: {strategy}"))
+    assert any(why in fault for fault in found), found
+
+
+def lake(folder: Path, settings: str) -> InProcess:
+    (folder / "model").mkdir(parents=True)
+    (folder / "project.yml").write_text(
+        "name: crm\nmodules: [model]\nlake: {root_folder: '${project.basedir}/lake'}\n"
+    )
+    (folder / "model" / "model.yml").write_text(MODEL.format(settings=settings, total="1"))
+    return InProcess(folder)
+
+
+def test_validate_names_columns_that_the_past_lacks(tmp_path: Path) -> None:
+    """A missing column is an error with its line; a folder that can't be read here is a warning."""
+    project = lake(tmp_path, HISTORY)
+    gone = project.run("validate")
+    assert (gone.code, "history_from: exports can't be read: there is no folder" in gone.all) == (0, True)
+
+    exports = tmp_path / "lake" / "exports"
+    exports.mkdir(parents=True)
+    (exports / "2020.parquet").mkdir()
+    pq.write_table(pa.table({"id": [1], "day": ["2020-01-01"]}), exports / "2020.parquet" / "part-0.parquet")
+    right = project.run("validate")
+    assert (right.code, "exports" in right.all) == (0, False)
+    pq.write_table(pa.table({"nr": [1], "day": ["2021-01-01"]}), exports / "2021.parquet")
+    lacking = project.run("validate")
+    assert lacking.code == 2
+    assert "history_from: 2021.parquet lacks 'id'; it has 'nr', 'day'" in lacking.all
+    assert "model.yml:" in lacking.all
+
+    csv = lake(tmp_path / "csv", HISTORY.replace("valid_from", "format: csv, columns: {id: nr}, valid_from"))
+    (tmp_path / "csv" / "lake" / "exports").mkdir(parents=True)
+    (tmp_path / "csv" / "lake" / "exports" / "1.csv").write_text('"nr",since\n1,2020-01-01\n')
+    assert "history_from: 1.csv lacks 'day'; it has 'nr', 'since'" in csv.run("validate").all
+
+    versions = lake(tmp_path / "table", "history_from: {table: old/prices, valid_from: day}")
+    assert "there is no Delta table at" in versions.run("validate").all
+    write_deltalake(str(tmp_path / "table" / "lake" / "old" / "prices"), pa.table({"id": [1]}))
+    assert "history_from: old/prices lacks 'day'; it has 'id'" in versions.run("validate").all
+
+
+def test_what_is_loaded_and_left_out_is_a_sentence() -> None:
+    counts = {"rows": 9, "versions": 7, "records": 1, "late": 1}
+    assert PastLoad("exports", counts, ("v",), ("a", "b")).text == (
+        "7 versions of 1 record from exports stand before the first slice; 1 row that begins at its "
+        "processing time or later is left out; the columns a, b are left out: the slice lacks them; the "
+        "column v has no values there"
+    )
