@@ -218,6 +218,7 @@ def state_of(table: DeltaFile) -> TableState:
         is_empty=is_empty,
         rows=rows,
         size=sum(files.column("size_bytes").to_pylist()),
+        features=frozenset(table.protocol().reader_features or ()),
     )
 
 

@@ -205,6 +205,8 @@ def _observe_with_spark(lake: Lake, address: Address) -> TableState:
         properties=dict(detail["properties"]),
         is_empty=is_empty,
         rows=0 if is_empty else None,
+        # Spark names the features of writers too; all that matter here are features of readers.
+        features=frozenset(detail["tableFeatures"] or ()),
     )
 
 

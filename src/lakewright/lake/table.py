@@ -150,6 +150,16 @@ def set_properties(lake: Lake, address: Address, properties: Mapping[str, str]) 
     run_statement(lake, f"ALTER TABLE {address.sql} SET TBLPROPERTIES ({_properties_sql(properties)})")
 
 
+def drop_feature(lake: Lake, address: Address, feature: str) -> None:
+    """Remove a feature from the table's protocol, after what uses it was rewritten.
+
+    Delta does it in commits of its own, which change no rows. Versions before keep the feature: only who
+    knows it can read them. Delta marks the table with the feature `checkpointProtection`, which concerns
+    writers alone.
+    """
+    run_statement(lake, f"ALTER TABLE {address.sql} DROP FEATURE {feature}")
+
+
 def set_comments(lake: Lake, address: Address, comments: Mapping[str, str]) -> None:
     """Set the comments of columns, each in a commit of its own."""
     for name, text in comments.items():

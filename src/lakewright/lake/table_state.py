@@ -9,7 +9,10 @@ from typing import Any
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.transform.sql import name_sql
 
-__all__ = ["ABSENT", "TableState", "columns_of_schema"]
+__all__ = ["ABSENT", "VECTORS", "TableState", "columns_of_schema"]
+
+VECTORS = "deletionVectors"
+"""The feature of tables whose files may have marked rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class TableState:
         is_empty: Whether it holds no row; None if the log alone can't tell.
         rows: Upper bound of its number of rows, which counts deleted rows too; None if the log can't tell.
         size: Of its files, in bytes; None if the log wasn't read.
+        features: Names of the features that a reader of the table must know.
     """
 
     exists: bool
@@ -33,6 +37,7 @@ class TableState:
     is_empty: bool | None = None
     rows: int | None = None
     size: int | None = None
+    features: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -25,6 +25,9 @@ PLACE_TEMPLATES = (*PATH_TEMPLATES, "bronze_table", "silver_table")
 """Settings whose templates may use the entity's own names."""
 
 
+DELETION_VECTORS = "delta.enableDeletionVectors"
+"""The table property by which changes mark rows in files instead of writing the files again."""
+
 LOG_DAYS = 30
 """Days for which Delta keeps a table's log unless a property says otherwise."""
 
@@ -139,6 +142,12 @@ class EntitySettings(SnakeModel):
         "or a table of versions that another tool made.",
     )
     table_properties: TextMap = Field(default_factory=dict, description="Delta table properties.")
+    readers: Annotated[Literal["deletion_vectors", "any"], BeforeValidator(lower)] = Field(
+        default="deletion_vectors",
+        description="Who reads its table. deletion_vectors: readers that know Delta's deletion vectors, by "
+        "which a change marks rows instead of rewriting files. any: others too, such as pandas; the table "
+        "has no deletion vectors, and CREATE drops the feature from a table that has it.",
+    )
     maintenance: Maintenance = Field(
         default_factory=Maintenance, description="When the files of its table are compacted."
     )
@@ -167,6 +176,16 @@ class EntitySettings(SnakeModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _one_kind_of_readers(self) -> EntitySettings:
+        wanted = self.table_properties.get(DELETION_VECTORS, "false")
+        if self.readers == "any" and wanted.strip().lower() == "true":
+            raise inconsistent(
+                f"readers: any contradicts the table property {DELETION_VECTORS}: true",
+                remedy="Remove one of them.",
+            )
+        return self
+
     @cached_property
     def slice_format(self) -> SliceFormat:
         """How the files of slices are read."""
@@ -174,15 +193,16 @@ class EntitySettings(SnakeModel):
 
     @property
     def silver_properties(self) -> Mapping[str, str]:
-        """The properties of its table: those that keep what an undo needs, and those declared, which win."""
+        """The properties of its table: what an undo and its readers need, and those declared, which win."""
+        known = {DELETION_VECTORS: "false"} if self.readers == "any" else {}
         if self.undo_window is None:
-            return self.table_properties
+            return {**known, **self.table_properties}
         days = int(self.undo_window.removesuffix("d"))
         kept = {
             "delta.deletedFileRetentionDuration": f"interval {days} days",
             "delta.logRetentionDuration": f"interval {max(days, LOG_DAYS)} days",
         }
-        return {**kept, **self.table_properties}
+        return {**known, **kept, **self.table_properties}
 
     @property
     def free(self) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
+from lakewright.lake.table_state import VECTORS
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
 from lakewright.slices.fold_choice import planned_folds
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["comment_changes", "new_comments", "observe_entity", "property_changes"]
+__all__ = ["comment_changes", "feature_changes", "new_comments", "observe_entity", "property_changes"]
 
 
 _MOST_NAMED = 3
@@ -56,6 +57,7 @@ def observe_entity(work: EntityWork) -> Observation:
         filled=Answer.of(is_filled),
         changes=(
             *property_changes(work.entity, state),
+            *feature_changes(work.entity, state),
             *comment_changes(work.entity, state),
             *_adoption_changes(work, state, pending),
         ),
@@ -146,6 +148,14 @@ def _idle_reason(selection: SliceSelection, deviations: Deviations) -> str | Non
     if slices and not any(selection.takes(each.name) for each in slices):
         return f"bronze has no slice that it takes ({selection})"
     return deviations.idle_reason
+
+
+def feature_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:
+    """Return what CREATE does so that any reader can read the table."""
+    if entity.settings.readers != "any" or VECTORS not in state.features:
+        return ()
+    told = f"drop the table feature {VECTORS}, and write the files with marked rows again"
+    return (TableChange(told),)
 
 
 def property_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:

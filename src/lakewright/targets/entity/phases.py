@@ -19,7 +19,8 @@ from lakewright.errors import (
     VerificationError,
 )
 from lakewright.lake.observation import observe_table, read_table
-from lakewright.lake.table import drop_table, set_comments, set_properties, truncate_table
+from lakewright.lake.table import drop_feature, drop_table, set_comments, set_properties, truncate_table
+from lakewright.lake.table_state import VECTORS
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -34,7 +35,12 @@ from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.no_table import no_table_error
-from lakewright.targets.entity.observation import comment_changes, new_comments, property_changes
+from lakewright.targets.entity.observation import (
+    comment_changes,
+    feature_changes,
+    new_comments,
+    property_changes,
+)
 from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.sql import name_sql
@@ -87,11 +93,14 @@ def _create(work: EntityWork) -> Outcome:
     if work.is_adoptable(state):
         return _adopt(work)
     properties, comments = property_changes(work.entity, state), new_comments(work.entity, state)
-    changes = (*properties, *comment_changes(work.entity, state))
+    features = feature_changes(work.entity, state)
+    changes = (*properties, *features, *comment_changes(work.entity, state))
     if changes:
         with work.silver_lease():
             if properties:
                 set_properties(work.lake, work.silver, work.entity.settings.silver_properties)
+            if features:
+                drop_feature(work.lake, work.silver, VECTORS)
             set_comments(work.lake, work.silver, comments)
     return Outcome(reasons=tuple(change.description for change in changes))
 
