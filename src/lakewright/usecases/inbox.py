@@ -26,10 +26,12 @@ from lakewright.usecases.entity_standing import EntityStanding, Standings, read_
 from lakewright.usecases.status import (
     Quarantined,
     is_requeued,
+    is_rewind,
     read_quarantined,
     resume_command,
     told_changed,
     undone_runs,
+    unrecorded_entities,
     warned_targets,
 )
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
@@ -148,17 +150,20 @@ class Observed:
     """What takes a look at bronze and at all processed slices, so that it grows with their number.
 
     Attributes:
+        unrecorded: Entities whose tables have commits, if the manifest has no item at all.
         at: When it was looked at.
     """
 
     bronze: BronzeStatus
     quarantined: tuple[Quarantined, ...]
+    unrecorded: tuple[str, ...]
     at: datetime
 
 
 def observe_slices(app: App) -> Observed:
     """Look at bronze and at processed slices."""
-    return Observed(look_at_bronze(app), tuple(read_quarantined(app)), app.store.now())
+    quarantined, unrecorded = tuple(read_quarantined(app)), tuple(unrecorded_entities(app))
+    return Observed(look_at_bronze(app), quarantined, unrecorded, app.store.now())
 
 
 def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
@@ -214,6 +219,17 @@ def _deviations(observed: Observed | None, told: Collection[str]) -> Iterator[Co
     """Yield what of bronze needs a person: changed slices, unless a run told, and what can't be read."""
     if observed is None:
         return
+    if observed.unrecorded:
+        yield Concern(
+            kind="damaged",
+            subject="manifest",
+            why="the manifest is empty, but tables have commits: "
+            f"{first_of(observed.unrecorded, MOST_NAMED)}",
+            since=None,
+            advice="If its file or database was moved, bring it back or correct `manifest:`. "
+            "Otherwise the next run recovers the slices that the tables hold.",
+            command="lakewright manifest discover",
+        )
     bronze = observed.bronze
     for kind, faults in (("changed", bronze.changed_beside(told)), ("unreadable", bronze.unreadable)):
         for fault in faults[:MOST]:
@@ -346,9 +362,11 @@ def _undone(app: App, run: Run) -> Concern:
         more=f"failed: {named}" if named else "",
         since=run.finished or run.started,
         blocked=tuple(blocked),
-        advice="Mend the cause, then resume the run.",
+        advice="Mend the cause, then do it again: what is done already is not repeated."
+        if is_rewind(run)
+        else "Mend the cause, then resume the run.",
         command=resume_command(run),
-        action="resume",
+        action=None if is_rewind(run) else "resume",
         run_id=run.run_id,
     )
 

@@ -93,7 +93,8 @@ def rebuild_table(
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)
     words = f"rebuild of {found.name}"
-    facts = {"author": author, "reason": reason, "check": is_check}
+    start_facts = {"from": from_slice, "from-time": from_time}
+    facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
     with (
         nullcontext() if is_check else told_command(app, "rebuild", found),
         listed(app, f"rebuild {found.name}", PHASE, facts),

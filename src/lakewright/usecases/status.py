@@ -36,11 +36,13 @@ __all__ = [
     "Warned",
     "hidden_parameters",
     "is_requeued",
+    "is_rewind",
     "project_status",
     "read_quarantined",
     "resume_command",
     "told_changed",
     "undone_runs",
+    "unrecorded_entities",
     "warned_targets",
 ]
 
@@ -48,6 +50,10 @@ RECENT = 200
 """The number of latest runs to read; a history may hold many more."""
 
 LAST_RUNS = 5
+
+REWINDS = ("UNDO", "REBUILD")
+"""The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
+
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
 
@@ -209,12 +215,17 @@ def project_status(app: App) -> ProjectStatus:
         unreadable=bronze.unreadable,
         quarantined=tuple(read_quarantined(app)),
         triggers=list_triggers(app),
-        unrecorded=() if app.store.standings() else tuple(_unrecorded(app)),
+        unrecorded=tuple(unrecorded_entities(app)),
     )
 
 
-def _unrecorded(app: App) -> Iterator[str]:
-    """Yield the entities whose tables have commits; those that only Spark can read are left out."""
+def unrecorded_entities(app: App) -> Iterator[str]:
+    """Yield the entities whose tables have commits, if the manifest has no item at all.
+
+    Those that only Spark can read are left out.
+    """
+    if app.store.standings():
+        return
     for entity in app.project.entities.values():
         silver = entity.places(app.project.lake).silver
         is_local = silver.location is not None and table_log(app.lake, silver) is not None
@@ -259,8 +270,15 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
     return (row for row in awaited if (row.item.item_id, row.application.key) not in listed)
 
 
+def is_rewind(run: Run) -> bool:
+    """Return whether a run is an undo or a rebuild, which the history lists beside those of jobs."""
+    return run.phase in REWINDS
+
+
 def resume_command(run: Run) -> str:
     """Return the command that resumes a run; a secret value becomes `<name>`, which no shell accepts."""
+    if is_rewind(run):
+        return _rewind_command(run)
     hidden = hidden_parameters(run)
     arguments = [
         f"{name}=<{name}>" if name in hidden else shlex.quote(f"{name}={value}")
@@ -269,6 +287,15 @@ def resume_command(run: Run) -> str:
     return " ".join(
         [*map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower())), *arguments, "--resume"]
     )
+
+
+def _rewind_command(run: Run) -> str:
+    """Return the command that does an undo or a rebuild again; it continues one that was interrupted."""
+    facts = run.facts
+    flags = [f"--{flag}" for flag in ("requeue", "check") if facts.get(flag)]
+    started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
+    names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]
+    return shlex.join(["lakewright", *map(str, names), *started, *flags])
 
 
 def hidden_parameters(run: Run) -> tuple[str, ...]:

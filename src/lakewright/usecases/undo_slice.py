@@ -172,7 +172,7 @@ def undo_slice(
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)
     words = f"undo of {slice} of {found.name}"
-    facts = {"slice": slice, "author": author, "reason": reason}
+    facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
     with (
         told_command(app, "undo", found),
         listed(app, f"undo {found.name}", PHASE, facts),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from starlette.testclient import TestClient
 from tests.unit.serve.sites import BASE, MODEL, Served, browser, csrf_of, served, write_project
 from tests.unit.serve.slices import claim, discover, fail, process
@@ -269,7 +269,10 @@ def applied(shop: Served, name: str, rows: pa.Table) -> None:
 
 
 def write_deltalake_version(path: str, rows: pa.Table, token: Token) -> dict[str, int]:
-    told = CommitProperties(custom_metadata={"userMetadata": token.text})
+    told = CommitProperties(
+        custom_metadata={"userMetadata": token.text},
+        app_transactions=[Transaction(token.app_id, token.number)],
+    )
     write_deltalake(path, rows, mode="append", commit_properties=told)
     return {"delta_version": DeltaTable(path).version()}
 
@@ -322,8 +325,10 @@ def test_the_inbox_tells_of_slices_that_changed_or_are_gone_and_of_rows_put_asid
         for name in ("1", "2", "3"):
             (bronze / name).write_text("x")
         discover_slices(shop.app)
+        places = shop.app.project.entity("orders").places(shop.app.project.lake)
         for name in ("1", "2", "3"):
             process(shop.app, find_item(shop.app, f"orders/{name}"), quarantined=4)
+            (Path(places.quarantine) / name).mkdir(parents=True)
         (bronze / "1").unlink()
         (bronze / "2").write_text("xyz")
         pages = Pages(shop.site)
@@ -375,3 +380,38 @@ mappings:
         silver = shop.app.project.entity("orders").places(shop.app.project.lake).silver.location
         write_deltalake(str(silver), pa.table({"id": [1], "amount": [2]}))
         assert "doubled orders .amount" in read(shop, "/lineage?focus=mapping:totals")
+
+
+def test_an_undo_that_failed_is_done_again_by_its_own_command(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    with served(tmp_path, allows_actions=True) as shop:
+        app = shop.app
+        app.make_store()
+        for at, (name, facts) in enumerate(
+            {
+                "undo orders": {"slice": "a slice", "requeue": True},
+                "rebuild people": {"check": True, "from": "1"},
+            }.items()
+        ):
+            phase = name.partition(" ")[0].upper()
+            run = Run(f"run-{at}", "shop", name, phase, {}, app.store.now(), app.holder, facts=facts)
+            app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=app.store.now())
+        for path in ("/", "/runs/run-0"):
+            page = shop.client.get(path, headers={"accept": "text/html"}).text
+            assert "lakewright undo orders 'a slice' --requeue" in html.unescape(page)
+            assert "/do/resume" not in page
+        assert "lakewright rebuild people --from=1 --check" in read(shop, "/")
+        told = [each["do"] for each in shop.get("/status")["last_runs"]]
+        assert "lakewright undo orders 'a slice' --requeue" in told
+
+
+def test_a_lost_manifest_is_no_calm_inbox(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    with served(tmp_path) as shop:
+        applied(shop, "1", pa.table({"id": [1]}))
+        assert "damaged" not in {each["kind"] for each in shop.get("/inbox")["concerns"]}
+    with served(tmp_path) as shop:
+        for file in (tmp_path / ".lakewright").glob("manifest*"):
+            file.unlink()
+        (concern,) = [each for each in shop.get("/inbox")["concerns"] if each["kind"] == "damaged"]
+        assert concern["why"] == "the manifest is empty, but tables have commits: orders"

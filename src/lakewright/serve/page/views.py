@@ -23,7 +23,7 @@ from lakewright.usecases.inbox import Observed, read_inbox
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
 from lakewright.usecases.sample_rows import read_sample
-from lakewright.usecases.status import resume_command
+from lakewright.usecases.status import is_rewind, resume_command
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -174,7 +174,12 @@ def run_view(view: View) -> dict[str, Any]:
             difference = compare_runs(view.app, run.run_id)
         except LakewrightError:
             difference = None
-    return {**values, "difference": difference, "resume": resume_command(run) if is_broken else None}
+    return {
+        **values,
+        "difference": difference,
+        "resume": resume_command(run) if is_broken else None,
+        "may_resume": not is_rewind(run),
+    }
 
 
 def command_values(view: View) -> dict[str, Any]:
