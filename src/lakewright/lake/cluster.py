@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["check_cluster_settings", "check_reachable", "check_written", "prepare_cluster"]
+__all__ = ["check_cluster_settings", "check_reachable", "check_written", "lake_master", "prepare_cluster"]
 
 log = logging.getLogger(__name__)
 

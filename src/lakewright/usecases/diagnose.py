@@ -20,12 +20,14 @@ from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
 from lakewright.doctor.plan_repair import RepairPlan
 from lakewright.errors import LakewrightError, SpecError
+from lakewright.lake.cluster import check_cluster_settings, lake_master
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import list_slices
 from lakewright.slices.rewind.side_table import REHEARSAL, side_address
 from lakewright.spark.class_archive import archive_path
+from lakewright.spark.cluster import check_master, is_cluster
 from lakewright.spark.jars import DELTA_JARS, Jar, jars_folder, missing_jars
 from lakewright.spark.java import find_java
 from lakewright.spark.s3 import log_store_jar, s3_jars
@@ -52,6 +54,8 @@ __all__ = [
 ]
 
 OLDEST_PYTHON = (3, 11)
+PATIENCE_OF_DOCTOR = 5.0
+"""Seconds in which the master of a cluster must answer."""
 TESTED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 
 
@@ -143,9 +147,17 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     if app.lake.storage.is_used:
         yield _guarded("jars for S3", lambda: _jars(app.environ, s3_jars()))
         yield _guarded("log store for S3", lambda: str(log_store_jar()))
+    if is_cluster(master := lake_master(app.lake)):
+        yield _guarded("cluster", lambda: _cluster(app, master))
     yield _guarded("write access", lambda: _write_access(str(project.lake.root_folder)))
     if starts_session:
         yield _guarded("session", lambda: f"Spark {app.lake.spark.version} started")
+
+
+def _cluster(app: App, master: str) -> str:
+    check_cluster_settings(app.lake, has_entities=bool(app.project.entities))
+    check_master(master, PATIENCE_OF_DOCTOR, app.environ)
+    return f"{master} accepts connections; a run checks its executors before it claims a slice"
 
 
 def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from lakewright.app import App
 from lakewright.errors import Fault, LakewrightError, NotInstalled
+from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.lake import Lake
 from lakewright.plan.graph import find_cycle
 from lakewright.plan.phase import Phase
@@ -71,11 +72,21 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     errors += argument_faults(app.project, app.clock())
     past = past_faults(evaluation, _offline(app.project, session))
     errors += past.errors
+    if not errors:
+        errors += cluster_faults(app)
     analysed = 0
     if with_spark and not errors:
         analysed, found = analyse_with_spark(app.project, app.lake, evaluation)
         errors += found
     return Validation(tuple(errors), (*evaluation.warnings, *sql.warnings, *past.warnings), analysed)
+
+
+def cluster_faults(app: App) -> Iterator[Fault]:
+    """Yield the fault for which a run would be refused on the project's cluster; nothing is reached."""
+    try:
+        check_cluster_settings(app.lake, has_entities=bool(app.project.entities))
+    except LakewrightError as error:
+        yield error.as_fault()
 
 
 def find_notification_faults(project: Project) -> Iterator[Fault]:
