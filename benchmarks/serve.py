@@ -107,8 +107,10 @@ def measure(folder: Path, rounds: int, size: Size) -> list[Row]:
         memory = server.memory[1:]
         warm_sql = [server.taken(*asked) for _ in range(max(rounds, 10))]
         rest = server.at_rest(size.rest)
+        lake.declare_trigger()  # the server notices it
+        # The first one waits until the server has noticed.
+        waited = [server.committed() for _ in range(size.arrivals + 1)][1:]
     late = warm[-tenth:]
-    waited = _arrivals(lake, size.arrivals)
     return [
         Row(
             "`process` of a 20-row Merge slice, cold: processor time, elapsed",
@@ -145,14 +147,6 @@ def measure(folder: Path, rounds: int, size: Size) -> list[Row]:
     ]
 
 
-def _arrivals(lake: _Lake, count: int) -> list[float]:
-    """Return the seconds from each file's arrival to the commit of its slice, without those of `settle`."""
-    (lake.folder / "model" / "triggers.yml").write_text(TRIGGER)
-    with _Server(lake) as server:
-        # The first one compiles what the others need.
-        return [server.committed() for _ in range(count + 1)][1:]
-
-
 def _processor(taken: Sequence[Taken]) -> float:
     return median(each.processor for each in taken)
 
@@ -174,6 +168,10 @@ class _Lake:
         (self.folder / "project.yml").write_text(PROJECT)
         entities = "".join(ENTITY.format(number=number) for number in range(ENTITIES))
         (self.folder / "model" / "model.yml").write_text(HEAD + entities)
+
+    def declare_trigger(self) -> None:
+        """Have slices of the first entity processed as they arrive."""
+        (self.folder / "model" / "triggers.yml").write_text(TRIGGER)
 
     def arrived(self, entity: int) -> str:
         """Write a slice of an entity, and return the entity's name."""

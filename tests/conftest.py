@@ -16,6 +16,7 @@ from lakewright.lake.object_storage import LOG_STORE
 from lakewright.spark.conf import LATE_COMPILER, SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.spark.session import build_session
+from lakewright.strategies import slice_load
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +74,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         needs_s3=True,
     )
     session = build_session(settings)
-    yield session
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("COMPILE_QUERIES"):
+            patch.setattr(slice_load, "TINY_TABLE", -1)
+        yield session
     session.stop()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import SharedSession, build_session
+from lakewright.strategies.slice_load import tune
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -39,6 +40,17 @@ def test_tables_without_a_path_are_kept_in_the_state_folder(spark: SparkSession)
     assert warehouse is not None
     assert location.startswith(warehouse)
     assert not [name for name in ("derby.log", "metastore_db", "spark-warehouse") if Path(name).exists()]
+
+
+def test_a_session_that_was_tuned_for_a_tiny_slice_gets_its_settings_back(spark: SparkSession) -> None:
+    keys = ["spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage"]
+    session = spark.newSession()
+    started = [spark.conf.get(key) for key in keys]
+    tune(session, spark, is_tiny=True, is_small=True, is_wide=True)
+    assert [session.conf.get(key) for key in keys] == ["1", "false", "false"]
+    tune(session, spark, is_tiny=False, is_small=False, is_wide=False)
+    assert [session.conf.get(key) for key in keys] == started
+    assert started[0] == "4"  # Spark's own default, which an unset key has, is 200
 
 
 def test_functions_in_python_run_on_this_interpreter(spark: SparkSession) -> None:

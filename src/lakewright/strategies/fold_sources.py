@@ -17,7 +17,7 @@ from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
 from lakewright.strategies.drift import Alignment, Drift, align, convert_sql
 from lakewright.strategies.fold_rows import NUMBER, lookup_sql
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
-from lakewright.strategies.slice_load import WIDE, SliceLoad, is_small_load, tune
+from lakewright.strategies.slice_load import WIDE, SliceLoad, is_small_load, is_tiny_load, tune
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics_by
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.steps import instant_sql, storable_sql
@@ -152,7 +152,13 @@ def prepare_fold(
         parts += _parts(fit, source, first, parts[-1].fit if parts else None)
     state, last = parts[0].opening.state, parts[-1].fit
     is_small = is_small_load(whole.slice_size, state)
-    tune(session, is_small=is_small, is_wide=len(last.prepared.frame.columns) > WIDE)
+    tune(
+        session,
+        lake.spark,
+        is_tiny=is_tiny_load(whole.slice_size, state),
+        is_small=is_small,
+        is_wide=len(last.prepared.frame.columns) > WIDE,
+    )
     bad_rows = _bad_rows(parts, entity)
     statistics = _statistics(parts, len(requests), are_null_keys_allowed=entity.settings.null_keys == "allow")
     after = last.schema_after

@@ -62,7 +62,7 @@ def _compared_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     tune = slice_load.tune
     monkeypatch.setattr(slice_load, "is_small_load", lambda *_: False)
     monkeypatch.setattr(
-        slice_load, "tune", lambda session, **known: tune(session, **{**known, "is_small": True})
+        slice_load, "tune", lambda *sessions, **known: tune(*sessions, **{**known, "is_small": True})
     )
 
 
