@@ -9,13 +9,16 @@ import pytest
 from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
 
+from lakewright.cli.page import plain
+from lakewright.cli.render.run import failure_lines
 from lakewright.errors import Fault, ItemLocked, Location
+from lakewright.manifest.lock import EARLIER
 from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
-from lakewright.run.result import RunResult
+from lakewright.run.result import RunResult, TargetResult
 
 BUILD = ("job", "daily", "build", "month=2022-01")
 HELD = Fault("it is locked", code=ItemLocked.code, remedy="lakewright manifest release x")
@@ -301,3 +304,16 @@ def test_a_warning_is_not_repeated_where_the_same_target_failed_afterwards() -> 
     assert "FAILED people in BUILD" in shown
     assert "people in VALIDATE" not in shown
     assert "SUCCESS_WITH_ERRORS prices in VALIDATE" in shown
+
+
+def test_the_error_of_a_slice_that_validate_found_is_repeated_once_after_a_long_tree() -> None:
+    """C3: BUILD names the slice and the command; the message stands where the slice failed."""
+    found = Fault("the slice 2 lacks the column id", code="slice")
+    told = Fault(f"orders/2 {EARLIER}", remedy="Fix the cause, then resolve it.", code="item_failed")
+    checked = TargetResult("orders", "entity", Phase.VALIDATE, Status.SUCCESS_WITH_ERRORS, error=found)
+    built = TargetResult("orders", "entity", Phase.BUILD, Status.FAILED, error=told)
+    lines = [text for each in failure_lines(result_of(checked, built)) for text in plain(each)]
+    assert [text for text in lines if "lacks the column" in text] == [
+        "SUCCESS_WITH_ERRORS orders in VALIDATE month=2022-01: the slice 2 lacks the column id"
+    ]
+    assert "FAILED orders in BUILD month=2022-01: orders/2 failed earlier in this run" in lines
