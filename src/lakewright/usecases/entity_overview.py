@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,7 @@ from lakewright.manifest.record import Record, format_instant
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.discover import slice_name
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.words import counted
 from lakewright.usecases.entity_standing import EntityStanding, read_standings
 
 __all__ = ["EntityOverview", "SliceEntry", "list_slices", "read_entity"]
@@ -129,7 +131,7 @@ def read_entity(app: App, name: str) -> EntityOverview:
     entity = app.project.entity(name)
     standings = read_standings(app, with_last_slices=False)
     standing = next(each for each in standings.entities if each.name == entity.name)
-    table, note = _table(app, entity)
+    table, note = _table(app, entity, standing.standing.count(Verdict.PROCESSED))
     places = entity.places(app.project.lake)
     watermarks = Watermarks(app.store).all(prefix=f"{standing.application}/")
     return EntityOverview(
@@ -191,9 +193,16 @@ def _ended(item: Item, standing: EntityStanding) -> Mark | None:
     return done[-1] if done else None
 
 
-def _table(app: App, entity: Entity) -> tuple[TableState | None, str | None]:
+def _table(app: App, entity: Entity, processed: int) -> tuple[TableState | None, str | None]:
     try:
         state = observe_table(app.lake, entity.places(app.lake.settings).silver)
     except LakewrightError as error:
         return None, error.message
-    return state, None if state.exists else "there is no table yet: the first slice creates it"
+    if state.exists:
+        return state, None
+    if not processed:
+        return state, "there is no table yet: the first slice creates it"
+    were = "was" if processed == 1 else "were"
+    typed = shlex.join(("lakewright", "doctor", entity.name))
+    gone = f"there is no table, although {counted(processed, 'slice')} of it {were} processed"
+    return state, f"{gone}: `{typed}` examines it"

@@ -131,6 +131,12 @@ def test_an_entity_shows_its_slices_backlog_drift_and_columns(shop: Served) -> N
     page = shop.client.get("/entities/orders").text
     assert page.count('class="in"') == 1
     assert "Examine" in text
+    # The fixture has no table: slices that were processed into none are not passed over.
+    assert (
+        "there is no table, although 1 slice of it was processed: lakewright doctor orders examines it"
+        in text
+    )
+    assert "there is no table yet: the first slice creates it" in read(shop, "/entities/people")
     assert shop.client.get("/entities/none").status_code == 404
 
 
