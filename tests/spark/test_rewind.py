@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable, QueryBuilder
+from tests.acceptance.command import Done
 from tests.commands import InProcess
 
 if TYPE_CHECKING:
@@ -229,6 +230,39 @@ def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSessi
     assert len(shop.rows("orders")) == len(history) + 1
     part = shop.json("rebuild", "orders", "--from", "2024-05-04.json", "--check")
     assert (part["slices"], part["difference"]["rows_equal"]) == (["2024-05-04.json"], len(history) + 1)
+
+
+def test_a_second_operator_and_a_run_wait_for_a_rebuild(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two operators at once, and a job beside a rebuild: who comes second is told who does what."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("prices", *SLICES)
+    before = shop.rows("prices")
+    answers: dict[str, Done] = {}
+    new = "2024-05-04.json"
+
+    def meanwhile(name: str) -> None:
+        if name != "before_swap" or answers:
+            return
+        shop.put("prices", new, [{"id": 1, "v": "z", "day": 4}])
+        answers["rebuild"] = shop.run("rebuild", "prices", "--yes")
+        answers["undo"] = shop.run("undo", "prices", "2024-05-03.json", "--yes")
+        answers["process"] = shop.run("process", "prices")
+        answers["job"] = shop.run("job", "daily", "build")
+        answers["plan"] = shop.run("plan", "daily", "build")
+
+    monkeypatch.setattr("lakewright.slices.rewind.swap.reach_failpoint", meanwhile)
+    done = shop.run("rebuild", "prices", "--yes", "--reason", "tried")
+    assert done.code == 0, done.all
+    for command, answer in answers.items():
+        assert "the rebuild of prices by" in answer.all, (command, answer.all)
+        assert (answer.code == 0) is (command == "plan"), (command, answer.all)
+    assert shop.rows("prices") == before
+    assert shop.verdicts("prices").get(new, "unknown") in ("ready", "unknown")
+    shop.load("prices")
+    assert len(shop.rows("prices")) == len(before) + 1
+    assert shop.json("doctor", "prices")["ok"]
 
 
 class Died(BaseException):

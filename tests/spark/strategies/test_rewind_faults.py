@@ -232,6 +232,9 @@ def test_vacuum_keeps_what_an_undo_needs_for_the_undo_window(lake: SmallLake) ->
         lake.spark.sql(f"VACUUM {things.places(lake.lake.settings).silver.sql}").collect()
     with pytest.raises(DataLossError, match="is not whole any more"):
         plan_undo(lake.bench(plain), plain, "2024-01-02")
+    with pytest.raises(DataLossError, match="is not whole any more"):
+        plan_rebuild(lake.bench(plain), plain, RebuildStart(slice="2024-01-02"))
+    assert plan_rebuild(lake.bench(plain), plain, RebuildStart()).base is None
     before = undo_in(lake, kept, "2024-01-02")
     assert before is not None
     assert {row[1] for row in lake.rows(kept, "id", "v")} == {"a"}

@@ -18,7 +18,12 @@ from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_s
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
-from lakewright.slices.rewind.plan_undo import check_bronze, unlogged_slices, version_before
+from lakewright.slices.rewind.plan_undo import (
+    check_bronze,
+    check_version,
+    unlogged_slices,
+    version_before,
+)
 from lakewright.slices.rewind.side_table import plan_digest
 from lakewright.spec.words import counted
 
@@ -104,7 +109,7 @@ def plan_rebuild(
 
     Raises:
         UsageError: No slice was processed, or none from the start on.
-        DataLossError: Commits of other writers would be lost.
+        DataLossError: Commits of other writers would be lost, or files of the version to start with are gone.
         SliceError: Slices are gone from bronze, or have changed.
         MigrationError: The past versions of the entity can't be read.
     """
@@ -125,6 +130,7 @@ def plan_rebuild(
     base = None if is_whole else _base(entity, chain, app, applied[first])
     chosen = applied[first:]
     check_bronze(context, entity, chosen)
+    check_version(context, entity, base)
     kept = tuple(applied[:first])
     since = since_empty(log) if is_whole else [c for c in chain if base is None or c.version > base]
     lost = foreign_since(since, app)

@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["UndoPlan", "check_bronze", "plan_undo", "unlogged_slices", "version_before"]
+__all__ = [
+    "UndoPlan",
+    "check_bronze",
+    "check_version",
+    "plan_undo",
+    "unlogged_slices",
+    "version_before",
+]
 
 MOST_NAMED = 5
 
@@ -146,7 +153,7 @@ def plan_undo(
     if plan.foreign and not is_over_foreign:
         raise _foreign_error(entity, plan)
     check_bronze(context, entity, plan.later)
-    _check_versions(context, entity, plan)
+    check_version(context, entity, plan.base)
     return plan
 
 
@@ -301,17 +308,21 @@ def check_bronze(context: ProcessingContext, entity: Entity, slices: Sequence[Ap
         )
 
 
-def _check_versions(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> None:
-    """Raise `DataLossError` if files of the version that the table goes back to were removed."""
+def check_version(context: ProcessingContext, entity: Entity, base: int | None) -> None:
+    """Raise an error if files of the version that a table goes back to were removed.
+
+    Raises:
+        DataLossError: They were; nothing was written.
+    """
     silver = entity.places(context.lake.settings).silver
-    gone = [] if plan.base is None else missing_files(context.lake, silver, plan.base)
+    gone = [] if base is None else missing_files(context.lake, silver, base)
     if gone:
         raise DataLossError(
-            f"version {plan.base} of {silver} is not whole any more: {counted(len(gone), 'file')} of it "
+            f"version {base} of {silver} is not whole any more: {counted(len(gone), 'file')} of it "
             f"{'was' if len(gone) == 1 else 'were'} removed, such as {gone[0]}",
             remedy="VACUUM removes files of old versions. Build the table again from its slices with "
             f"`lakewright rebuild {shlex.quote(entity.name)}`. Nothing was written.",
-            details={"version": plan.base, "files": len(gone)},
+            details={"version": base, "files": len(gone)},
         )
 
 
