@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# A slow machine is no fault: Hypothesis' own limit of 200 ms an example fails tests on one.
+settings.register_profile("untimed", settings.default, deadline=None)
+settings.load_profile("untimed")
 settings.register_profile("nightly", max_examples=2000, deadline=None, print_blob=True)
 
 
