@@ -21,6 +21,10 @@ VICTIMS = ("server", "worker host", "session host", "jvm", "worker", "client")
 """What may be killed: each process that takes part in a request."""
 
 PATIENCE = 120.0
+"""Seconds in which what a server has started ends."""
+
+LONGEST = 300.0
+"""Seconds in which a server that was started again processes what waits."""
 
 TRIGGERS = (
     f"triggers: {{arrivals: {{entities: [{', '.join(ENTITIES)}], on: arrival, settle: 0s, every: 1s}}}}\n"
@@ -42,7 +46,7 @@ def arrivals(folder: Path) -> Iterator[None]:
 def wait_until_all_is_processed(folder: Path) -> None:
     """Wait until the lake's slices are processed by its server; one that failed waits for an operator."""
     wanted = len(list((folder / "lake" / "bronze").glob("*/*.parquet")))
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LONGEST
     while True:
         told = Lakewright(folder).run("manifest", "stats", "-o", "json", CHAOS_PASSWORD=CANARY)
         counts = json.loads(told.out).values() if told.code == 0 else ()

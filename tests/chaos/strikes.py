@@ -217,8 +217,10 @@ def _arriving(lake: ChaosLake, how: Strike, horizon: float) -> Done:
                 each.kill()
         # What outlives the server goes on to its end beside the next one.
         again = Server.start(lake.folder)
-        wait_until_all_is_processed(lake.folder)
-        again.end([*processes, *again.processes()])
+        try:
+            wait_until_all_is_processed(lake.folder)
+        finally:
+            again.end([*processes, *again.processes()])
     return Done(-signal.SIGKILL, "", "", time.monotonic() - begun)
 
 
