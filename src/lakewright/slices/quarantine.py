@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["name_bad_rows", "quarantine_folder", "save_bad_rows"]
+__all__ = ["keep_replayed_rows", "name_bad_rows", "quarantine_folder", "remove_rows", "save_bad_rows"]
 
 FILE = "rows.json"
+
+REPLAYED = "_replayed"
+"""Folder, below that of a slice, of the rows that are put aside while a rewind applies it again."""
 
 
 def quarantine_folder(lake: Lake, entity: Entity, slice_name: str) -> str:
@@ -40,8 +43,18 @@ def quarantine_folder(lake: Lake, entity: Entity, slice_name: str) -> str:
     return join(entity.places(lake.settings).quarantine, slice_name)
 
 
-def save_bad_rows(lake: Lake, entity: Entity, slice_: Slice, rows: Sequence[BadRow]) -> tuple[BadRow, ...]:
+def save_bad_rows(
+    lake: Lake, entity: Entity, slice_: Slice, rows: Sequence[BadRow], *, is_replayed: bool = False
+) -> tuple[BadRow, ...]:
     """Put rows of a slice aside in place of those of an earlier attempt; return them with their lines.
+
+    Args:
+        lake: The lake.
+        entity: The entity.
+        slice_: The slice.
+        rows: Its bad rows.
+        is_replayed: Whether a rewind applies the slice again. Its rows then lie beside those of the table
+            until `keep_replayed_rows`.
 
     Raises:
         BadRowsError: There are more than the entity allows; nothing was written.
@@ -49,6 +62,7 @@ def save_bad_rows(lake: Lake, entity: Entity, slice_: Slice, rows: Sequence[BadR
     located = _with_lines(rows, entity.settings.slice_format.encoding)
     check_number(located, entity.settings.max_bad_rows)
     folder = quarantine_folder(lake, entity, slice_.name)
+    folder = join(folder, REPLAYED) if is_replayed else folder
     files = files_at(folder, lake)
     if located:
         lines = (json.dumps({"slice": slice_.name, **row.as_json()}, ensure_ascii=False) for row in located)
@@ -56,6 +70,33 @@ def save_bad_rows(lake: Lake, entity: Entity, slice_: Slice, rows: Sequence[BadR
     elif files.exists(folder):
         files.remove(folder)
     return located
+
+
+def keep_replayed_rows(lake: Lake, entity: Entity, slice_name: str, count: int) -> None:
+    """Let the rows that a rewind has put aside take the place of a slice's earlier ones.
+
+    Doing it again changes nothing.
+
+    Args:
+        lake: The lake.
+        entity: The entity.
+        slice_name: Name of the slice.
+        count: Number of its bad rows.
+    """
+    folder = quarantine_folder(lake, entity, slice_name)
+    files, replayed = files_at(folder, lake), join(folder, REPLAYED)
+    if count == 0:
+        remove_rows(lake, entity, slice_name)
+    elif files.exists(join(replayed, FILE)):
+        files.remove(join(folder, FILE))
+        files.rename(join(replayed, FILE), join(folder, FILE))
+        files.remove(replayed)
+
+
+def remove_rows(lake: Lake, entity: Entity, slice_name: str) -> None:
+    """Remove the rows of a slice that were put aside."""
+    folder = quarantine_folder(lake, entity, slice_name)
+    files_at(folder, lake).remove(folder)
 
 
 def name_bad_rows(

@@ -27,9 +27,11 @@ from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.past import load_past_before
+from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
-from lakewright.strategies.bad_rows import check_number
+from lakewright.spec.words import counted
+from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold import apply_fold
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity, Strategy
+    from lakewright.strategies.bad_rows import BadRow
 
 __all__ = ["KnownSlice", "replay_slices"]
 
@@ -200,8 +203,8 @@ class _Replay:
         )
         reach_failpoint("before_replay")
         fold = prepare_fold(self.context.lake, session, self.entity, sources, whole)
-        for rows in fold.bad_rows:
-            check_number(rows, self.entity.settings.max_bad_rows)
+        for (slice_, _), rows in zip(requests, fold.bad_rows, strict=True):
+            self._put_aside(slice_, rows)
         summaries, version = apply_fold(fold)
         reach_failpoint("after_replay")
         seconds = round((time.monotonic() - begun) / len(slices), 3)
@@ -268,8 +271,21 @@ class _Replay:
         session = strict_session(lake)
         frame = read_slice(session, slice_, entity, known=known_columns(lake, entity))
         load = prepare_load(lake, session, entity, frame, request)
-        check_number(load.bad_rows, entity.settings.max_bad_rows)
+        self._put_aside(slice_, load.bad_rows)
         return load
+
+    def _put_aside(self, slice_: Slice, rows: Sequence[BadRow]) -> None:
+        """Put the bad rows of a slice beside those of the table.
+
+        Raises:
+            BadRowsError: There are more than the entity allows.
+        """
+        if self.entity.settings.on_bad_rows != "quarantine":
+            return
+        located = save_bad_rows(self.context.lake, self.entity, slice_, rows, is_replayed=True)
+        if located:
+            told = f"{counted(len(located), 'bad row')} {'is' if len(located) == 1 else 'are'} put aside"
+            self.context.warn(f"{self.entity.name}: {slice_.name}: {told}: {rows_text(located)}")
 
     def _request(
         self, number: int, known: KnownSlice, content: Mapping[str, Any]

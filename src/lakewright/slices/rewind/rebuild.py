@@ -108,6 +108,6 @@ def swap_rebuilt(
     side = side_of(entity, context.lake)
     commit = swap_in(context, entity, side, plan.state, told, contents=contents, check=check)
     reach_failpoint("before_rewind_record")
-    record_landed(context, rewind, commit)
+    record_landed(context, entity, rewind, commit)
     remove_beside(context.lake, entity)
     return commit.version

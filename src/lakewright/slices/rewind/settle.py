@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import Commit
 from lakewright.lake.observation import observe_table
+from lakewright.manifest.item import Item
 from lakewright.manifest.journal import TAINT
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.store import Put
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import StoredWatermark
+from lakewright.slices.discover import slice_name
+from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.commit_rewind import find_rewind
 
 if TYPE_CHECKING:
-    from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
@@ -62,7 +64,7 @@ def conclude(context: ProcessingContext, entity: Entity, rewind: Rewind) -> bool
     if commit is None:
         context.ledger.end_rewind(rewind)
         return False
-    record_landed(context, rewind, commit)
+    record_landed(context, entity, rewind, commit)
     return True
 
 
@@ -74,8 +76,15 @@ def _landed(context: ProcessingContext, entity: Entity, rewind: Rewind) -> Commi
     return find_rewind(context, silver, rewind.rewind_id)
 
 
-def record_landed(context: ProcessingContext, rewind: Rewind, commit: Commit) -> tuple[Item, ...]:
-    """Record what the commit of a rewind says in the manifest; return the items with new revisions."""
+def record_landed(
+    context: ProcessingContext, entity: Entity, rewind: Rewind, commit: Commit
+) -> tuple[Item, ...]:
+    """Record what the commit of a rewind says in the manifest; return the items with new revisions.
+
+    The quarantine goes with it: rows of a slice that is skipped are removed, others replaced.
+    """
+    if entity.settings.on_bad_rows == "quarantine":
+        _settle_quarantine(context, entity, commit)
     told, application = commit.content["rewind"], context.application
     watermarks = {
         column: None
@@ -86,6 +95,16 @@ def record_landed(context: ProcessingContext, rewind: Rewind, commit: Commit) ->
     slices = tuple(_with_version(each, commit) for each in rewound_slices(told["slices"]))
     taints = tuple(Put(TAINT, each["key"], each["value"]) for each in told.get("taints", ()))
     return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"], also=taints)
+
+
+def _settle_quarantine(context: ProcessingContext, entity: Entity, commit: Commit) -> None:
+    """Let the quarantine have the rows of the slices as the table holds them now."""
+    for each in rewound_slices(commit.content["rewind"]["slices"]):
+        if each.is_skipped:
+            remove_rows(context.lake, entity, slice_name(Item(each.item_id)))
+        elif each.token is not None:
+            metrics = each.content.get("metrics", {})
+            keep_replayed_rows(context.lake, entity, each.content["slice"], metrics.get("quarantined", 0))
 
 
 def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:

@@ -74,7 +74,7 @@ def undo(
     else:
         commit = _restore(context, entity, plan, {**told, **_gone(context, entity, plan)}, check)
     reach_failpoint("before_rewind_record")
-    record_landed(context, rewind, commit)
+    record_landed(context, entity, rewind, commit)
     remove_beside(context.lake, entity)
     return plan.state.version if plan.undone is None else commit.version
 

@@ -1,0 +1,85 @@
+"""The quarantine goes with a rewind: it has the bad rows of the slices that the table holds (issue 15)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.contexts import make_context
+from tests.projects import make_workspace
+
+from lakewright.errors import BadRowsError
+from lakewright.lake.commit import Commit
+from lakewright.slices import replay_slices
+from lakewright.slices.bronze import Slice
+from lakewright.slices.quarantine import save_bad_rows
+from lakewright.slices.rewind import settle
+from lakewright.strategies.bad_rows import BadRow
+
+PROJECT = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}", on_bad_rows: quarantine}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+"""
+
+
+def test_rows_of_slices_that_are_applied_again_replace_the_earlier_ones(tmp_path: Path) -> None:
+    """Until the commit they lie aside; a slice that is skipped, or has no bad rows any more, keeps none."""
+    workspace = make_context(make_workspace(tmp_path, PROJECT)).workspace
+    lake, entity = workspace.lake, workspace.entity("orders")
+    context: Any = SimpleNamespace(lake=lake)
+    folder = tmp_path / "lake" / "quarantine" / "orders"
+
+    def save(name: str, *reasons: str, is_replayed: bool = False) -> None:
+        slice_ = Slice(name, str(tmp_path / name), ())
+        rows = [BadRow(reason, "f", key={"id": 1}) for reason in reasons]
+        save_bad_rows(lake, entity, slice_, rows, is_replayed=is_replayed)
+
+    def kept() -> dict[str, list[str]]:
+        files = sorted(folder.rglob("rows.json"))
+        lines = {str(file.parent.relative_to(folder)): file.read_text().splitlines() for file in files}
+        return {name: [json.loads(line)["reason"] for line in each] for name, each in lines.items()}
+
+    for name in ("undone", "same", "mended"):
+        save(name, "old")
+    save("same", "new", "newer", is_replayed=True)
+    save("mended", is_replayed=True)
+    assert kept() == {
+        "mended": ["old"],
+        "same": ["old"],
+        "same/_replayed": ["new", "newer"],
+        "undone": ["old"],
+    }
+
+    content = {"slice": "same", "metrics": {"quarantined": 2}}
+    slices = [
+        {"item_id": "file:///b/undone", "revision": 0, "is_skipped": True},
+        {"item_id": "file:///b/same", "revision": 0, "token": 3, "content": content},
+        {"item_id": "file:///b/mended", "revision": 0, "token": 3, "content": {"slice": "mended"}},
+    ]
+    commit = Commit(3, None, "", {}, {"rewind": {"slices": slices}})
+    for _ in range(2):  # a rewind whose process died is settled again
+        settle._settle_quarantine(context, entity, commit)
+        assert kept() == {"same": ["new", "newer"]}
+
+
+def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: Path) -> None:
+    """A rebuild under another declaration may put other rows aside: none goes without a word."""
+    workspace = make_context(make_workspace(tmp_path, PROJECT)).workspace
+    warnings: list[str] = []
+    context: Any = SimpleNamespace(lake=workspace.lake, warn=warnings.append)
+    entity = workspace.entity("orders")
+    replay = replay_slices._Replay(context, entity, "app", lambda: None, {})
+    replay._put_aside(Slice("s1", "s1", ()), [BadRow("column 'id' is null", "f", key={"id": 1})])
+    assert warnings == ["orders: s1: 1 bad row is put aside: id=1: column 'id' is null"]
+    folder = tmp_path / "lake" / "quarantine" / "orders" / "s1"
+    assert [file.name for file in folder.rglob("*.json")] == ["rows.json"]
+    assert not (folder / "rows.json").exists()
+
+    many = [BadRow("x", "f", key={"id": n}) for n in range(entity.settings.max_bad_rows + 1)]
+    with pytest.raises(BadRowsError):
+        replay._put_aside(Slice("s2", "s2", ()), many)
