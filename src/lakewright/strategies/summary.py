@@ -12,7 +12,7 @@ from typing import Any, Self
 from lakewright.errors import MetricError
 from lakewright.spec.models.entity import Strategy
 
-__all__ = ["Summary"]
+__all__ = ["Summary", "plain_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +98,14 @@ _NAMES = {
     "delta_version": "deltaVersion",
     "is_first": "isFirst",
 }
+
+
+def plain_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return recorded metrics under the names of this module, whichever names they were recorded under.
+
+    Example:
+        >>> plain_names({"recordsInSlice": 3, "inserted": 3})
+        {'records_in_slice': 3, 'inserted': 3}
+    """
+    names = {recorded: name for name, recorded in _NAMES.items()}
+    return {names.get(name, name): value for name, value in metrics.items()}

@@ -20,6 +20,7 @@ from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.discover import slice_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
+from lakewright.strategies.summary import plain_names
 from lakewright.usecases.entity_standing import EntityStanding, read_standings
 
 __all__ = ["EntityOverview", "SliceEntry", "list_slices", "read_entity"]
@@ -49,7 +50,7 @@ class SliceEntry:
     def metrics(self) -> Mapping[str, Any]:
         """What processing it counted."""
         found = self.content.get("metrics")
-        return found if isinstance(found, Mapping) else {}
+        return plain_names(found) if isinstance(found, Mapping) else {}
 
     @property
     def size(self) -> int | None:

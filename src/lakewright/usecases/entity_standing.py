@@ -19,6 +19,7 @@ from lakewright.manifest.record import Application, Record, format_instant, pars
 from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Store
 from lakewright.slices.application import application_of
+from lakewright.strategies.summary import plain_names
 
 __all__ = ["ApplicationStanding", "EntityStanding", "LastSlice", "Standings", "read_standings"]
 
@@ -188,7 +189,7 @@ def _with_last_slices(
         if isinstance(record, Record):
             name, place = wanted[key]
             metrics = record.content.get("metrics")
-            known_metrics = metrics if isinstance(metrics, Mapping) else {}
+            known_metrics = plain_names(metrics) if isinstance(metrics, Mapping) else {}
             found[name] = LastSlice(record.item_id, place, record.timestamp, known_metrics)
     return [replace(each, last=found.get(each.name)) for each in listed]
 

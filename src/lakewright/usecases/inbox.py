@@ -318,7 +318,7 @@ def _failed(item: Item, ready: Mapping[tuple[str, str | None], int]) -> Concern:
         more=_rest(message),
         since=mark.since,
         behind=_behind(mark.application, ready) if holds_back else 0,
-        advice=recovery_advice(item).replace(f" Then `{typed}`.", ""),
+        advice=recovery_advice(item).replace(f" Then `{typed}`.", "").replace(f": `{typed}`.", "."),
         command=typed,
         action="requeue" if "requeue" in typed else "resolve",
         item_id=item.item_id,

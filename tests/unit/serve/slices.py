@@ -14,18 +14,15 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.payload import failure
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
+from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.summary import Summary
 
 __all__ = ["claim", "discover", "fail", "process"]
 
-METRICS = {
-    "records_in_slice": 10,
-    "inserted": 6,
-    "updated": 3,
-    "deleted": 1,
-    "unchanged": 0,
-    "seconds": 1.5,
-    "strategy": "merge",
-}
+METRICS = Summary(
+    Strategy.MERGE, records_in_slice=10, inserted=6, updated=3, deleted=1, delta_version=1, seconds=1.5
+).as_json()
+"""What a slice that was processed has in its record: under the names that runs use."""
 
 
 def discover(app: App, entity: str, names: Iterable[str]) -> list[Item]:

@@ -125,6 +125,7 @@ def test_without_actions_the_page_has_no_button_but_the_command(tmp_path: Path) 
 def test_an_entity_shows_its_slices_backlog_drift_and_columns(shop: Served) -> None:
     text = read(shop, "/entities/orders")
     assert "Backlog 2 slices" in text
+    assert "100 B 10 6 3 1 1.5 s" in text
     assert "column 'amount' is text" in text
     assert "new column 'colour'" in text
     assert "business key" in text
@@ -294,7 +295,7 @@ def test_an_item_leads_to_what_undo_would_do_before_it_is_done(tmp_path: Path) -
         assert "Nothing has been written yet" in text
         assert "The table goes from version 2 back to version 1." in text
         assert "3 is skipped." in text
-        assert "inserted 2 rows" in text
+        assert "Rows of the slice: inserted 2." in text
         assert "lakewright undo orders 3" in text
         first = read(shop, "/undo?id=orders/1")
         assert "It was the first: the table becomes empty" in first
