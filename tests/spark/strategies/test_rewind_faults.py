@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.disks import full_but_for, mounted
-from tests.spark.strategies.bench import SmallLake, entity
+from tests.spark.strategies.bench import SmallLake, entity, pa
 from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
 from lakewright.errors import CommitConflict, DataLossError, StorageUnavailable
@@ -248,3 +248,25 @@ def test_vacuum_keeps_what_an_undo_needs_for_the_undo_window(lake: SmallLake) ->
     assert found["delta.deletedFileRetentionDuration"] == "interval 60 days"
     assert found["delta.logRetentionDuration"] == "interval 60 days"
     assert not look_at_silver(lake.lake, later).retention
+
+
+@pytest.mark.nightly
+def test_rows_that_were_put_aside_go_with_an_undo(lake: SmallLake) -> None:
+    """The quarantine has the rows of the slices in the table, and only those."""
+    things = entity(name="aside", settings={"on_bad_rows": "quarantine"})
+    bad = {"id": None, "v": "?"}
+    for day, rows in enumerate(([{"id": 1, "v": "a"}], [{"id": 2, "v": "b"}, bad], [bad, {"id": 3}]), 1):
+        lake.load(things, f"2024-01-0{day}", rows, [("id", pa.int64()), ("v", pa.string())])
+    folder = lake.root / "quarantine" / "crm" / "aside"
+
+    def aside() -> list[str]:
+        return sorted(str(file.parent.relative_to(folder)) for file in folder.rglob("*.json"))
+
+    before = aside()
+    assert before == ["2024-01-02", "2024-01-03"]
+    undo_in(lake, things, "2024-01-01")
+    assert aside() == before
+    assert "aside: 2024-01-02: 1 bad row is put aside: " in "".join(lake.warnings)
+    undo_in(lake, things, "2024-01-02")
+    assert aside() == ["2024-01-03"]
+    assert lake.rows(things, "id") == [(3,)]
