@@ -168,6 +168,20 @@ def test_a_commit_of_another_writer_in_between_is_not_lost(
         assert "--over-foreign" in (refused.value.remedy or "")
     assert own_rows(lake, things) == written
 
+    # After the last check nothing holds the other writer back: it is told what became of its commit.
+    other = processed(lake, name="other", rows=ROWS[:2])
+
+    def write_late(name: str) -> None:
+        if name == "before_rewind":
+            write_deltalake(lake.folder(other), lake.arrow(other).slice(0, 1), mode="append")
+
+    version = lake.version(other)
+    with monkeypatch.context() as patch:
+        patch.setattr("lakewright.slices.rewind.commit_rewind.reach_failpoint", write_late)
+        assert rebuild_in(lake, other) == version + 2
+    told = f"another program committed version {version + 1} just before version {version + 2}"
+    assert any(told in warning for warning in lake.warnings)
+
 
 @pytest.mark.nightly
 def test_a_disk_that_is_full_in_a_replay_leaves_the_table_whole(lake: SmallLake) -> None:

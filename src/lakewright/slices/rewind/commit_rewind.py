@@ -56,6 +56,13 @@ def commit_rewind(
     found = find_rewind(context, address, token.content["rewind"]["id"])
     if found is None:
         raise LeaseLost(f"the commit to {address} did not land", remedy="Type the command again.")
+    expected = 0 if state.version is None else state.version + 1
+    if found.version != expected:
+        # Nothing keeps another program from a commit between the check and the write.
+        context.warn(
+            f"{address}: another program committed version {expected} just before version {found.version}, "
+            "which does not have its rows; Delta's time travel reads them"
+        )
     return found
 
 
