@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +49,13 @@ def bucket(store: Store) -> str:
     return store.new_bucket()
 
 
-def project(folder: Path, bucket: str, storage: dict[str, Any], session: SparkSession | None) -> InProcess:
+def project(
+    folder: Path,
+    bucket: str,
+    storage: dict[str, Any],
+    session: SparkSession | None,
+    manifest: dict[str, Any] | None = None,
+) -> InProcess:
     folder.mkdir(exist_ok=True)
     (folder / "model.yml").write_text(MODEL)
     sections = {
@@ -54,7 +63,7 @@ def project(folder: Path, bucket: str, storage: dict[str, Any], session: SparkSe
         "modules": ["model.yml"],
         "lake": {"root_folder": f"s3a://{bucket}/lake"},
         "storage": storage,
-        "manifest": {"kind": "delta", "location": f"s3://{bucket}/manifest"},
+        "manifest": manifest or {"kind": "delta", "location": f"s3://{bucket}/manifest"},
     }
     (folder / "project.yml").write_text(json.dumps(sections))
     return InProcess(folder, session)
@@ -92,6 +101,60 @@ def test_a_slice_waits_while_the_store_is_away(
     assert done.code != 0
     assert "can't be used" in done.err
     assert "Traceback" not in done.all
+
+
+EXPIRING = """
+import sys
+from tests.stores.proxy import EXPIRED, FaultyProxy
+
+with FaultyProxy(sys.argv[1]) as proxy:
+    # From the first file of the table on: the slice is claimed and read by then.
+    proxy.refuse("PUT .*/silver/regions/", 400, EXPIRED)
+    print(proxy.url, flush=True)
+    sys.stdin.readline()
+    print(proxy.refused, flush=True)
+    proxy.accept()
+    sys.stdin.readline()
+"""
+"""A proxy in a process of its own: in a thread of this one it would hang, as the store would."""
+
+
+@contextmanager
+def expiring(store: Store) -> Iterator[tuple[str, Callable[[], int]]]:
+    """Yield the URL of the proxy, and what renews the credentials and tells how many requests it refused."""
+    command = [sys.executable, "-c", EXPIRING, store.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        sink, source = proxy.stdin, proxy.stdout
+
+        def renew() -> int:
+            print(file=sink, flush=True)
+            return int(source.readline())
+
+        try:
+            yield source.readline().strip(), renew
+        finally:
+            proxy.kill()
+
+
+def test_a_slice_is_released_if_credentials_expire_in_the_middle(
+    tmp_path: Path, store: Store, bucket: str, spark: SparkSession
+) -> None:
+    with expiring(store) as (url, renew):
+        storage = {"s3": {**store.section["s3"], "endpoint_url": url}, "single_driver": True}
+        shop = project(tmp_path, bucket, storage, spark, manifest={"kind": "sqlite"})
+        store.put_at(bucket, "lake/bronze/regions/d1.csv", "id,name\n1,a\n2,b\n")
+        done = shop.run("process", "regions")
+        assert renew() > 0
+        assert done.code != 0
+        assert "Renew the credentials" in done.err, done.all
+        assert "Traceback" not in done.all
+        assert [row["verdict"] for row in shop.json("manifest", "ls")] == ["ready"]
+        assert shop.run("process", "regions").code == 0
+    table = DeltaTable(f"s3://{bucket}/lake/silver/regions", storage_options=store.storage.options())
+    assert table.version() == 0
+    assert sum(table.get_add_actions(flatten=True).column("num_records").to_pylist()) == 2
 
 
 class TestLogStore:
