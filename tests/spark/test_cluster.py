@@ -93,6 +93,7 @@ def run_and_kill(air: Lakewright, cluster: Standalone, environ: dict[str, str]) 
 
 
 @pytest.mark.timeout(SECONDS)
+@pytest.mark.nightly
 def test_slices_on_a_cluster_survive_the_loss_of_a_worker(tmp_path: Path) -> None:
     with running_store() as store, running_standalone(tmp_path / "cluster") as cluster:
         bucket = store.new_bucket()

@@ -125,7 +125,10 @@ def found_versions(
     return versions
 
 
-@pytest.mark.parametrize("kind", ["versions", "exports", "whole exports"])
+@pytest.mark.parametrize(
+    "kind",
+    ["versions", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("exports", "whole exports"))],
+)
 def test_rows_of_the_past_become_the_versions_of_the_plain_model(spark: SparkSession, kind: str) -> None:
     """200 random records: gaps, equal neighbours, deletes, revivals, rows after the first slice."""
     rows = drawn_rows(random.Random(len(kind)), 200, with_ends=kind == "versions")
