@@ -1,4 +1,4 @@
-"""Undo and rebuild of tables that are not folders of this machine: in a catalog (issue 15)."""
+"""Undo and rebuild of tables that are not folders of this machine: in a catalog, and in S3 (issue 15)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.commands import InProcess
+from tests.stores.s3 import running_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,6 +95,25 @@ def test_a_table_of_the_catalog_is_rewound(spark: SparkSession, tmp_path: Path, 
     check_story(shop, lambda name, text: _ignore((bronze / name).write_text(f"id,name\n{text}")))
     tables = [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {database}").collect()]
     assert tables == ["prices"], "the table beside it is gone"
+
+
+@pytest.mark.nightly
+def test_a_table_in_s3_is_rewound(spark: SparkSession, tmp_path: Path) -> None:
+    with running_store() as store:
+        bucket = store.new_bucket()
+        shop = project(
+            tmp_path,
+            spark,
+            'silver_path: "${entity}"',
+            lake={"root_folder": f"s3a://{bucket}/lake"},
+            storage=store.section,
+            manifest={"kind": "delta", "location": f"s3://{bucket}/manifest"},
+        )
+        check_story(
+            shop, lambda name, text: store.put_at(bucket, f"lake/bronze/prices/{name}", f"id,name\n{text}")
+        )
+        left = store.client.list_objects_v2(Bucket=bucket, Prefix="lake/silver/prices__rebuild")
+        assert left["KeyCount"] == 0
 
 
 def _ignore(_: object) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import run_statement
 from lakewright.lake.delta_log import is_uncommitted
-from lakewright.lake.files import files_at
+from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import observe_table
-from lakewright.lake.paths import local_path
+from lakewright.lake.paths import is_s3, local_path
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql, text_sql
@@ -197,6 +197,10 @@ def drop_table(lake: Lake, address: Address) -> None:
         return
     files_at(address.location, lake).remove(address.location)
     if lake.is_started:
+        if is_s3(address.location):
+            # Hadoop marks folders by objects whose names end with a slash, which only Hadoop sees. Delta
+            # would take a folder that is left of them for a table.
+            HadoopFiles(lake).remove(address.location)
         # Delta caches the logs that it has read, by path.
         spark: Any = lake.spark
         path = spark._jvm.org.apache.hadoop.fs.Path(address.location)
