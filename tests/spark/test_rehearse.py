@@ -94,6 +94,7 @@ def _leave_clone(lake: SmallLake, entity: str, side: Path) -> None:
     copytree(lake.folder / "lake" / "silver" / entity, side)
 
 
+@pytest.mark.nightly
 def test_a_processed_and_a_failed_slice_are_rehearsed_on_the_table_as_it_is(lake: SmallLake) -> None:
     before = everything(lake)
     again = lake.json("process", "prices", f"{SECOND}.parquet", "--rehearse")
@@ -112,6 +113,7 @@ def test_a_processed_and_a_failed_slice_are_rehearsed_on_the_table_as_it_is(lake
     assert everything(lake) == before
 
 
+@pytest.mark.nightly
 def test_a_late_slice_shows_its_effect_and_the_refusal(lake: SmallLake) -> None:
     lake.slice("prices", "2022-01-15", [{"id": 1, "v": "late"}, {"id": 2, "v": "B"}, {"id": 4, "v": "d"}])
     before = everything(lake)
@@ -135,6 +137,7 @@ def test_a_slice_that_does_not_fit_says_so_by_the_name_of_the_table(lake: SmallL
     path.unlink()
 
 
+@pytest.mark.nightly
 def test_full_shows_its_metrics_and_bad_rows_are_not_put_aside(lake: SmallLake) -> None:
     model = lake.folder / "model" / "model.yml"
     model.write_text(

@@ -123,6 +123,7 @@ def test_the_newest_slice_is_undone_and_processed_again(spark: SparkSession, tmp
     assert shop.json("doctor", "orders")["ok"]
 
 
+@pytest.mark.nightly
 def test_an_older_slice_requeued_is_processed_again_with_those_after_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def database(spark: SparkSession) -> Iterator[str]:
     spark.sql("DROP DATABASE IF EXISTS rewinds CASCADE")
 
 
+@pytest.mark.nightly
 def test_a_table_of_the_catalog_is_rewound(spark: SparkSession, tmp_path: Path, database: str) -> None:
     lake = {"root_folder": "${project.basedir}/lake"}
     shop = project(tmp_path, spark, f'silver_table: "{database}.${{entity}}"', lake=lake)

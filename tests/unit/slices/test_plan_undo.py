@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.unit.slices.test_recover_from_log import Place, names, pa
 
 from lakewright.errors import DataLossError, SliceError, UsageError
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.payload import failure
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
@@ -68,6 +70,23 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
     with pytest.raises(SliceError, match="s3 is gone"):
         plan_rebuild(place.bench, place.entity, RebuildStart())
     assert replayed(undo_of(place, "s4")) == []
+
+
+def test_of_a_slice_that_failed_and_was_never_processed_there_is_nothing_to_undo(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1")
+    place.put("s2")
+    (ready,) = place.look().ready
+    claim = place.ledger.acquire(
+        ready.item_id,
+        place.application,
+        place.bench.holder,
+        duration=timedelta(seconds=60),
+        token_counter=None,
+    )
+    place.ledger.failed(claim, failure(SliceError("s2 is empty", remedy="Deliver it again.")))
+    with pytest.raises(UsageError, match="s2 of orders failed and was never processed") as caught:
+        undo_of(place, "s2")
+    assert caught.value.remedy == "Deliver it again. Then `lakewright manifest resolve orders/s2`."
 
 
 def test_files_that_vacuum_removed_are_noticed_beforehand(tmp_path: Path) -> None:

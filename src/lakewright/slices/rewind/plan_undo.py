@@ -14,7 +14,7 @@ from lakewright.errors import DataLossError, SliceError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.lock import command, failed_error, locked_error
+from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, slices_in
 from lakewright.slices.changed import processed_items
 from lakewright.slices.discover import find_slice, item_id, slice_name
@@ -234,6 +234,12 @@ def _processed_item(context: ProcessingContext, entity: Entity, item: str, name:
     if lock is not None:
         raise locked_error(lock)
     if found.failed is not None:
+        if found.revision <= 1 and not found.is_processed_by(context.application):
+            raise UsageError(
+                f"the slice {name} of {entity.name} failed and was never processed: there is nothing to undo",
+                remedy=recovery_advice(found, f"{entity.name}/{name}"),
+                details={"item_id": item, "verdict": Verdict.FAILED.value},
+            )
         raise failed_error(found, refused="undo")
     verdict = found.verdict(context.application)
     if verdict is not Verdict.PROCESSED:
