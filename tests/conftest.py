@@ -17,6 +17,7 @@ from lakewright.spark.conf import LATE_COMPILER, SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.spark.session import build_session
 from lakewright.strategies import slice_load
+from lakewright.strategies.slice_load import INTERPRETED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,16 +42,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [items[n] for n in order]
 
 
-INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
-"""Settings with which Spark interprets expressions and compiles no Java for them.
-
-Queries over a handful of rows take a sixth less processor time with them: 144 s instead of 172 s for the
-strategies' cases. `make nightly` and each test that starts a JVM of its own run with what users have.
-
-Tried without a gain beyond 5 % of processor time: one shuffle partition with adaptive execution off (six
-slices in 10.4 s instead of 10.7 s, in turns in one JVM), fewer Hadoop properties, `local[1]`, a larger young
-generation.
-"""
+# The tests' queries are interpreted: over a handful of rows they take a sixth less processor time, 144 s
+# instead of 172 s for the strategies' cases. `make nightly` and each test that starts a JVM of its own run
+# with what users have.
+#
+# Tried without a gain beyond 5 % of processor time: one shuffle partition with adaptive execution off (six
+# slices in 10.4 s instead of 10.7 s, in turns in one JVM), fewer Hadoop properties, `local[1]`, a larger
+# young generation.
 
 
 BOTH_COMPILERS = {"spark.driver.extraJavaOptions": " ".join(["-XX:TieredStopAtLevel=4", *LATE_COMPILER])}

@@ -57,14 +57,19 @@ def task_seconds(run: subprocess.Popen[str]) -> Iterator[float]:
                     yield thread.user_time
 
 
+def begun(lake: SmallLake) -> subprocess.Popen[str]:
+    """Begin a job whose target does not end by itself."""
+    (lake.folder / "model" / "endless.yml").write_text(ENDLESS)
+    command = [str(BIN / "lakewright"), "job", "endless", "build", "-v"]
+    return subprocess.Popen(
+        command, cwd=lake.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
 @pytest.mark.nightly
 def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> None:
     lake = SmallLake.make(tmp_path / "lake")
-    (lake.folder / "model" / "endless.yml").write_text(ENDLESS)
-    command = [str(BIN / "lakewright"), "job", "endless", "build", "-v"]
-    with subprocess.Popen(
-        command, cwd=lake.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
+    with begun(lake) as run:
         assert run.stderr is not None
         said = read_until(run.stderr, "BUILD endless started")
         wait_until_spark_works(run)
@@ -88,11 +93,7 @@ def test_a_second_signal_ends_spark_jobs_and_the_run_at_once(tmp_path: Path) -> 
 def test_a_signal_while_spark_starts_ends_the_run_at_once(tmp_path: Path) -> None:
     """B8: nothing has run, so that there is no commit to wait for; neither the JVM nor a lock is left."""
     lake = SmallLake.make(tmp_path / "lake")
-    (lake.folder / "model" / "endless.yml").write_text(ENDLESS)
-    command = [str(BIN / "lakewright"), "job", "endless", "build", "-v"]
-    with subprocess.Popen(
-        command, cwd=lake.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
+    with begun(lake) as run:
         assert run.stderr is not None
         said = read_until(run.stderr, "Spark starts")
         children = wait_for_children(run)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
-__all__ = ["HANG_UP", "Stopper", "listening"]
+if TYPE_CHECKING:
+    from lakewright.cli.call import Call
+
+__all__ = ["HANG_UP", "Stopper", "listening", "listening_to_run"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -90,3 +94,8 @@ def listening(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def listening_to_run(call: Call) -> AbstractContextManager[Stopper]:
+    """Return a `with` block for a command that may start Spark; see `listening`."""
+    return listening(call.output.note, is_starting=lambda: call.app.lake.is_starting)

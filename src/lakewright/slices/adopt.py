@@ -10,18 +10,24 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import Token, strict_session
+from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.read import read_slice
+from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.adoption.commit import adopt
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import fit_slice
+from lakewright.strategies.slice_load import LoadRequest, fit_request
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["adopt_table"]
+__all__ = ["adopt_first", "adopt_table"]
 
 
 def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mapping[str, int]:
@@ -56,3 +62,33 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
         )
     except Exception as error:
         raise translate_error(error, entity, name) from error
+
+
+def adopt_first(
+    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
+) -> Mapping[str, int] | None:
+    """Adopt the existing table before a slice is applied to it, if the entity asks for it.
+
+    Args:
+        lake: The lake.
+        session: The session of the load.
+        entity: The entity.
+        frame: The rows of the slice.
+        request: How the slice is applied.
+
+    Returns:
+        The counts of the table's rows; None if there is nothing to adopt.
+    """
+    if not is_adoptable(entity, observe_table(lake, entity.places(lake.settings).silver)):
+        return None
+    fit = fit_request(lake, session, entity, frame, request)
+    return adopt(
+        lake,
+        session,
+        entity,
+        fit.prepared,
+        fit.state,
+        at=request.at,
+        token=request.token,
+        check=request.check_lock,
+    )

@@ -27,9 +27,9 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import observe_table
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
+from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.json_shapes import known_columns
@@ -42,14 +42,12 @@ from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.adoption.columns import is_adoptable
-from lakewright.strategies.adoption.commit import adopt
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
 from lakewright.strategies.merge import apply_merge
-from lakewright.strategies.slice_load import LoadRequest, SliceLoad, fit_request, prepare_load
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
@@ -223,7 +221,7 @@ class SliceProcessor:
 
         Before it, the table is adopted, or past versions are loaded, if the entity asks for it.
         """
-        adopted = self._adopt(frame, request)
+        adopted = adopt_first(self.context.lake, self.session, self.entity, frame, request)
         self.load_past(slice_, request)
         load = prepare_load(self.context.lake, self.session, self.entity, frame, request)
         reach_failpoint("after_facts")
@@ -237,23 +235,6 @@ class SliceProcessor:
     def load_past(self, slice_: Slice, request: LoadRequest) -> None:
         """Load what stands before the first slice, if this is the first one."""
         load_past_before(self.context, self.session, self.entity, slice_, request)
-
-    def _adopt(self, frame: DataFrame, request: LoadRequest) -> Mapping[str, int] | None:
-        """Adopt the existing table if the entity asks for it; return the counts of its rows."""
-        lake, entity = self.context.lake, self.entity
-        if not is_adoptable(entity, observe_table(lake, self.places.silver)):
-            return None
-        fit = fit_request(lake, self.session, entity, frame, request)
-        return adopt(
-            lake,
-            self.session,
-            entity,
-            fit.prepared,
-            fit.state,
-            at=request.at,
-            token=request.token,
-            check=request.check_lock,
-        )
 
     def _warn(self, slice_: Slice, applied: _Applied) -> tuple[str, ...]:
         """Warn of an adopted table and of drift; return the warnings about drift."""

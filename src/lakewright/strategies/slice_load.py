@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lakewright.transform.system_columns import SystemColumns
 
 __all__ = [
+    "INTERPRETED",
     "WIDE",
     "LoadRequest",
     "SliceLoad",
@@ -62,7 +63,8 @@ Otherwise it writes Java for each query and compiles that, which pays off over m
 bounds were chosen, not measured.
 """
 
-_TINY = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
+INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
+"""Settings with which Spark interprets expressions and compiles no Java for them."""
 
 _SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
@@ -361,7 +363,7 @@ def tune(session: SparkSession, base: SparkSession, *, is_tiny: bool, is_small: 
         is_small: Whether one partition is enough.
         is_wide: Whether there are many columns.
     """
-    for is_chosen, values in ((is_tiny, _TINY), (is_small, _SMALL), (is_wide, _WIDE)):
+    for is_chosen, values in ((is_tiny, INTERPRETED), (is_small, _SMALL), (is_wide, _WIDE)):
         for key, value in values.items():
             # To unset a key would give it Spark's default, whatever the session was started with.
             wanted = value if is_chosen else base.conf.get(key, None)

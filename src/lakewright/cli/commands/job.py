@@ -13,7 +13,7 @@ from lakewright.cli.progress import watching
 from lakewright.cli.render.plan import plan_page, removal_page
 from lakewright.cli.render.run import failure_lines, run_page
 from lakewright.cli.render.words import assignments, counted
-from lakewright.cli.signals import listening
+from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
@@ -81,7 +81,7 @@ def run_watched(call: Call, request: JobRequest) -> RunResult:
     hidden = call.app.journal.hide_secrets
     instances = [assignments(hidden(each)) for each in instance_parameters(call.app, request)]
     with (
-        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
+        listening_to_run(call) as stopper,
         watching(call.output, call.app, instances, job=request.job) as listener,
     ):
         return run_job(call.app, request, listener=listener, interruption=stopper)

@@ -16,7 +16,7 @@ from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import watching, working
 from lakewright.cli.render.run import slice_branch
 from lakewright.cli.render.words import counted, status, took
-from lakewright.cli.signals import listening
+from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
@@ -78,7 +78,7 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
 
     begin = call.clock()
     with (
-        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
+        listening_to_run(call) as stopper,
         watching(call.output, call.app, entity=entity),
     ):
         result = process_slices(
@@ -125,7 +125,7 @@ def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[
             "--wait has no meaning with --rehearse, which waits for nobody", remedy="Leave it out."
         )
     with (
-        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
+        listening_to_run(call) as stopper,
         working(call.output, f"rehearsing {slice_name}"),
     ):
         found = rehearse_slice(

@@ -16,7 +16,7 @@ from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.rewind import difference_blocks
 from lakewright.cli.render.words import counted
-from lakewright.cli.signals import listening
+from lakewright.cli.signals import listening_to_run
 
 if TYPE_CHECKING:
     from lakewright.usecases.rebuild_table import Rebuilt
@@ -52,7 +52,7 @@ def rebuild(call: Call, /, entity: str, **options: Any) -> int:
 
     def run(*, is_only_check: bool) -> Rebuilt:
         with (
-            listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
+            listening_to_run(call) as stopper,
             working(call.output, f"building {entity}"),
         ):
             return rebuild_table(

@@ -17,7 +17,7 @@ from lakewright.cli.progress import watching
 from lakewright.cli.render.plan import plan_page
 from lakewright.cli.render.run import details
 from lakewright.cli.render.words import counted, seconds, status
-from lakewright.cli.signals import listening
+from lakewright.cli.signals import listening_to_run
 from lakewright.plan.status import Status, overall
 from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.run.result import TargetResult
@@ -45,7 +45,7 @@ def test(call: Call, /, names: tuple[str, ...], *, keep_going: bool, dry_run: bo
     if dry_run:
         return _plan(call, chosen)
     with (
-        listening(call.output.note, is_starting=lambda: call.app.lake.is_starting) as stopper,
+        listening_to_run(call) as stopper,
         watching(call.output, call.app) as listener,
     ):
         results = list(

@@ -31,6 +31,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict
+from lakewright.slices.adopt import adopt_first
 from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.changed import new_item, processed_items
 from lakewright.slices.discover import (
@@ -54,12 +55,10 @@ from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import counted
-from lakewright.strategies.adoption.columns import is_adoptable
-from lakewright.strategies.adoption.commit import adopt
 from lakewright.strategies.bad_rows import check_number, rows_text
 from lakewright.strategies.delete_inference import DeletePreview, lower_bounds, preview_deletes
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.slice_load import LoadRequest, SliceLoad, fit_request, prepare_load
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -331,19 +330,9 @@ class _Attempt:
     def _apply(self, side: Entity, request: LoadRequest) -> Summary:
         lake, session = self.context.lake, strict_session(self.context.lake)
         frame = read_slice(session, self.slice, side, known=known_columns(lake, side))
-        if is_adoptable(side, observe_table(lake, side.places(lake.settings).silver)):
-            fit = fit_request(lake, session, side, frame, request)
-            counts = adopt(
-                lake,
-                session,
-                side,
-                fit.prepared,
-                fit.state,
-                at=request.at,
-                token=request.token,
-                check=request.check_lock,
-            )
-            self.warnings.append(f"the table would be adopted first, {counted(counts['rows'], 'row')}")
+        adopted = adopt_first(lake, session, side, frame, request)
+        if adopted is not None:
+            self.warnings.append(f"the table would be adopted first, {counted(adopted['rows'], 'row')}")
         past = load_past_before(
             replace(self.context, warn=lambda _: None), session, side, self.slice, request
         )
