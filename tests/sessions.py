@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.spark.conf import SessionSettings
+from lakewright.spark.conf import SessionSettings, master_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +24,9 @@ class Started:
 
     def check(self) -> None:
         """Let everything begin."""
+
+    def master(self, settings: SessionSettings) -> str:
+        return master_of(settings)
 
     def start(self, settings: SessionSettings) -> SparkSession:
         return self.begin(settings)

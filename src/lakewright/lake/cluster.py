@@ -27,10 +27,9 @@ from lakewright.spark.cluster import (
     executor_facts_sql,
     is_cluster,
 )
-from lakewright.spark.conf import master_of, shuffle_conf
+from lakewright.spark.conf import shuffle_conf
 from lakewright.spark.jvm import full_text, is_jvm_failure
 from lakewright.spark.metastore import CATALOG
-from lakewright.spark.session import running_master
 from lakewright.spec.models.cluster import CONNECT, CONNECT_REMEDY
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def check_cluster_settings(lake: Lake, *, has_entities: bool) -> None:
 
 def lake_master(lake: Lake) -> str:
     """Return the master of the session that runs in this process, or of the one that the lake would start."""
-    return running_master() or master_of(lake.session)
+    return lake.sessions.master(lake.session)
 
 
 def prepare_cluster(lake: Lake) -> None:

@@ -83,6 +83,9 @@ class _SessionOf:
     def check(self) -> None:
         self.lake.sessions.check()
 
+    def master(self, settings: SessionSettings) -> str:
+        return self.lake.sessions.master(settings)
+
     def start(self, settings: SessionSettings) -> SparkSession:
         del settings
         return self.lake.spark

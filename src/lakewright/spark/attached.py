@@ -148,6 +148,10 @@ class AttachedSession:
     def check(self) -> None:
         """Do nothing: a session that can't be had is an error when it starts."""
 
+    def master(self, settings: SessionSettings) -> str:
+        """Return the master of the session that runs in this process, or of the one that `start` returns."""
+        return self._own.master(settings)
+
     def start(self, settings: SessionSettings) -> SparkSession:
         """Return a session with these settings."""
         if self._attached is not None:

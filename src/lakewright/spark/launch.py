@@ -6,10 +6,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-__all__ = ["end_launched_jvm", "environment_set", "forget_jvm", "has_jvm", "interrupts_kept"]
+if TYPE_CHECKING:
+    import psutil
+
+__all__ = ["end_launched_jvm", "environment_set", "forget_jvm", "has_jvm", "interrupts_kept", "launched_jvms"]
 
 _MARK = "pyspark-shell"
 """The argument with which PySpark launches the JVM of a Python process."""
@@ -21,14 +25,32 @@ def has_jvm() -> bool:
     return pyspark is not None and pyspark.SparkContext._gateway is not None
 
 
-def end_launched_jvm() -> None:
-    """Kill the JVM that PySpark has launched as a child of this process; PySpark's call then fails."""
+def launched_jvms() -> frozenset[int]:
+    """Return the process ids of the JVMs that PySpark has launched as children of this process."""
+    return frozenset(child.pid for child in _jvms())
+
+
+def end_launched_jvm(others: Container[int]) -> None:
+    """Kill the JVM that PySpark is launching as a child of this process; PySpark's call then fails.
+
+    Args:
+        others: Process ids of JVMs that were there before, which are kept.
+    """
+    import psutil
+
+    for child in _jvms():
+        if child.pid not in others:
+            with suppress(psutil.Error):
+                child.kill()
+
+
+def _jvms() -> Iterator[psutil.Process]:
     import psutil
 
     for child in psutil.Process().children():
         with suppress(psutil.Error):
             if _MARK in child.cmdline():
-                child.kill()
+                yield child
 
 
 def forget_jvm() -> None:

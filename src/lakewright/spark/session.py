@@ -36,6 +36,7 @@ from lakewright.spark.launch import (
     forget_jvm,
     has_jvm,
     interrupts_kept,
+    launched_jvms,
 )
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
 from lakewright.spark.s3 import log_store_jar, s3_jars
@@ -52,7 +53,6 @@ __all__ = [
     "Sessions",
     "SharedSession",
     "build_session",
-    "running_master",
 ]
 
 log = logging.getLogger(__name__)
@@ -72,6 +72,10 @@ class Sessions(Protocol):
         Raises:
             SparkUnavailable: A session that is there lacks what Lakewright needs.
         """
+        ...
+
+    def master(self, settings: SessionSettings) -> str:
+        """Return Spark's master in the session that `start` returns, without starting it."""
         ...
 
     def start(self, settings: SessionSettings) -> SparkSession:
@@ -111,6 +115,7 @@ class OwnSession:
     def __init__(self) -> None:
         self._is_launching = False
         self._is_abandoned = False
+        self._others: frozenset[int] = frozenset()
 
     @property
     def is_shared(self) -> bool:
@@ -127,6 +132,11 @@ class OwnSession:
             SharedSession(_running_session()).check()
         elif (jvm := _idle_jvm()) is not None:
             check_jvm(jvm)
+
+    def master(self, settings: SessionSettings) -> str:
+        """Return the master of the session that runs in this process, or of the one that `start` builds."""
+        context = _active_context()
+        return master_of(settings) if context is None else str(context.master)
 
     def start(self, settings: SessionSettings) -> SparkSession:
         """Build the session, or derive it from the one that is running."""
@@ -145,6 +155,7 @@ class OwnSession:
         if (jvm := _idle_jvm()) is not None:
             check_jvm(jvm)
         self._is_launching, self._is_abandoned = not has_jvm(), False
+        self._others = launched_jvms()
         try:
             return build_session(settings)
         except BaseException as error:
@@ -162,7 +173,7 @@ class OwnSession:
         """End the JVM that `start` is launching; one that was there before is kept."""
         if self._is_launching:
             self._is_abandoned = True
-            end_launched_jvm()
+            end_launched_jvm(self._others)
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> SparkSession:
         """Return a new session with the settings."""
@@ -203,6 +214,11 @@ class SharedSession:
             SparkUnavailable: With the settings that it lacks.
         """
         check_given_session(self.session)
+
+    def master(self, settings: SessionSettings) -> str:
+        """Return the master of the given session; one of Spark Connect has none, and `check` refuses it."""
+        is_remote = not hasattr(self.session, "_jsparkSession")
+        return master_of(settings) if is_remote else str(self.session.sparkContext.master)
 
     def start(self, settings: SessionSettings) -> SparkSession:
         """Return a new session with those settings that Spark can change while it runs."""
@@ -292,6 +308,10 @@ class NoSession:
     def check(self) -> None:
         """Do nothing: work that needs no session may run."""
 
+    def master(self, settings: SessionSettings) -> str:
+        """Return the master that the settings name."""
+        return master_of(settings)
+
     def start(self, settings: SessionSettings) -> NoReturn:
         """Raise the error."""
         del settings
@@ -346,12 +366,6 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with environment_set(environ), interrupts_kept():
         return _session(conf)
-
-
-def running_master() -> str | None:
-    """Return the master of the Spark context that runs in this process, if there is one."""
-    context = _active_context()
-    return None if context is None else str(context.master)
 
 
 def _jars(*, needs_s3: bool) -> list[Path]:

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import pytest
 from lakewright.errors import SparkUnavailable
 from lakewright.spark.attached import AttachedSession
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.launch import end_launched_jvm
+from lakewright.spark.launch import end_launched_jvm, launched_jvms
 from lakewright.spark.session import OwnSession
 
 if TYPE_CHECKING:
@@ -29,14 +30,18 @@ def waiting(*arguments: str) -> subprocess.Popen[bytes]:
 
 def test_the_jvm_of_a_start_is_killed_and_no_other_child() -> None:
     """B8: no JVM is left behind after Ctrl-C while Spark starts."""
-    with waiting("org.apache.spark.deploy.SparkSubmit", "pyspark-shell") as jvm, waiting("hook") as other:
-        try:
-            end_launched_jvm()
-            assert jvm.wait(60) == -9
-            assert other.poll() is None
-        finally:
-            jvm.kill()
-            other.kill()
+    submit = "org.apache.spark.deploy.SparkSubmit"
+    with ExitStack() as children:
+        earlier = children.enter_context(waiting(submit, "pyspark-shell"))
+        others = launched_jvms()
+        jvm = children.enter_context(waiting(submit, "pyspark-shell"))
+        hook = children.enter_context(waiting("hook"))
+        for child in (earlier, jvm, hook):
+            children.callback(child.kill)
+        assert earlier.pid in others
+        end_launched_jvm(others)
+        assert jvm.wait(60) == -9
+        assert (earlier.poll(), hook.poll()) == (None, None)
 
 
 @pytest.mark.parametrize("had_jvm", [False, True])
@@ -54,7 +59,7 @@ def test_an_abandoned_start_ends_only_a_jvm_that_it_launched(
 
     monkeypatch.setattr("lakewright.spark.session.check_jvm", lambda _: None)
     monkeypatch.setattr("lakewright.spark.session.build_session", build)
-    monkeypatch.setattr("lakewright.spark.session.end_launched_jvm", lambda: ended.append("jvm"))
+    monkeypatch.setattr("lakewright.spark.session.end_launched_jvm", lambda _: ended.append("jvm"))
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(SparkContext=context))
     with pytest.raises(RuntimeError if had_jvm else SparkUnavailable):
         sessions.start(SessionSettings(tmp_path))
