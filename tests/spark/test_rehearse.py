@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import copytree
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -48,50 +48,59 @@ def test_a_story_of_rehearsals(lake: SmallLake) -> None:
     assert (first["metrics"]["inserted"], first["error"], first["notes"]) == (3, None, [])
     assert everything(lake) == before
 
-    for entity in ("customers", "prices"):
-        assert lake.run("process", entity, "--processing-time", FIRST).code == 0
-        lake.slice(entity, SECOND, [{"id": 1, "v": "a"}, {"id": 2, "v": "B"}, {"id": 4, "v": "d"}])
-        lake.slice(entity, THIRD, [{"id": 1, "v": "a"}])
-        killed = lake.folder / "lake" / "silver" / f"{entity}__rehearsal"
-        before = everything(lake)
-        if entity == "prices":
-            _leave_clone(lake, entity, killed)
-            assert "belongs to a rehearsal" in lake.run("doctor", entity).out
-        found = lake.json("process", entity, f"{SECOND}.parquet", "--rehearse", "--processing-time", SECOND)
-        assert everything(lake) == before
-        assert found["counts"] == {"inserted": 1, "updated": 1, "deleted": 1}
-        by_key = {row["key"]["id"]: row for row in found["rows"]}
-        assert (by_key[2]["before"], by_key[2]["after"]) == ({"v": "a"}, {"v": "B"})
-        assert (by_key[3]["before"]["v"], by_key[3]["after"]) == ("a", None)
-        deletes = found["deletes"]
-        assert (deletes["inferred"], deletes["expected"], deletes["refused"]) == (1, 3, False)
-        assert found["metrics"]["inferred_deletes"] == 1
+    before = with_next_slices(lake, "prices")
+    silver = lake.folder / "lake" / "silver"
+    copytree(silver / "prices", silver / "prices__rehearsal")  # what a killed rehearsal leaves
+    assert "belongs to a rehearsal" in lake.run("doctor", "prices").out
+    found = rehearsed_second(lake, "prices")
+    assert everything(lake) == before
 
-        if entity == "customers":
-            continue
-        shown = lake.run("process", entity, f"{THIRD}.parquet", "--rehearse", "-n", "1")
-        assert (shown.code, "2 of the 3 rows" in shown.err) == (1, True), shown.all
-        for said in (
-            "1 slice before it",
-            "2 deleted",
-            "but the slice would fail",
-            "1 record more",
-            "Nothing was",
-        ):
-            assert said in shown.out, shown.out
-        assert everything(lake) == before
+    shown = lake.run("process", "prices", f"{THIRD}.parquet", "--rehearse", "-n", "1")
+    assert (shown.code, "2 of the 3 rows" in shown.err) == (1, True), shown.all
+    for said in (
+        "1 slice before it",
+        "2 deleted",
+        "but the slice would fail",
+        "1 record more",
+        "Nothing was",
+    ):
+        assert said in shown.out, shown.out
+    assert everything(lake) == before
 
-        done = lake.json("process", entity, f"{SECOND}.parquet", "--processing-time", SECOND)
-        assert done["slices"][0]["inferred_deletes"] == 1
-        really = lake.json("history", "diff", entity, f"{SECOND}.parquet")
-        assert (really["counts"], really["rows"]) == (found["counts"], found["rows"])
+    done = lake.json("process", "prices", f"{SECOND}.parquet", "--processing-time", SECOND)
+    assert done["slices"][0]["inferred_deletes"] == 1
+    really = lake.json("history", "diff", "prices", f"{SECOND}.parquet")
+    assert (really["counts"], really["rows"]) == (found["counts"], found["rows"])
 
 
-def _leave_clone(lake: SmallLake, entity: str, side: Path) -> None:
-    """Leave what a killed rehearsal leaves."""
-    from shutil import copytree
+def with_next_slices(lake: SmallLake, entity: str) -> dict[str, bytes]:
+    """Process the first slice of an entity and put two more; return everything of the lake."""
+    assert lake.run("process", entity, "--processing-time", FIRST).code == 0
+    lake.slice(entity, SECOND, [{"id": 1, "v": "a"}, {"id": 2, "v": "B"}, {"id": 4, "v": "d"}])
+    lake.slice(entity, THIRD, [{"id": 1, "v": "a"}])
+    return everything(lake)
 
-    copytree(lake.folder / "lake" / "silver" / entity, side)
+
+def rehearsed_second(lake: SmallLake, entity: str) -> dict[str, Any]:
+    """Return the rehearsal of the second slice, whose effect is the same under Merge and Historic."""
+    found: dict[str, Any] = lake.json(
+        *("process", entity, f"{SECOND}.parquet", "--rehearse", "--processing-time", SECOND)
+    )
+    assert found["counts"] == {"inserted": 1, "updated": 1, "deleted": 1}
+    by_key = {row["key"]["id"]: row for row in found["rows"]}
+    assert (by_key[2]["before"], by_key[2]["after"]) == ({"v": "a"}, {"v": "B"})
+    assert (by_key[3]["before"]["v"], by_key[3]["after"]) == ("a", None)
+    deletes = found["deletes"]
+    assert (deletes["inferred"], deletes["expected"], deletes["refused"]) == (1, 3, False)
+    assert found["metrics"]["inferred_deletes"] == 1
+    return found
+
+
+@pytest.mark.nightly
+def test_a_slice_of_merge_is_rehearsed(lake: SmallLake) -> None:
+    before = with_next_slices(lake, "customers")
+    rehearsed_second(lake, "customers")
+    assert everything(lake) == before
 
 
 @pytest.mark.nightly
