@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pandas
+import polars
 import pytest
 
 from lakewright import Project, RunEvent
@@ -174,6 +176,23 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     orders.land(users.sql("SELECT 1 AS id, CAST(null AS string) AS name"), "1")
     (file,) = (folder / "lake/bronze/orders/1").glob("part-*")
     assert json.loads(file.read_text()) == {"id": 1, "name": None}
+
+    # Frames of pandas and Polars: missing values, indexes, categories and times in the lake's zone.
+    columns = {"id": [1, 2], "name": ["a", None], "at": [datetime(2024, 5, 1, 6), None]}
+    known = pandas.DataFrame(columns).astype({"name": "category"})
+    frames = (
+        known.set_index("id"),
+        known[known["id"] > 0],
+        polars.DataFrame(columns, {"name": polars.Categorical}),
+    )
+    for number, frame in enumerate(frames, start=2):
+        orders.land(frame, str(number))
+        files = (folder / f"lake/bronze/orders/{number}").glob("part-*")
+        found = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+        assert sorted(found, key=lambda row: row["id"]) == [
+            {"id": 1, "name": "a", "at": "2024-05-01T06:00:00.000Z"},
+            {"id": 2, "name": None, "at": None},
+        ]
     shop.close()
 
 
@@ -190,7 +209,8 @@ def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkS
         (orders, one.where("false"), "2", "has no rows"),
         (texts, users.sql("SELECT 1 AS id, array(1) AS list"), "2", "can't be landed as csv"),
         (shop.entity("latin"), one, "2", "encoded in ISO-8859-1"),
-        (orders, one.toPandas(), "2", "a DataFrame can't be landed"),
+        (orders, [{"id": 1}], "2", "a list can't be landed"),
+        (orders, pandas.DataFrame({"id": [1, "x"]}), "2", "Conversion failed for column id"),
     )
     for entity, frame, name, message in refused:
         with pytest.raises(UsageError, match=message):

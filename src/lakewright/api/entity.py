@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakewright.api.opened import Opened
 from lakewright.api.watching import Watcher, watched
 from lakewright.errors import UsageError
+from lakewright.lake.frames import SupportsArrow
 from lakewright.slices.discover import item_id
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.result import ProcessResult
@@ -83,19 +84,24 @@ class Entity:
         found = read_entity(self._opened.app, self.declared.id, as_of=as_of, current=current)
         return self._opened.frame(found)
 
-    def land(self, frame: DataFrame, slice_name: str, *, replace: bool = False) -> LandedSlice:
+    def land(
+        self, frame: DataFrame | SupportsArrow, slice_name: str, *, replace: bool = False
+    ) -> LandedSlice:
         """Write a frame to bronze as a slice, in the entity's format; the next run processes it.
 
         The slice appears at once and as a whole: its files are written beside it and renamed.
 
         Args:
-            frame: A DataFrame of Spark.
+            frame: A DataFrame of Spark, or a frame of pandas, Polars or another library with Arrow's
+                interface. Its missing values are null, and its times without an offset are in the lake's
+                time zone. An index of pandas is a column if it has a name.
             slice_name: Its name, which also gives its place in the order of processing.
             replace: Whether a slice of that name may be replaced. If it was processed, it counts as changed.
 
         Raises:
             UsageError: A slice has the name already, or the name or the frame can't be landed.
             ItemLocked: A run is processing the slice that would be replaced.
+            NotInstalled: The frame is not one of Spark, and there is no pyarrow.
         """
         return land(self._opened.app, self.declared.id, frame, slice_name, replace=replace)
 

@@ -1,13 +1,27 @@
-"""Frames that are handed to callers: their rows, in a session that the caller works with."""
+"""Frames that are handed to callers, and those that callers hand over: pandas, Polars or Arrow."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from lakewright.errors import NotInstalled, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["frame_in"]
+__all__ = ["SupportsArrow", "arrow_table", "frame_in", "holds_arrow"]
+
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+"""Names that pandas gives to the columns of an index without a name."""
+
+
+class SupportsArrow(Protocol):
+    """A frame that hands out its rows by Arrow's interface, as those of pandas, Polars and pyarrow do."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as a capsule with a stream of Arrow."""
+        ...
 
 
 def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
@@ -25,3 +39,57 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     plan = frame._jdf.queryExecution().analyzed()
     moved = java._jvm.org.apache.spark.sql.classic.Dataset.ofRows(java._jsparkSession, plan)
     return ClassicFrame(moved, session)
+
+
+def holds_arrow(rows: object) -> TypeGuard[SupportsArrow]:
+    """Return whether an object hands out its rows by Arrow's interface."""
+    return hasattr(rows, "__arrow_c_stream__")
+
+
+def arrow_table(rows: SupportsArrow) -> Any:
+    """Return the rows of a frame as a `pyarrow.Table` of types that Spark takes.
+
+    Missing values are null. An index of pandas with a name is a column; one without a name is left out.
+
+    Raises:
+        NotInstalled: There is no pyarrow.
+        UsageError: A column holds values of several types.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise NotInstalled(
+            f"pyarrow is not installed, which the rows of a {type(rows).__name__} need",
+            remedy="Run `pip install pyarrow pandas`, or make a DataFrame of Spark from Python's own rows.",
+        ) from error
+    try:
+        # Polars' own conversion has texts that pyarrow can cast inside of categories; its stream has not.
+        table = pa.table(rows.to_arrow() if hasattr(rows, "to_arrow") else rows)
+    except pa.ArrowException as error:
+        raise UsageError(
+            f"the {type(rows).__name__} can't be read: {'; '.join(map(str, error.args))}",
+            remedy="Give each column values of one type.",
+        ) from error
+    kept = [name for name in table.column_names if not _UNNAMED_INDEX.fullmatch(name)]
+    table = table.select(kept)
+    return table.cast(pa.schema([field.with_type(_spark_type(pa, field.type)) for field in table.schema]))
+
+
+def _spark_type(pa: Any, kind: Any) -> Any:
+    """Return the type that Spark reads instead of one which it doesn't know; others stay."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _spark_type(pa, kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(_spark_type(pa, kind.value_type)))
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_spark_type(pa, field.type)) for field in kind])
+    known = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20),
+        pa.string_view(): pa.string(),
+        pa.binary_view(): pa.binary(),
+    }
+    return known.get(kind, kind)

@@ -8,7 +8,7 @@ Source: the rules of rewinds, "Rebuild".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.drift import align, convert_sql
+from lakewright.strategies.row_checks import RowCheck, check_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
@@ -65,9 +66,10 @@ __all__ = [
 PAST = "past"
 """Key of a commit's content under which it says what was loaded before the first slice."""
 
-SAMPLES = 5
 MOST_NAMED = 5
 MOST_LISTED = 30
+
+_REMEDY = "Correct these rows, or the entity's history_from. Nothing was written."
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +264,13 @@ def load_past(
         strategy=Strategy.HISTORIC,
     )
     timed = timed_rows(prepared.frame, system, before=request.at).localCheckpoint()
-    counts = _checked(timed, prepared, entity, history)
+    counts = check_rows(
+        timed,
+        _checks(prepared, entity),
+        keys=prepared.key_columns,
+        refusal=f"history_from: {history.place} can't be loaded",
+        counts={"rows": "count(1)"},
+    )
     late = past.frame.where(f"{START} >= {instant_sql(request.at)}").count()
     rows = versions_of(timed, system, before=request.at, are_exports_whole=whole_exports(entity, history))
     rows = rows.localCheckpoint()
@@ -326,53 +334,21 @@ def _uncarried(prepared: PreparedSlice) -> Any:
     return tuple(field for field in prepared.hashed if field.name not in CARRIED)
 
 
-def _checked(
-    timed: DataFrame, prepared: PreparedSlice, entity: Entity, history: HistoryFrom
-) -> dict[str, int]:
-    """Return the number of rows after checks of their times and keys, by one query.
-
-    Raises:
-        MigrationError: Rows fail checks; the message names all failed checks, with samples of keys.
-    """
-    from pyspark.sql import functions
-
-    checks = dict(_checks(prepared, entity))
-    aggregates = [f"count_if(coalesce({sql}, false))" for sql in checks.values()]
-    row = timed.agg(*(functions.expr(sql) for sql in ("count(1)", *aggregates))).first()
-    counts = [0] * (len(checks) + 1) if row is None else [int(value) for value in row]
-    failed = [(words, sql, n) for (words, sql), n in zip(checks.items(), counts[1:], strict=True) if n]
-    if failed:
-        texts = [f"{counted(n, 'row')} {words}{_samples(timed, sql, prepared)}" for words, sql, n in failed]
-        raise MigrationError(
-            f"history_from: {history.place} can't be loaded: {'; '.join(texts)}",
-            remedy="Correct these rows, or the entity's history_from. Nothing was written.",
-            details={words: n for words, _, n in failed},
-        )
-    return {"rows": counts[0]}
-
-
-def _checks(prepared: PreparedSlice, entity: Entity) -> list[tuple[str, str]]:
-    """Return the checks of rows: what is said of those that fail, and their condition."""
+def _checks(prepared: PreparedSlice, entity: Entity) -> Iterator[RowCheck]:
+    """Yield the checks of rows whose meaning would not be clear."""
     keys = [] if entity.settings.null_keys == "allow" else list(prepared.key_columns)
     null_key = " or ".join(f"{name_sql(name)} is null" for name in keys) or "false"
-    return [
-        ("with a time that can't be read", IS_UNREAD),
-        ("without a start", f"{START} is null and not {IS_UNREAD}"),
-        ("without a business key", null_key),
+    for singular, plural, rest, condition in (
+        ("row has", "rows have", "a time that can't be read", IS_UNREAD),
+        ("row has", "rows have", "no start", f"{START} is null and not {IS_UNREAD}"),
+        ("row has", "rows have", "no business key", null_key),
         (
-            "with another row of the same record that begins at the same time",
+            "row begins",
+            "rows begin",
+            "when another row of the same record begins",
             f"{START} is not null and {SAME} > 1",
         ),
-        ("ending before beginning, or at once", f"{DECLARED_END} <= {START}"),
-        ("ending after the next one of the record begins", f"{DECLARED_END} > {NEXT}"),
-    ]
-
-
-def _samples(timed: DataFrame, condition: str, prepared: PreparedSlice) -> str:
-    """Return some keys of the rows that meet a condition, for a message."""
-    names = prepared.key_columns
-    if not names:
-        return ""
-    rows = timed.where(condition).selectExpr(*map(name_sql, names)).limit(SAMPLES).collect()
-    shown = (", ".join(f"{name}={row[name]}" for name in names) for row in rows)
-    return f" ({'; '.join(shown)})"
+        ("row ends", "rows end", "before beginning, or at once", f"{DECLARED_END} <= {START}"),
+        ("row ends", "rows end", "after the next one of the record begins", f"{DECLARED_END} > {NEXT}"),
+    ):
+        yield RowCheck(singular, plural, rest, condition, _REMEDY)

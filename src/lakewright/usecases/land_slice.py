@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.frames import SupportsArrow, arrow_table, holds_arrow
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command, locked_error
 from lakewright.slices.application import application_of
@@ -23,31 +24,53 @@ __all__ = ["land"]
 log = logging.getLogger(__name__)
 
 
-def land(app: App, entity: str, frame: DataFrame, name: str, *, replace: bool = False) -> LandedSlice:
+def land(
+    app: App, entity: str, frame: DataFrame | SupportsArrow, name: str, *, replace: bool = False
+) -> LandedSlice:
     """Write a frame to an entity's bronze folder as the slice of a name, and return it.
 
+    The frame is one of Spark, or of a library that hands out its rows by Arrow's interface: pandas, Polars.
     Nothing is recorded: the next run finds the slice, as it finds those that others put there. If a slice is
     replaced that was processed, a warning has the command that lets the new content be processed.
 
     Raises:
         SpecError: There is no such entity.
         UsageError: The name or the frame is refused, or a slice has the name already.
+        NotInstalled: The frame is not one of Spark, and there is no pyarrow.
         ItemLocked: A run is processing the slice that would be replaced.
     """
-    if not hasattr(frame, "write"):
-        raise UsageError(
-            f"a {type(frame).__name__} can't be landed",
-            remedy="Give a DataFrame of Spark; project.spark.createDataFrame(…) makes one of rows or of a "
-            "pandas frame.",
-        )
     found = app.project.entity(entity)
+    of_spark = _of_spark(app, frame)
     if replace:
         _check_unlocked(app, found, name)
-    landed = land_slice(app.lake, found, frame, name, replace=replace)
+    landed = land_slice(app.lake, found, of_spark, name, replace=replace)
     log.info("%s: slice %s landed, %s bytes", found.name, name, landed.size, extra={"item": landed.item_id})
     if landed.is_replaced:
         _warn_if_processed(app, found, landed)
     return landed
+
+
+def _of_spark(app: App, frame: object) -> DataFrame:
+    """Return a frame as one of Spark; times without an offset are in the lake's time zone."""
+    if hasattr(frame, "write"):
+        return cast("DataFrame", frame)
+    kind = type(frame).__name__
+    if not holds_arrow(frame):
+        raise UsageError(
+            f"a {kind} can't be landed",
+            remedy="Give a DataFrame of Spark, pandas or Polars; project.spark.createDataFrame(…) makes one "
+            "of rows.",
+        )
+    table = arrow_table(frame)
+    from pyspark.errors import PySparkException
+
+    try:
+        return app.lake.spark.createDataFrame(table)
+    except (PySparkException, ValueError, NotImplementedError) as error:
+        raise UsageError(
+            f"the {kind} can't be landed: {str(error).partition(chr(10))[0]}",
+            remedy="Convert or drop the column with this type or these values.",
+        ) from error
 
 
 def _check_unlocked(app: App, entity: Entity, name: str) -> None:

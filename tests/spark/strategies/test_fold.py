@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -299,3 +300,24 @@ def test_bad_rows_of_a_fold_are_put_aside_for_each_slice(lake: SmallLake) -> Non
     folder = lake.root / "quarantine" / "crm" / "aside"
     assert [found.parent.name for found in folder.rglob("rows.json")] == [names[1]]
     assert any("1 bad row was put aside" in warning for warning in lake.warnings)
+
+
+def test_odd_shapes_of_json_are_put_aside_in_a_fold_too(lake: SmallLake) -> None:
+    """A12: the columns of the first slice of a fold count for the next ones, as those of a table do."""
+    things = entity("merge", name="odd", settings={"on_bad_rows": "quarantine", "format": "json"})
+    folder = Path(things.places(lake.lake.settings).bronze)
+    folder.mkdir(parents=True)
+    lines = ('[{"of": "x"}]', '"none"', "null", '[{"of": "y"}, {"of": 7}]', '{"of": "z"}')
+    for day, each in enumerate(lines, start=1):
+        (folder / f"2024-01-0{day}").write_text(f'{{"id": {day}, "lines": {each}}}\n')
+
+    result = lake.process(things, processing_time=BY_DAY)
+
+    assert (result.error, lake.version(things)) == (None, 0)
+    assert [done.summary.quarantined for done in result.slices] == [0, 1, 0, 0, 1]
+    texts = [
+        (id_, value and [each["of"] for each in value]) for id_, value in lake.rows(things, "id", "lines")
+    ]
+    assert texts == [(1, ["x"]), (3, None), (4, ["y", "7"])]
+    aside = (lake.root / "quarantine" / "crm" / "odd").rglob("rows.json")
+    assert sorted(found.parent.name for found in aside) == ["2024-01-02", "2024-01-05"]

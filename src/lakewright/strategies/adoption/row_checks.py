@@ -5,13 +5,11 @@ Source: `processing-strategies.md`, "Version Lifecycle"; the checks are Lakewrig
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lakewright.errors import MigrationError
-from lakewright.transform.sql import name_sql
+from lakewright.strategies.row_checks import RowCheck, check_rows
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
@@ -20,10 +18,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = ["RowCheck", "check_rows", "row_checks"]
-
-SAMPLES = 5
-"""Number of keys that an error shows for each failed check."""
+__all__ = ["check_adopted", "row_checks"]
 
 _P = "_lakewright_"
 KEY, FROM, END, CURRENT, DELETED, SEEN, NEXT, FORMER = (
@@ -34,29 +29,6 @@ KEY, FROM, END, CURRENT, DELETED, SEEN, NEXT, FORMER = (
 FLAG, OPEN, UNREAD, SAME, NEXT_FLAG = (
     f"{_P}{name}" for name in ("flag", "open", "unread", "same", "next_flag")
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RowCheck:
-    """A check of rows.
-
-    Attributes:
-        singular: Subject and verb of the sentence on one row that fails.
-        plural: The same on several rows.
-        rest: The rest of that sentence.
-        condition: SQL condition of the rows that fail.
-        remedy: What to do about them.
-    """
-
-    singular: str
-    plural: str
-    rest: str
-    condition: str
-    remedy: str
-
-    def text(self, count: int) -> str:
-        """Return the sentence on a number of rows that fail."""
-        return f"{count} {self.singular if count == 1 else self.plural} {self.rest}"
 
 
 def row_checks(at: datetime, entity: Entity, *, is_historic: bool) -> Iterator[RowCheck]:
@@ -124,42 +96,18 @@ def row_checks(at: datetime, entity: Entity, *, is_historic: bool) -> Iterator[R
         )
 
 
-def check_rows(rows: DataFrame, checks: Iterator[RowCheck], prepared: PreparedSlice) -> dict[str, int]:
+def check_adopted(rows: DataFrame, checks: Iterable[RowCheck], prepared: PreparedSlice) -> dict[str, int]:
     """Check rows and return the numbers of all, of current and of deleted ones, by one query.
 
     Raises:
         MigrationError: Rows fail checks; the message names all failed checks, with samples of keys.
     """
-    from pyspark.sql import functions
-
-    found = list(checks)
     is_current = f"{END} is null" if END in rows.columns else "true"
-    aggregates = {
+    counts = {
         "rows": "count(1)",
         "current": f"count_if({is_current} and not coalesce({DELETED}, false))",
         "deleted": f"count_if(coalesce({DELETED}, false))",
-        **{f"check{n}": f"count_if(coalesce({check.condition}, false))" for n, check in enumerate(found)},
     }
-    row = rows.agg(*(functions.expr(sql).alias(name) for name, sql in aggregates.items())).first()
-    counts: dict[str, Any] = {} if row is None else row.asDict()
-    failed = [(check, counts[f"check{n}"]) for n, check in enumerate(found) if counts[f"check{n}"]]
-    if failed:
-        raise _failed_error(rows, failed, prepared)
-    return {name: int(counts[name]) for name in ("rows", "current", "deleted")}
-
-
-def _failed_error(
-    rows: DataFrame, failed: list[tuple[RowCheck, int]], prepared: PreparedSlice
-) -> MigrationError:
-    texts = []
-    for check, count in failed:
-        samples = rows.where(check.condition).selectExpr(*map(name_sql, prepared.key_columns)).limit(SAMPLES)
-        shown = [
-            ", ".join(f"{name}={row[name]}" for name in prepared.key_columns) for row in samples.collect()
-        ]
-        texts.append(f"{check.text(count)} ({'; '.join(shown)}{' …' if count > len(shown) else ''})")
-    return MigrationError(
-        f"the table can't be adopted: {'; '.join(texts)}",
-        remedy=failed[0][0].remedy,
-        details={f"{check.plural} {check.rest}": count for check, count in failed},
+    return check_rows(
+        rows, checks, keys=prepared.key_columns, refusal="the table can't be adopted", counts=counts
     )

@@ -26,7 +26,7 @@ from lakewright.strategies.adoption.row_checks import (
     SAME,
     SEEN,
     UNREAD,
-    check_rows,
+    check_adopted,
     row_checks,
 )
 from lakewright.transform.hash import hash_of, value_class
@@ -96,7 +96,7 @@ def adopt_rows(
     found = rows.keyed(table)
     is_historic = entity.strategy is Strategy.HISTORIC
     found = rows.timed(found) if is_historic else rows.flagged(found)
-    counts = check_rows(found, row_checks(at, entity, is_historic=is_historic), prepared)
+    counts = check_adopted(found, row_checks(at, entity, is_historic=is_historic), prepared)
     if is_historic and rows.adoption.are_deletes_rows:
         found = found.where(f"not coalesce({FLAG}, false)")
     return Adopted(rows.finished(found, is_historic=is_historic), counts)

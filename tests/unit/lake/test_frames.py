@@ -1,0 +1,49 @@
+"""Rows of frames of other libraries as those that Spark takes (D2)."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import pandas
+import polars
+import pytest
+
+from lakewright.errors import NotInstalled, UsageError
+from lakewright.lake.frames import arrow_table, holds_arrow
+
+pa: Any = import_module("pyarrow")
+
+COLUMNS: dict[str, list[Any]] = {"id": [1, 2], "name": ["a", None], "parts": [[{"of": "x"}], None]}
+
+
+def test_pandas_rows_keep_an_index_with_a_name_and_lose_one_without() -> None:
+    frame = pandas.DataFrame(COLUMNS)
+    rows = [{"id": 2, "name": None, "parts": None}]
+    assert arrow_table(frame[frame["id"] > 1]).to_pylist() == rows
+    assert sorted(arrow_table(frame.set_index("name")).column_names) == ["id", "name", "parts"]
+
+
+def test_types_that_spark_does_not_know_become_wider_ones() -> None:
+    kinds = {"id": polars.UInt32, "name": polars.Categorical}
+    table = arrow_table(polars.DataFrame(COLUMNS, schema_overrides=kinds))
+    assert [str(field.type) for field in table.schema][:2] == ["int64", "large_string"]
+    assert table.to_pylist() == [
+        {"id": 1, "name": "a", "parts": [{"of": "x"}]},
+        {"id": 2, "name": None, "parts": None},
+    ]
+    kind = pa.list_(pa.struct([("n", pa.uint64()), ("t", pa.string_view()), ("b", pa.binary_view())]))
+    (column,) = arrow_table(pa.table({"x": pa.array([[{"n": 1, "t": "a", "b": b"b"}]], kind)})).schema
+    assert str(column.type) == "list<item: struct<n: decimal128(20, 0), t: string, b: binary>>"
+
+
+def test_values_of_several_types_and_a_missing_library_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="column id") as refused:
+        arrow_table(pandas.DataFrame({"id": [1, "x"]}))
+    assert refused.value.remedy == "Give each column values of one type."
+    assert not holds_arrow([{"id": 1}])
+    frame = polars.DataFrame(COLUMNS)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(NotInstalled, match="pyarrow is not installed"):
+        arrow_table(frame)
