@@ -84,9 +84,12 @@ class TestSlices:
         assert [slice_.name for slice_ in found] == [name]
 
     def test_a_bucket_that_is_not_there_is_told_in_one_line(self, store: Store) -> None:
-        with pytest.raises(StorageUnavailable, match=r"s3://nowhere at http.*NoSuchBucket") as raised:
+        with pytest.raises(
+            StorageUnavailable, match=r"s3://nowhere.* at http.*: there is no such bucket .NoSuchBucket"
+        ) as raised:
             list_objects("s3://nowhere/bronze", store.storage)
-        assert "\n" not in raised.value.message
+        assert raised.value.message.startswith("s3://nowhere/bronze at http://")
+        assert raised.value.message.endswith("can't be listed: there is no such bucket (NoSuchBucket)")
         assert list_objects(f"s3://{store.new_bucket()}/bronze", store.storage) == (False, [])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import split_url
 from lakewright.lake.storage_errors import reading
 from lakewright.lake.table_state import TableState, columns_of_schema
+from lakewright.spark.launch import environment_set
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
@@ -114,7 +116,7 @@ class StoredLog:
         except TableNotFoundError:
             return None
         except OSError as error:
-            raise self.storage.bucket(bucket).fault(error, f"read {key}/_delta_log") from error
+            raise self.storage.bucket(bucket).fault(error, f"{key}/_delta_log", "read") from error
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file of the log, or None if there is none."""
@@ -152,7 +154,9 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
         TargetError: A checkpoint is torn, so that nothing can read the table.
         StorageUnavailable: The log's files can't be read, or the object store can't be reached.
     """
-    from deltalake.exceptions import DeltaError
+    # Reads the variable once. By default the package logs each place in which it finds no credentials.
+    with environment_set({"RUST_LOG": os.environ.get("RUST_LOG", "off")}):
+        from deltalake.exceptions import DeltaError
 
     if log is None:
         return False, None

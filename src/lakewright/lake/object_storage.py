@@ -7,7 +7,6 @@ All take their settings from the project's `storage:` section, and from the envi
 from __future__ import annotations
 
 import configparser
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
-from lakewright.lake.storage_errors import store_remedy
+from lakewright.lake.storage_errors import store_fault
 from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettings
 
 if TYPE_CHECKING:
@@ -196,7 +195,8 @@ class Bucket:
     def __init__(self, name: str, store: S3Store, endpoint_url: str) -> None:
         self.name = name
         self._store = store
-        self._where = f"s3://{name}" + (f" at {endpoint_url}" if endpoint_url else "")
+        self._where = f"s3://{name}"
+        self._at = f" at {endpoint_url}" if endpoint_url else ""
 
     def under(self, key: str) -> Iterator[StoredObject]:
         """Yield the objects below a folder, by name, in one flat listing of pages."""
@@ -208,7 +208,7 @@ class Bucket:
                     if meta["path"].startswith(prefix):
                         yield StoredObject(meta["path"], meta["size"], _milliseconds(meta["last_modified"]))
         except Exception as error:
-            raise self.fault(error, f"list {key or 'the bucket'}") from error
+            raise self.fault(error, key, "listed") from error
 
     def is_folder_mark(self, found: StoredObject) -> bool:
         """Return whether a listed object is the empty one with which Hadoop and others mark a folder.
@@ -224,7 +224,7 @@ class Bucket:
         except FileNotFoundError:
             return None
         except Exception as error:
-            raise self.fault(error, f"read {key}") from error
+            raise self.fault(error, key, "read") from error
         return StoredObject(key, meta["size"], _milliseconds(meta["last_modified"]))
 
     def read(self, key: str) -> bytes | None:
@@ -234,14 +234,14 @@ class Bucket:
         except FileNotFoundError:
             return None
         except Exception as error:
-            raise self.fault(error, f"read {key}") from error
+            raise self.fault(error, key, "read") from error
 
     def put(self, key: str, content: bytes) -> None:
         """Write an object, in place of one that exists."""
         try:
             self._store.put(key, content)
         except Exception as error:
-            raise self.fault(error, f"write {key}") from error
+            raise self.fault(error, key, "written") from error
 
     def put_if_absent(self, key: str, content: bytes) -> bool:
         """Write an object unless it exists; return whether it was written, as far as the store says."""
@@ -252,7 +252,7 @@ class Bucket:
         except (AlreadyExistsError, PreconditionError):
             return False
         except Exception as error:
-            raise self.fault(error, f"write {key}") from error
+            raise self.fault(error, key, "written") from error
         return True
 
     def copy(self, source: str, target: str) -> None:
@@ -260,7 +260,7 @@ class Bucket:
         try:
             self._store.copy(source, target)
         except Exception as error:
-            raise self.fault(error, f"copy {source} to {target}") from error
+            raise self.fault(error, source, f"copied to {target}") from error
 
     def remove(self, keys: list[str]) -> None:
         """Remove objects; those that don't exist are left out."""
@@ -270,14 +270,15 @@ class Bucket:
         except FileNotFoundError:
             return
         except Exception as error:
-            raise self.fault(error, f"remove {keys[0]}") from error
+            raise self.fault(error, keys[0], "removed") from error
 
-    def fault(self, error: Exception, what: str) -> LakewrightError:
-        """Return the error for a request that failed."""
+    def fault(self, error: Exception, key: str, what: str) -> LakewrightError:
+        """Return the error for a request that failed: what can't be done with the object or folder."""
         if isinstance(error, LakewrightError):
             return error
-        said = _reason(error)
-        return StorageUnavailable(f"{self._where} can't be used to {what}: {said}", remedy=store_remedy(said))
+        found = store_fault(str(error))
+        place = f"{self._where}/{key}".rstrip("/") + self._at
+        return StorageUnavailable(f"{place} can't be {what}: {found.reason}", remedy=found.remedy)
 
 
 _REMOVED_AT_ONCE = 1000
@@ -286,14 +287,6 @@ _REMOVED_AT_ONCE = 1000
 
 def _milliseconds(at: datetime) -> int:
     return int(at.timestamp() * 1000)
-
-
-def _reason(error: Exception) -> str:
-    """Return what an error of the store says, in one line and without the client's debug output."""
-    text = " ".join(str(error).split())
-    if found := re.search(r"<Code>(.*?)</Code>(?:.*?<Message>(.*?)</Message>)?", text):
-        return ": ".join(part for part in found.groups() if part)
-    return text.partition(" Debug source:")[0][:300]
 
 
 def _profile_keys(profile: str, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from lakewright.errors import StorageUnavailable
 
-__all__ = ["reading", "storage_error", "store_remedy"]
+__all__ = ["StoreFault", "reading", "storage_error", "store_fault"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _OPENED = re.compile(r"Unable to (?:open|access) (?:file|dir|directory) (?P<path>\S.*)")
@@ -34,18 +35,83 @@ def reading(what: str) -> Iterator[None]:
         raise storage_error(error, f"{what} can't be read") from error
 
 
-def store_remedy(said: str) -> str:
-    """Return what to do about an error of an object store.
+@dataclass(frozen=True, slots=True)
+class StoreFault:
+    """Why an object store could not be used, in words, and what to do."""
+
+    reason: str
+    remedy: str
+
+
+def store_fault(text: str) -> StoreFault:
+    """Return what an error of an object store, or of a client of it, means.
+
+    The store's code is kept; a text that is not known is given as it is, in one line.
 
     Example:
-        >>> store_remedy("RequestTimeTooSkewed: The difference is too large")
-        'Set the clock of this machine (NTP), then run again.'
+        >>> store_fault("<Code>RequestTimeTooSkewed</Code><Message>The difference is too large</Message>")
+        StoreFault(reason='the clock of this machine is wrong (RequestTimeTooSkewed)', \
+remedy='Set the clock of this machine (NTP), then run again.')
     """
-    if re.search(r"Expired|InvalidToken|token.{0,20} expired", said):
-        return "Renew the credentials, which have expired, then run again."
-    if "RequestTimeTooSkewed" in said:
-        return "Set the clock of this machine (NTP), then run again."
-    return "Check the store, the credentials and their rights, and the `storage:` section; then run again."
+    said = _one_line(text)
+    for pattern, reason, remedy in _STORE_FAULTS:
+        if found := re.search(pattern, text):
+            code = next((part for part in found.groups() if part), "")
+            return StoreFault(f"{reason} ({code})" if code else reason, f"{remedy}, then run again.")
+    return StoreFault(said, f"{_CHECK}; then run again.")
+
+
+_CHECK = "Check the store, the credentials and their rights, and the `storage:` section"
+
+_KEYS = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or declare `credentials` in `storage: {s3: …}`"
+
+_DENIED, _RIGHTS = "access is denied", "Give the credentials the right to list, read and write there"
+
+# The codes of S3, and the words of the clients: `obstore` and `deltalake` (Rust), Hadoop's `s3a` (Java).
+_STORE_FAULTS = (
+    (
+        r"(Expired\w*|InvalidToken)|token.{0,20} expired",
+        "the credentials have expired",
+        "Renew the credentials, which have expired",
+    ),
+    (
+        r"(RequestTimeTooSkewed)",
+        "the clock of this machine is wrong",
+        "Set the clock of this machine (NTP)",
+    ),
+    (
+        r"169\.254\.1(?:69\.254|70\.2)|IMDS|while loading credentials|NoAuthWithAWSException|"
+        r"No AWS Credentials|Unable to load credentials",
+        "no credentials were found in the project, the environment or the role of this machine",
+        _KEYS,
+    ),
+    (
+        r"(InvalidAccessKeyId|SignatureDoesNotMatch|AuthorizationHeaderMalformed)",
+        "the credentials are refused",
+        "Correct the credentials, or the region in the `storage:` section",
+    ),
+    (
+        r"(NoSuchBucket|UnknownBucket\w*)",
+        "there is no such bucket",
+        "Create the bucket, or correct the location",
+    ),
+    (r"(AccessDenied\w*|AllAccessDisabled)", _DENIED, _RIGHTS),
+    (r"\b403 Forbidden|Status Code: 403", _DENIED, _RIGHTS),
+    (
+        r"error sending request|dns error|Connection refused|ConnectException|UnknownHostException|"
+        r"SocketTimeout|operation timed out|Unable to execute HTTP request",
+        "the store does not answer",
+        "Check the network, and `endpoint_url` in the `storage:` section",
+    ),
+)
+
+
+def _one_line(text: str) -> str:
+    """Return what an error says, in one line, without colours and the client's debug output."""
+    line = " ".join(_COLOUR.sub("", text).replace("↳", " ").split())
+    if found := re.search(r"<Code>(.*?)</Code>(?:.*?<Message>(.*?)</Message>)?", line):
+        return ": ".join(part for part in found.groups() if part)
+    return line.partition(" Debug source:")[0][:300]
 
 
 def _reason(error: OSError) -> str:

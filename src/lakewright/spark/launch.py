@@ -62,7 +62,7 @@ def forget_jvm() -> None:
 
 @contextmanager
 def environment_set(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for the JVM that is started in the block, and restore them afterwards."""
+    """Set environment variables for what is started or imported in the block, and restore them afterwards."""
     before = {key: os.environ.get(key) for key in values}
     os.environ.update(values)
     try:

@@ -18,7 +18,7 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
-from lakewright.lake.storage_errors import store_remedy
+from lakewright.lake.storage_errors import store_fault
 from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
@@ -105,9 +105,9 @@ def _lost_executor(_match: re.Match[str], text: str, what: str) -> LakewrightErr
 
 def _store_failed(match: re.Match[str], _text: str, what: str) -> LakewrightError:
     """Return the error for an answer of an object store that is no fault of the slice."""
-    said = match[0].strip()[:400]
+    found = store_fault(match[0])
     return StorageUnavailable(
-        f"the object store failed while the {what} was processed: {said}", remedy=store_remedy(said)
+        f"the object store failed while the {what} was processed: {found.reason}", remedy=found.remedy
     )
 
 

@@ -53,6 +53,25 @@ def test_a_plan_is_a_tree_with_reasons_and_losses() -> None:
     assert answered.code == 0
 
 
+def test_what_can_not_be_observed_is_told_in_the_first_phase_only_b5() -> None:
+    why = f"s3://lake/bronze/gold can't be listed: {'no credentials were found ' * 2}"
+    planned = plan_of(
+        *(step(name, Phase.CREATE, reasons=[why]) for name in ("gold", "silver")),
+        *(step(name, Phase.BUILD, reasons=[why]) for name in ("gold", "silver", "late")),
+        step("gold", Phase.VERIFY, reasons=["VERIFY always runs"]),
+    )
+    shown = call_with(FakeApp(planned=planned), "plan", "daily", "verify", "month=2022-01").out
+    assert [line.strip() for line in shown.splitlines()[2:-1]] == [
+        "CREATE WOULD_RUN",
+        f"WOULD_RUN gold, silver: {why}".strip(),
+        "BUILD WOULD_RUN",
+        "WOULD_RUN gold, silver: as in CREATE",
+        f"WOULD_RUN late (relation): {why}".strip(),
+        "VERIFY WOULD_RUN",
+        "WOULD_RUN gold (relation): VERIFY always runs",
+    ]
+
+
 @pytest.mark.parametrize(
     ("phase", "status", "code"),
     [

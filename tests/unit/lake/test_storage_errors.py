@@ -1,138 +1,49 @@
-"""A file that can't be read is told as what it is, where it is, and what to do.
-
-Tests may run as a user who may read everything. So errors come from links that point at themselves, or are
-raised in place of the system's.
-"""
+"""B5: what a store says in its client's words is told in ours, with the place and what to do."""
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Iterator
-from pathlib import Path
-from unittest import mock
-
 import pytest
-from tests.contexts import make_context
-from tests.projects import KINDS, make_workspace
-from tests.unit.cli.surroundings import FakeApp, call_with
 
-from lakewright.errors import NotInstalled, SpecError, StorageUnavailable, StoreUnavailable
-from lakewright.lake.delta_log import LocalLog, read_log
-from lakewright.lake.storage_errors import reading, storage_error
-from lakewright.spark.jars import DELTA_JARS, missing_jars
-from lakewright.spec.loading.loader import load_project
-from lakewright.stores.memory import MemoryStore
-from lakewright.stores.sqlite.backend import SqliteBackend
-from lakewright.targets.target import Target
+from lakewright.lake.object_storage import ObjectStorage
+from lakewright.lake.storage_errors import store_fault
 
-ACCESS = "Give the user who runs Lakewright access to it, then run again."
-DELTALAKE = (
-    "Kernel error -> Generic LocalFileSystem error\n          \x1b[31m↳\x1b[0m Unable to open file "
-    "/lake/t/_delta_log/0.json\n           \x1b[31m↳\x1b[0m Permission denied (os error 13)\n"
+KERNEL = (
+    "Kernel error -> Operation not supported\n    \x1b[31m↳\x1b[0m an error while loading credentials"
+    "\n    \x1b[31m↳\x1b[0m failed to load IMDS session token"
 )
-PROJECT = """
-connections:
-  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
-entities:
-  orders: {id: 1, connection: shop, processtype: full}
-targets:
-  orders: {kind: entity, entity: orders}
-"""
-
-
-def denied(place: Path) -> PermissionError:
-    return PermissionError(errno.EACCES, "Permission denied", str(place))
+ROLE = (
+    "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 6.05ms - Server "
+    "returned non-2xx status code: 403 Forbidden: denied\n\nDebug source:\nGeneric { store: x }"
+)
+REFUSED = (
+    "Client error with status 403 Forbidden: <Error><Code>{}</Code><Message>No: <b>/x</b></Message></Error>"
+)
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "remedy"),
+    ("text", "reason", "remedy"),
     [
-        (denied(Path("/lake/t")), "the table can't be read: /lake/t: Permission denied", ACCESS),
-        (
-            OSError(DELTALAKE),
-            "the table can't be read: /lake/t/_delta_log/0.json: Permission denied",
-            ACCESS,
-        ),
-        (
-            OSError(errno.ELOOP, "Too many levels of symbolic links", "/lake/t"),
-            "the table can't be read: /lake/t: Too many levels of symbolic links",
-            StorageUnavailable.default_remedy,
-        ),
-        (OSError(), "the table can't be read: OSError", StorageUnavailable.default_remedy),
+        (KERNEL, "no credentials were found", "Set AWS_ACCESS_KEY_ID"),
+        (ROLE, "no credentials were found", "Set AWS_ACCESS_KEY_ID"),
+        (REFUSED.format("AccessDenied"), "access is denied (AccessDenied)", "Give the credentials the right"),
+        (REFUSED.format("InvalidAccessKeyId"), "are refused (InvalidAccessKeyId)", "Correct the credentials"),
+        (REFUSED.format("ExpiredToken"), "have expired (ExpiredToken)", "Renew the credentials"),
+        ("<Code>NoSuchBucket</Code>", "there is no such bucket (NoSuchBucket)", "Create the bucket"),
+        ("error sending request for url (http://x:9/): dns error", "does not answer", "Check the network"),
+        (REFUSED.format("Odd"), "access is denied", "Give the credentials the right"),
+        ("<Code>SlowDown</Code><Message>Later</Message>", "SlowDown: Later", "Check the store"),
     ],
 )
-def test_an_error_of_the_system_says_what_where_and_what_to_do(
-    error: OSError, message: str, remedy: str
-) -> None:
-    with pytest.raises(StorageUnavailable) as caught, reading("the table"):
-        raise error
-    assert (caught.value.message, caught.value.remedy) == (message, remedy)
-    assert storage_error(error, "the table can't be read").message == message
+def test_a_fault_of_a_store_is_told_in_our_words(text: str, reason: str, remedy: str) -> None:
+    found = store_fault(text)
+    assert reason in found.reason
+    assert found.remedy.startswith(remedy)
+    assert found.remedy.endswith("then run again.")
+    assert not {"\n", "\x1b", "↳"} & set(found.reason)
 
 
-@pytest.fixture
-def closed() -> Iterator[None]:
-    """Let nobody list a folder or look into it."""
-    is_dir = Path.is_dir
-
-    def refuse(self: Path) -> bool:
-        if self.name == "_delta_log":
-            raise denied(self)
-        return is_dir(self)
-
-    with mock.patch.object(Path, "is_dir", refuse):
-        yield
-
-
-@pytest.mark.usefixtures("closed")
-def test_a_silver_table_that_can_not_be_read_is_told_by_the_plan(tmp_path: Path) -> None:
-    with pytest.raises(StorageUnavailable, match=r"silver/orders can't be read: .*: Permission denied"):
-        read_log(LocalLog(tmp_path / "lake/silver/orders"))
-    context = make_context(make_workspace(tmp_path, PROJECT))
-    with pytest.raises(StorageUnavailable):
-        Target.named(context.workspace, "orders").observe(context)
-
-
-def test_a_manifest_in_a_folder_that_can_not_be_read_is_an_error_of_its_own(tmp_path: Path) -> None:
-    folder = tmp_path / ".lakewright"
-    folder.symlink_to(folder)
-    store = SqliteBackend({"kind": "sqlite", "path": str(folder / "manifest.db")})
-    with mock.patch.object(Path, "exists", lambda self: (_ for _ in ()).throw(denied(self))):
-        for ask in (store.open_existing, lambda: store.read(lambda _: None)):
-            with pytest.raises(StoreUnavailable, match=r"the manifest .* can't be opened: Permission denied"):
-                ask()
-
-
-def test_a_module_folder_that_can_not_be_read_is_no_empty_one(tmp_path: Path) -> None:
-    """Before, the project was valid, and declared nothing."""
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model/m.yml").write_text("{}")
-    list_folder = Path.iterdir
-
-    def refuse(self: Path) -> Iterator[Path]:
-        if self.name == "model":
-            raise denied(self)
-        return list_folder(self)
-
-    (tmp_path / "project.yml").write_text("name: tests\nmodules: [model]\n")
-    with (
-        mock.patch.object(Path, "iterdir", refuse),
-        pytest.raises(SpecError, match="module 'model' cannot be read: Permission denied"),
-    ):
-        load_project(tmp_path, kinds=KINDS, environ={})
-
-
-def test_jars_that_can_not_be_read_are_no_missing_ones(tmp_path: Path) -> None:
-    jar = tmp_path / DELTA_JARS[0].name
-    jar.symlink_to(jar)
-    with pytest.raises(NotInstalled, match=f"the jar {jar} can't be read: Too many levels") as caught:
-        missing_jars(tmp_path)
-    assert "LAKEWRIGHT_CACHE" in str(caught.value.remedy)
-
-
-def test_status_says_that_bronze_can_not_be_read(tmp_path: Path) -> None:
-    bronze = tmp_path / "bronze"
-    bronze.symlink_to(bronze)
-    answered = call_with(FakeApp(bronze=bronze, store=MemoryStore()), "status")
-    assert f"the bronze folder {bronze} can't be read: Too many levels of symbolic links" in answered.out
-    assert "Nothing is running" not in answered.out
+def test_a_fault_names_the_object_and_the_store() -> None:
+    bucket = ObjectStorage(environ={"AWS_ENDPOINT_URL": "http://store:9000"}).bucket("lake")
+    assert bucket.fault(RuntimeError(KERNEL), "bronze/orders", "listed").message.startswith(
+        "s3://lake/bronze/orders at http://store:9000 can't be listed: no credentials were found"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from lakewright.cli.faults import fault_branch
@@ -15,6 +16,9 @@ from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 
 __all__ = ["plan_page", "plan_summary", "removal_page"]
+
+REPEATED = 60
+"""Characters of the longest reason that the next phases repeat."""
 
 
 def plan_page(plan: Plan) -> Iterator[Block]:
@@ -48,7 +52,22 @@ def removal_page(plan: Plan) -> Iterator[Block]:
 def _instance(instance: InstancePlan) -> Branch:
     named = assignments(instance.parameters) or "without parameters"
     head = line(Span(named, "bold"), " ", status(instance.status.value))
-    return Branch(head, tuple(_phase(phase) for phase in instance.phases))
+    told: dict[tuple[str, str], Phase] = {}
+    return Branch(head, tuple(_phase(_told_once(phase, told)) for phase in instance.phases))
+
+
+def _told_once(phase: PhasePlan, told: dict[tuple[str, str], Phase]) -> PhasePlan:
+    """Return a phase with the phase that told a long reason of a target before, in the place of the reason.
+
+    What can't be observed is the reason in each phase, and its text is long.
+    """
+
+    def short(step: Step, reason: str) -> str:
+        first = told.setdefault((step.target, reason), phase.phase)
+        return reason if first is phase.phase or len(reason) <= REPEATED else f"as in {first.value}"
+
+    steps = (replace(step, reasons=tuple(short(step, each) for each in step.reasons)) for step in phase.steps)
+    return replace(phase, steps=tuple(steps))
 
 
 def _phase(phase: PhasePlan) -> Branch:
