@@ -65,7 +65,7 @@ def _of_spark(app: App, frame: object) -> DataFrame:
     from pyspark.errors import PySparkException
 
     try:
-        return app.lake.spark.createDataFrame(table)
+        return app.lake.new_session().createDataFrame(table)
     except (PySparkException, ValueError, NotImplementedError) as error:
         raise UsageError(
             f"the {kind} can't be landed: {str(error).partition(chr(10))[0]}",
