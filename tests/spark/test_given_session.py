@@ -28,7 +28,8 @@ relations:
   given: {kind: provided, table: global_temp.given}
   seen: {kind: delta, location: "${project.basedir}/lake/gold/seen"}
 mappings:
-  seen: {kind: sql, sql: "SELECT id, at, current_timezone() AS zone FROM given"}
+  seen: {kind: sql, sql: "SELECT id, at, current_timezone() AS zone FROM given JOIN one USING (id)"}
+  one: {kind: values, columns: {id: int}, records: [[1]]}
   given: {kind: relation, relation: given}
 targets:
   seen: {kind: relation, mapping: seen, relation: seen}
@@ -47,6 +48,7 @@ def users(spark: SparkSession) -> Iterator[SparkSession]:
     rows.createOrReplaceTempView("mine")
     rows.createOrReplaceGlobalTempView("given")
     session.sparkContext.setLocalProperty("spark.scheduler.pool", "mine")
+    session.createDataFrame([(1,)], "id int")  # makes it the active one
     yield session
     session.sparkContext.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
     session.catalog.dropGlobalTempView("given")
@@ -66,6 +68,7 @@ def is_unchanged(users: SparkSession) -> bool:
         {key: users.conf.get(key) for key in OWN} == OWN
         and users.sparkContext.getLocalProperty("spark.scheduler.pool") == "mine"
         and not users.sparkContext.getJobTags()
+        and users.getActiveSession() is users
         and users.sql("SELECT count(*) AS n FROM mine").collect()[0].n == 1
     )
 

@@ -180,10 +180,11 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     # Frames of pandas and Polars: missing values, indexes, categories and times in the lake's zone.
     columns = {"id": [1, 2], "name": ["a", None], "at": [datetime(2024, 5, 1, 6), None]}
     known = pandas.DataFrame(columns).astype({"name": "category"})
+    category = {"name": polars.Categorical}
     frames = (
         known.set_index("id"),
         known[known["id"] > 0],
-        polars.DataFrame(columns, {"name": polars.Categorical}),
+        polars.DataFrame(columns, schema_overrides=category),
     )
     for number, frame in enumerate(frames, start=2):
         orders.land(frame, str(number))
@@ -257,6 +258,9 @@ def test_a_replaced_slice_that_was_processed_is_said(
         assert shop.sql("SELECT name FROM orders WHERE id = 1").first() == ("c",)
         with pytest.raises(UsageError, match="Spark rejects the query"):
             shop.sql("SELECT nam FROM orders")
+        with pytest.raises(UsageError, match="mine") as refused:
+            shop.sql("SELECT * FROM mine")
+        assert str(refused.value.remedy).endswith("is seen if it is global, as global_temp.mine.")
         with pytest.raises(TargetError, match="knows no version from"):
             orders.read(as_of=date(2001, 1, 1))
         with pytest.raises(UsageError, match="neither a version of the table nor a time"):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
+from lakewright.lake.frames import created_frame
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, Type
 from lakewright.spec.words import counted
@@ -137,7 +138,7 @@ def frame_of_records(
         raise SpecError.of(
             "no columns are declared for these records", remedy="Declare `columns` or a `schema`."
         )
-    return spark.createDataFrame(rows, texts).select(
+    return created_frame(spark, rows, texts).select(
         *(_read_text(field).alias(field.name) for field in fields)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
@@ -10,10 +11,14 @@ from lakewright.errors import NotInstalled, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SupportsArrow", "arrow_table", "frame_in", "holds_arrow"]
+__all__ = ["SupportsArrow", "arrow_table", "created_frame", "frame_in", "holds_arrow"]
 
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to the columns of an index without a name."""
+
+
+_creating = threading.Lock()
+"""Held while a frame is created: PySpark's active session is one for all threads."""
 
 
 class SupportsArrow(Protocol):
@@ -39,6 +44,29 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     plan = frame._jdf.queryExecution().analyzed()
     moved = java._jvm.org.apache.spark.sql.classic.Dataset.ofRows(java._jsparkSession, plan)
     return ClassicFrame(moved, session)
+
+
+def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataFrame:
+    """Return a frame of rows that Python has; the active session stays what it was.
+
+    `createDataFrame` makes its session the active one, so that a notebook would go on in ours.
+    """
+    if not hasattr(session, "_jsparkSession"):
+        return session.createDataFrame(rows, schema)
+    from pyspark.sql import SparkSession as Sessions
+
+    java: Any = session._jvm
+    sessions = java.org.apache.spark.sql.classic.SparkSession
+    with _creating:
+        before, of_thread = Sessions._activeSession, sessions.getActiveSession()
+        try:
+            return session.createDataFrame(rows, schema)
+        finally:
+            Sessions._activeSession = before
+            if of_thread.isDefined():
+                sessions.setActiveSession(of_thread.get())
+            else:
+                sessions.clearActiveSession()
 
 
 def holds_arrow(rows: object) -> TypeGuard[SupportsArrow]:

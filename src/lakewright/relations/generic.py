@@ -9,6 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import TargetError
 from lakewright.lake.columns import conform, reader_schema
+from lakewright.lake.frames import created_frame
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
@@ -74,7 +75,7 @@ class GenericRelation(StoredRelation):
         """Overwrite the existing rows with no rows."""
         if partition:
             raise self._undivided()
-        empty = workspace.spark.createDataFrame([], self.read(workspace).schema)
+        empty = created_frame(workspace.spark, [], self.read(workspace).schema)
         self.write(workspace, empty, partition={}, mode=OutputMode.OVERWRITE)
 
     def write(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.frames import SupportsArrow, arrow_table, holds_arrow
+from lakewright.lake.frames import SupportsArrow, arrow_table, created_frame, holds_arrow
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command, locked_error
 from lakewright.slices.application import application_of
@@ -65,7 +65,7 @@ def _of_spark(app: App, frame: object) -> DataFrame:
     from pyspark.errors import PySparkException
 
     try:
-        return app.lake.new_session().createDataFrame(table)
+        return created_frame(app.lake.new_session(), table)
     except (PySparkException, ValueError, NotImplementedError) as error:
         raise UsageError(
             f"the {kind} can't be landed: {str(error).partition(chr(10))[0]}",

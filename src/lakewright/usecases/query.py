@@ -91,7 +91,7 @@ def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Ans
     notes = tuple(shadowed_mappings(app.project, _names_only(query)))
     with (
         app.lake.looking_back(at) as past,
-        _rejections(app.project, query),
+        _rejections(app, query),
         _views(app.workspace, tables) as session,
     ):
         frame = _frame(session, rewritten(query, tables)).limit(limit + 1)
@@ -116,7 +116,7 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
     at = None if as_of is None else instant_of(app, as_of)
     with (
         app.lake.looking_back(at) as past,
-        _rejections(app.project, query),
+        _rejections(app, query),
         _views(app.workspace, tables) as session,
     ):
         for note in () if past is None else past.notes:
@@ -125,7 +125,7 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
 
 
 @contextmanager
-def _rejections(project: Project, query: str) -> Iterator[None]:
+def _rejections(app: App, query: str) -> Iterator[None]:
     """Raise errors of Spark in the block as errors of the query."""
     from pyspark.errors import PySparkException
 
@@ -133,7 +133,7 @@ def _rejections(project: Project, query: str) -> Iterator[None]:
         yield
     except PySparkException as error:
         raise UsageError(
-            f"Spark rejects the query: {first_line(error)}", remedy=_remedy(project, query)
+            f"Spark rejects the query: {first_line(error)}", remedy=_remedy(app, query)
         ) from error
 
 
@@ -187,12 +187,16 @@ def _frame(session: SparkSession, query: str) -> DataFrame:
     return session.sql(query if _STATEMENT.match(query) else f"FROM (\n{query}\n)")
 
 
-def _remedy(project: Project, query: str) -> str:
-    known = {table.name: table for table in tables_of(project)}
-    for parts in table_names(_names_only(query)):
-        if parts[-1] not in known and (found := nearest(parts[-1], known)):
+def _remedy(app: App, query: str) -> str:
+    known = {table.name: table for table in tables_of(app.project)}
+    others = [parts for parts in table_names(_names_only(query)) if parts[-1] not in known]
+    for parts in others:
+        if found := nearest(parts[-1], known):
             return f"Did you mean {known[found]}? `lakewright sql 'SHOW TABLES'` lists the project's tables."
-    return "`lakewright sql 'SHOW TABLES'` lists the project's tables, with the layer of each."
+    listed = "`lakewright sql 'SHOW TABLES'` lists the project's tables, with the layer of each."
+    if others and app.lake.sessions.is_shared:
+        return f"{listed} A temporary view of yours is seen if it is global, as global_temp.{others[0][-1]}."
+    return listed
 
 
 def _with_times_as_text(frame: DataFrame) -> DataFrame:
