@@ -84,7 +84,7 @@ def arrow_table(rows: SupportsArrow) -> Any:
         UsageError: A column holds values of several types.
     """
     try:
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
     except ImportError as error:
         raise NotInstalled(
             f"pyarrow is not installed, which the rows of a {type(rows).__name__} need",
