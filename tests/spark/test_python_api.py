@@ -181,7 +181,7 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     columns = {"id": [1, 2], "name": ["a", None], "at": [datetime(2024, 5, 1, 6), None]}
     known = pandas.DataFrame(columns).astype({"name": "category"})
     category = {"name": polars.Categorical}
-    frames = (
+    frames: tuple[Any, ...] = (
         known.set_index("id"),
         known[known["id"] > 0],
         polars.DataFrame(columns, schema_overrides=category),
