@@ -25,7 +25,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import list_slices
-from lakewright.slices.rewind.side_table import REHEARSAL, side_address
+from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.cluster import check_master, is_cluster
 from lakewright.spark.jars import DELTA_JARS, Jar, jars_folder, missing_jars
@@ -179,17 +179,13 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
     """Say that a rebuild, an undo or a rehearsal has left a table beside the entity's own."""
     try:
         silver = entity.places(app.project.lake).silver
-        side, rehearsal = side_address(silver), side_address(silver, REHEARSAL)
-        is_left = observe_table(app.lake, side).exists
+        rehearsal = side_address(silver, REHEARSAL)
+        left = left_beside(app.lake, entity)
         is_rehearsal_left = observe_table(app.lake, rehearsal).exists
     except LakewrightError:
         return
-    if is_left:
-        name = shlex.quote(entity.name)
-        said = f"{side} is left of a rebuild or an undo that was not swapped in"
-        yield Check(
-            "beside", None, said, f"`lakewright rebuild {name}` or the undo, typed again, continues it."
-        )
+    if left is not None:
+        yield Check("beside", None, left.words, f"{left.advice[0].upper()}{left.advice[1:]}.")
     if is_rehearsal_left:
         said = f"{rehearsal} belongs to a rehearsal that is running, or was killed"
         yield Check("beside", None, said, "The next rehearsal of the entity removes what is left.")

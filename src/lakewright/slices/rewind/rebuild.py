@@ -108,6 +108,7 @@ def swap_rebuilt(
     side = side_of(entity, context.lake)
     commit = swap_in(context, entity, side, plan.state, told, contents=contents, check=check)
     reach_failpoint("before_rewind_record")
-    record_landed(context, entity, rewind, commit)
+    # Before the record, so that a process that dies in between leaves nothing beside the table.
     remove_beside(context.lake, entity)
+    record_landed(context, entity, rewind, commit)
     return commit.version

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Token, carrying_token, read_commits, strict_session
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REHEARSAL",
+    "LeftBeside",
     "begin_beside",
+    "is_outlived",
+    "left_beside",
     "plan_digest",
     "remove_beside",
     "side_address",
@@ -48,6 +53,9 @@ _INTERNAL = ("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized"
 
 _OWN = "lakewright."
 """Beginning of the properties that say how the rows of a table were made."""
+
+
+_OTHER = "it was built of other slices, under another declaration, or from another version"
 
 
 def side_of(entity: Entity, lake: Lake, suffix: str = SUFFIX) -> Entity:
@@ -84,7 +92,8 @@ def begin_beside(
 ) -> bool:
     """Make the side table hold a version of the entity's table; return whether an attempt is continued.
 
-    What another rewind has left there is removed.
+    What another rewind has left there is removed, and what was begun before the table's last rewind: that was
+    swapped in by a process that died, or starts with a version that is no longer under the table's.
 
     Args:
         context: The context of the processing.
@@ -92,35 +101,97 @@ def begin_beside(
         side: The entity with the place of the side table.
         base: The version to start with; None for a table without rows, which the first slice makes.
         app: The application id of this rewind's commits to the side table.
-        slices: The slices that are to be applied; an attempt that applied others is not continued.
+        slices: The slices that are to be applied; an attempt that applied others, or at other times, is not
+            continued. A rehearsal gives none.
     """
     lake = context.lake
-    address = side.places(lake.settings).silver
+    address, source = side.places(lake.settings).silver, entity.places(lake.settings).silver
+    origin = _origin(lake, source, base)
     if observe_table(lake, address).exists:
-        if _is_continued(read_commits(lake, address), app, slices):
+        log = read_commits(lake, address)
+        is_over = is_outlived(log, _commits(lake, source))
+        if not is_over and _is_continued(log, app, slices, origin):
             return True
+        if slices:
+            why = "a rewind has changed the table since" if is_over else _OTHER
+            context.warn(f"{entity.name}: what was left beside the table is removed: {why}")
         drop_table(lake, address)
     remove_uncommitted(address)
     if base is None:
         return False
     ensure_database(lake, address)
     session = strict_session(lake)
-    source = entity.places(lake.settings).silver
-    with carrying_token(session, Token(app, 0)):
+    with carrying_token(session, Token(app, 0, {"origin": origin})):
         session.sql(f"CREATE TABLE {address.sql} SHALLOW CLONE {source.sql} VERSION AS OF {base}").collect()
     return False
 
 
-def _is_continued(log: Sequence[Commit], app: str, slices: Sequence[KnownSlice]) -> bool:
-    """Return whether a side table holds the first of these slices and nothing else."""
-    if not any(commit.content.get("app") == app for commit in log):
+@dataclass(frozen=True, slots=True)
+class LeftBeside:
+    """What a rewind has left beside a table, and what is to be done about it, as sentences of a plan."""
+
+    words: str
+    advice: str
+
+
+def left_beside(lake: Lake, entity: Entity) -> LeftBeside | None:
+    """Return what a rewind has left beside an entity's table; None for nothing."""
+    silver = entity.places(lake.settings).silver
+    side = side_address(silver)
+    if not observe_table(lake, side).exists:
+        return None
+    if is_outlived(read_commits(lake, side), _commits(lake, silver)):
+        words = f"{side} is of no use: an undo or a rebuild has changed the table since"
+        return LeftBeside(words, "the next undo or rebuild removes it")
+    words = f"{side} is left of a rebuild or an undo that was not swapped in"
+    again = f"`lakewright rebuild {shlex.quote(entity.name)}` or the undo, typed again, continues it"
+    return LeftBeside(words, again)
+
+
+def is_outlived(side: Sequence[Commit], table: Sequence[Commit]) -> bool:
+    """Return whether a rewind has changed a table since what is beside it was begun, by their logs.
+
+    It was swapped in then, or starts with a version that the table does not build on any more.
+    """
+    begun = next((commit.at for commit in side if commit.at is not None), None)
+    rewinds = [commit.at for commit in table if commit.content.get("rewind") and commit.at is not None]
+    return begun is not None and any(at >= begun for at in rewinds)
+
+
+def _commits(lake: Lake, address: Address) -> Sequence[Commit]:
+    return read_commits(lake, address) if observe_table(lake, address).exists else ()
+
+
+def _origin(lake: Lake, source: Address, base: int | None) -> str | None:
+    """Return what identifies the version that a side table starts with: a table made anew has others."""
+    if base is None:
+        return None
+    found = next((commit for commit in _commits(lake, source) if commit.version == base), None)
+    return f"{base}" if found is None else f"{base} {found.operation} {found.at}"
+
+
+def _is_continued(log: Sequence[Commit], app: str, slices: Sequence[KnownSlice], origin: str | None) -> bool:
+    """Return whether a side table holds the first of these slices, as they are applied now, and no other."""
+    own = [commit for commit in log if commit.content.get("app") == app]
+    if not own or (origin is not None and own[0].content.get("origin") != origin):
         return False
-    expected = {number: (known.item_id, dict(known.fingerprint)) for number, known in enumerate(slices, 1)}
-    return all(
-        expected.get(applied.number) == (applied.item_id, applied.content.get("fingerprint"))
-        for commit in log
-        for applied in slices_in(commit, app)
-    )
+    expected = {
+        number: (known.item_id, dict(known.fingerprint), known.at.isoformat(), known.strategy.value)
+        for number, known in enumerate(slices, 1)
+    }
+    return all(expected.get(each["number"]) == _applied(each) for each in _told(own, app))
+
+
+def _told(log: Sequence[Commit], app: str) -> Iterator[Mapping[str, Any]]:
+    """Yield what commits say of their slices, and of those before them that changed nothing."""
+    for commit in log:
+        for applied in slices_in(commit, app):
+            yield applied.content
+            yield from applied.content.get("unwritten", ())
+
+
+def _applied(content: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(content.get(name) for name in ("item", "fingerprint", "processingTime", "strategy"))
 
 
 def remove_beside(lake: Lake, entity: Entity) -> None:

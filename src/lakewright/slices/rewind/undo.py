@@ -74,8 +74,9 @@ def undo(
     else:
         commit = _restore(context, entity, plan, {**told, **_gone(context, entity, plan)}, check)
     reach_failpoint("before_rewind_record")
-    record_landed(context, entity, rewind, commit)
+    # Before the record, so that a process that dies in between leaves nothing beside the table.
     remove_beside(context.lake, entity)
+    record_landed(context, entity, rewind, commit)
     return plan.state.version if plan.undone is None else commit.version
 
 

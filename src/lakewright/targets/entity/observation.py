@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
+from lakewright.lake.observation import table_log
 from lakewright.lake.table_state import VECTORS
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import slice_name
@@ -15,6 +16,7 @@ from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of, lacks_commits
+from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
@@ -74,6 +76,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_fold_note(work, pending),
             *_recovery_note(work, pending),
             *_rewind_note(work),
+            *_beside_note(work),
             *outdated_rows(state, work.entity),
             *_past_note(work, state, pending),
             *_time_note(work, pending),
@@ -264,6 +267,15 @@ def _rewind_note(work: EntityWork) -> tuple[str, ...]:
     if found is None or found[1]:
         return ()
     return (f"the {found[0].words} did not end: the run first records what it did, or drops it",)
+
+
+def _beside_note(work: EntityWork) -> tuple[str, ...]:
+    """Return what a rewind has left beside the table, if that is known without Spark and none goes on."""
+    found = _rewind(work)
+    if work.silver.location is None or table_log(work.lake, work.silver) is None or (found and found[1]):
+        return ()
+    left = left_beside(work.lake, work.entity)
+    return () if left is None else (f"{left.words}; {left.advice}",)
 
 
 def _after_waiting(work: EntityWork, pending: Pending) -> Pending:

@@ -1,0 +1,173 @@
+"""What a rewind left beside a table is continued only if it still belongs to the table: issue 15."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import CommitProperties, write_deltalake
+from tests.commands import InProcess
+from tests.unit.slices.test_plan_undo import place_of
+from tests.unit.slices.test_recover_from_log import Place, pa
+
+from lakewright.lake.commit import Commit
+from lakewright.lake.lake import Lake
+from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+from lakewright.slices.rewind.side_table import begin_beside, is_outlived, left_beside, side_of
+
+APP = "lakewright/shop/orders:orders/rebuild/0"
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def written(path: Path, content: Mapping[str, Any], mode: Any = "append") -> None:
+    properties = CommitProperties({"userMetadata": json.dumps(content)})
+    write_deltalake(path, pa.table({"id": [1]}), mode=mode, commit_properties=properties)
+
+
+def rebuilt(place: Place, count: int, **changed: Any) -> Any:
+    """Let an attempt leave the first slices beside the table; return the plan of the rebuild."""
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart())
+    for number, known in enumerate(plan.slices[:count], 1):
+        content = {
+            "app": APP,
+            "number": number,
+            "item": known.item_id,
+            "fingerprint": dict(known.fingerprint),
+            "processingTime": known.at.isoformat(),
+            "strategy": known.strategy.value,
+        }
+        written(Path(f"{place.silver}__rebuild"), {**content, **changed})
+    return plan
+
+
+def is_continued(place: Place, plan: Any) -> bool:
+    lake = place.workspace.lake
+    side = side_of(place.entity, lake)
+    return begin_beside(place.bench, place.entity, side, None, app=APP, slices=plan.slices)
+
+
+def test_an_attempt_goes_on_while_no_rewind_has_changed_the_table(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    plan = rebuilt(place, 2)
+    assert is_continued(place, plan)
+    left = left_beside(place.workspace.lake, place.entity)
+    assert left is not None
+    assert "orders__rebuild is left of a rebuild or an undo that was not swapped in" in left.words
+    assert left.advice.startswith("`lakewright rebuild orders` or the undo, typed again, continues it")
+
+
+def test_what_was_swapped_in_by_a_process_that_died_is_removed_and_said(tmp_path: Path) -> None:
+    """Otherwise the next rebuild would continue it, and doctor would call it not swapped in."""
+    place = place_of(tmp_path, "s1", "s2")
+    plan = rebuilt(place, 2)
+    told: dict[str, Any] = {"id": "r1", "base": None, "slices": []}
+    written(place.silver, {"app": str(place.application), "number": 3, "rewind": told, "items": []})
+    left = left_beside(place.workspace.lake, place.entity)
+    assert left is not None
+    assert "is of no use: an undo or a rebuild has changed the table since" in left.words
+    assert left.advice == "the next undo or rebuild removes it"
+
+    assert not is_continued(place, plan)
+    assert not Path(f"{place.silver}__rebuild").exists()
+    assert place.warnings[-1] == (
+        "orders: what was left beside the table is removed: a rewind has changed the table since"
+    )
+    assert left_beside(place.workspace.lake, place.entity) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"processingTime": "2020-01-01T00:00:00+00:00"},
+        {"strategy": "historic"},
+        {"fingerprint": {"size": 7}},
+        {"unwritten": [{"number": 1, "item": "file:///gone", "fingerprint": {}}]},
+    ],
+)
+def test_slices_that_would_be_applied_otherwise_now_are_applied_anew(
+    tmp_path: Path, changed: Mapping[str, Any]
+) -> None:
+    """A slice that was requeued and got another time counts, and so does one that changed nothing."""
+    place = place_of(tmp_path, "s1", "s2")
+    plan = rebuilt(place, 1, **changed)
+    assert not is_continued(place, plan)
+    assert "built of other slices, under another declaration, or from another" in place.warnings[-1]
+
+
+def test_only_a_rewind_after_the_beginning_outlives_what_is_beside() -> None:
+    def commit(hour: int, **content: Any) -> Commit:
+        return Commit(hour, START + timedelta(hours=hour), "WRITE", {}, content)
+
+    side = (commit(5, app=APP), commit(9, app=APP))
+    assert not is_outlived(side, (commit(1), commit(2, rewind={"id": "r"}), commit(7)))
+    assert is_outlived(side, (commit(1), commit(6, rewind={"id": "r"}), commit(7)))
+    assert not is_outlived((replace(side[0], at=None),), (commit(6, rewind={"id": "r"}),))
+
+
+def test_a_clone_of_a_table_that_was_made_anew_is_not_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version has the same number, and other rows."""
+    place = place_of(tmp_path, "s1", "s2")
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2"))
+    side = Path(f"{place.silver}__rebuild")
+    cloned: list[Any] = []
+
+    class Session:
+        def sql(self, text: str) -> Session:
+            cloned.append(text)
+            return self
+
+        def collect(self) -> None:
+            return None
+
+    monkeypatch.setattr("lakewright.slices.rewind.side_table.strict_session", lambda _: Session())
+    monkeypatch.setattr("lakewright.slices.rewind.side_table.ensure_database", lambda *_: None)
+
+    class Carrying:
+        def __init__(self, session: Any, token: Any) -> None:
+            written(side, {"app": token.app_id, "number": 0, **token.content}, mode="overwrite")
+
+        def __enter__(self) -> None: ...
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr("lakewright.slices.rewind.side_table.carrying_token", Carrying)
+
+    def begin() -> bool:
+        lake: Lake = place.workspace.lake
+        return begin_beside(
+            place.bench, place.entity, side_of(place.entity, lake), 0, app=APP, slices=plan.slices
+        )
+
+    assert (begin(), len(cloned)) == (False, 1)
+    assert (begin(), len(cloned)) == (True, 1)
+    content = {"app": str(place.application), "number": 1, "item": plan.kept[0].item_id}
+    shutil.rmtree(place.silver)
+    written(place.silver, content)
+    assert (begin(), len(cloned)) == (False, 2)
+
+
+def test_plan_and_doctor_name_what_is_left_beside(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text(
+        "name: shop\nmodules: [model]\nlake: {root_folder: '${project.basedir}/lake'}\n"
+    )
+    (tmp_path / "model" / "m.yml").write_text(
+        "connections: {c: {settings: {bronze_path: '${entity}', silver_path: '${entity}'}}}\n"
+        "entities: {orders: {id: 1, connection: c, processtype: full}}\n"
+        "targets: {orders: {kind: entity, entity: orders}}\njobs: {daily: {targets: [orders]}}\n"
+    )
+    silver = tmp_path / "lake" / "silver"
+    written(silver / "orders", {})
+    written(silver / "orders__rebuild", {"app": APP})
+    project = InProcess(tmp_path)
+    for words in (("plan", "daily", "build"), ("doctor", "orders")):
+        said = " ".join(project.run(*words).all.split())
+        assert "orders__rebuild is left of a rebuild or an undo that was not swapped in" in said, words
+        assert "typed again, continues it" in said, words
