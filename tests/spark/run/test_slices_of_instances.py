@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,8 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
     """A2: neither the run of another day nor `${slice.date}` keeps a changed day from being processed."""
     model = MODEL.replace("columns: [{", "settings: {changed_slices: requeue}\n    columns: [{")
     (shop.folder / "model.yml").write_text(model.replace('Time: "${day}"', 'Time: "${slice.date}"'))
-    days = ("day:start=2024-05-01", "day:end=2024-05-03")
+    (shop.folder / "lake/bronze/orders/2024-05-01.json").unlink()
+    days = ("day:start=2024-05-02", "day:end=2024-05-03")
     assert shop.json("job", "daily", "build", *days)["status"] == "SUCCESS"
     (shop.folder / "lake/bronze/orders/2024-05-02.json").write_text('{"id": 1, "v": 20}\n')
     typed = "lakewright job daily build day=2024-05-02,2024-05-03,2024-05-04"
@@ -142,14 +144,7 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
     waiting = " ".join(shop.run("status").out.split())
     assert f"(orders takes slices: ${{day}}*; catch_up takes until: ${{day}}) do: `{typed}" in waiting
 
-    for second, day in enumerate((2, 3, 4), start=1):
-        time = f"2024-05-04T00:00:0{second}+00:00"
-        done = shop.json("process", "orders", f"2024-05-0{day}.json", "--processing-time", time)
-        assert done["status"] == "SUCCESS"
-    assert builds(shop.json("job", "daily", "build", "day=2024-05-05"))[0][0] == "SUCCESS"
-    assert shop.json("sql", "SELECT v FROM orders ORDER BY dlf_ValidFrom")[-4:] == [
-        {"v": 20},
-        {"v": 3},
-        {"v": 4},
-        {"v": 5},
-    ]
+    done = shop.run(*shlex.split(first.strip("`"))[1:])
+    assert done.code == 0, done.all
+    found = shop.json("sql", "SELECT v FROM orders ORDER BY dlf_ValidFrom")
+    assert [row["v"] for row in found] == [2, 3, 4, 20]
