@@ -90,11 +90,13 @@ class App:
         sessions: Sessions | None = None,
         overrides: Path | None = None,
         on_read: Callable[[Path], None] = lambda _: None,
+        despite_faults: bool = False,
     ) -> App:
         """Load the project in `folder`, or in the nearest project folder from the current one up.
 
         A user's own settings are read from the folder `overrides`. `on_read` receives each file and folder
-        that the project is read from.
+        that the project is read from. With `despite_faults`, definitions that no fault touches can be used
+        although others are faulty.
 
         Raises:
             SpecError: The project's files are wrong; the error has every fault.
@@ -112,6 +114,7 @@ class App:
             check_manifest=check_manifest,
             overrides=overrides,
             on_read=on_read,
+            despite_faults=despite_faults,
         )
         return cls(project, environ, say=say, sessions=sessions or OwnSession())
 

@@ -114,6 +114,8 @@ class Fault:
 
     Attributes:
         details: Values that the message is made from. Equality of faults ignores them.
+        touches: The definitions that are wrong because of it, as category and name, or `("module", file)`;
+            empty if it may concern the whole project.
     """
 
     message: str
@@ -121,6 +123,7 @@ class Fault:
     remedy: str | None = None
     code: str = "spec"
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    touches: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def and_also(self, other: Fault | None) -> Fault:
         """Return this fault with another one of the same target below it."""

@@ -19,6 +19,7 @@ from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.errors import Fault
     from lakewright.spark.session import Sessions
 
 __all__ = ["Call", "Opener", "open_app"]
@@ -67,6 +68,7 @@ def open_app(
         sessions=sessions,
         overrides=Path.cwd(),
         on_read=on_read,
+        despite_faults=settings.despite_faults,
     )
 
 
@@ -83,6 +85,7 @@ class Call:
         opener: Opens the project; tests pass their own.
         leaves_server: Whether it may start a server for the next commands.
         why_cold: Why the command does not run in the project's server, if there is one.
+        tells_faults: Whether the faults of a project that is used despite them are printed as notes.
     """
 
     output: Output
@@ -93,6 +96,7 @@ class Call:
     leaves_server: bool = False
     why_cold: str = ""
     settings: Settings = field(default_factory=Settings)
+    tells_faults: bool = True
     _app: App | None = None
 
     @contextmanager
@@ -121,7 +125,20 @@ class Call:
             self.output.redactor = self._app.redactor
             for fault in self._app.warnings:
                 self.output.note(line(Span("warning: ", "yellow"), str(fault)))
+            for fault in self._told_faults(self._app):
+                self.output.note(line(Span("fault: ", "red"), str(fault)))
         return self._app
+
+    def _told_faults(self, app: App) -> tuple[Fault, ...]:
+        return app.project.faults if self.settings.despite_faults and self.tells_faults else ()
+
+    def accept_faults(self, *, are_told: bool = True) -> None:
+        """Open the project although some of its definitions are faulty; they can't be used.
+
+        Args:
+            are_told: Whether the faults are printed as notes. A command whose page shows them passes False.
+        """
+        self.settings, self.tells_faults = replace(self.settings, despite_faults=True), are_told
 
     def work_on(self, project: Path) -> None:
         """Open this project instead of the one that the options name."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from lakewright.errors import UsageError
 
-__all__ = ["Settings", "global_arguments", "global_options", "is_json_wanted", "settings_of"]
+__all__ = [
+    "Settings",
+    "despite_faults",
+    "global_arguments",
+    "global_options",
+    "is_json_wanted",
+    "settings_of",
+]
 
 META = "lakewright.settings"
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,7 @@ class Settings:
         conf: `--conf`, keys of its configuration.
         is_alone: `--no-serve`: the command neither runs in a server nor leaves one behind.
         verbosity: The number of `-v`, or -1 for `-q`.
+        despite_faults: Whether definitions are used that no fault of the project's files touches.
     """
 
     project: Path | None = None
@@ -36,6 +46,7 @@ class Settings:
     log_format: str = "text"
     verbosity: int = 0
     is_alone: bool = False
+    despite_faults: bool = False
 
     @property
     def is_json(self) -> bool:
@@ -83,6 +94,18 @@ def global_options() -> list[click.Option]:
             help="Run here, even if the project's server runs.",
         ),
     ]
+
+
+def despite_faults(function: F) -> F:
+    """Add the option `--despite-faults`, which stores its value in the context's settings."""
+    decorate = click.option(
+        "--despite-faults",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Run although other definitions of the project have faults; what a fault touches is refused.",
+    )
+    return decorate(function)
 
 
 def global_arguments(settings: Settings) -> tuple[str, ...]:

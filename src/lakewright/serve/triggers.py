@@ -22,12 +22,14 @@ from lakewright.serve.requests import Request, Requests
 from lakewright.serve.service import Serving
 from lakewright.serve.watched_project import WatchedProject
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
+from lakewright.spec.project import Project
 from lakewright.triggers.commands import command
 from lakewright.triggers.observer import Observer
 from lakewright.triggers.outcome import ending_of
 from lakewright.triggers.records import Lane
 from lakewright.triggers.scheduler import Scheduler
 from lakewright.triggers.state import Attempt, Ending, Result
+from lakewright.usecases.triggers import withheld_triggers
 
 __all__ = ["TriggerService", "make"]
 
@@ -126,6 +128,7 @@ class TriggerService:
         if self.project.loads != self._loads:
             self._declared = {name: app.project.trigger(name) for name in app.project.triggers}
             self._observer, self._loads, self._runs.app = Observer(app), self.project.loads, app
+            _tell_faults(app.project)
             if self._scheduler is not None:
                 self._scheduler.leases = app.leases()
         if not self._declared and self._scheduler is None:
@@ -150,6 +153,20 @@ class TriggerService:
         return Scheduler(
             project=app.project.name, leases=app.leases(), start=self._runs.begin, clock=app.clock
         )
+
+
+def _tell_faults(project: Project) -> None:
+    """Log what is wrong in the project's files, and which triggers wait until it is mended."""
+    if not project.faults:
+        return
+    waiting = "".join(f"\n  {each.lane}: {each.fault}" for each in withheld_triggers(project))
+    log.warning(
+        "the project's files have faults:%s\n%s",
+        "".join(f"\n  {fault}" for fault in project.faults),
+        f"these triggers wait until they are mended, the others go on:{waiting}"
+        if waiting
+        else "they touch no trigger",
+    )
 
 
 @dataclass

@@ -19,6 +19,7 @@ from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.suggestions import suggestion
+from lakewright.spec.words import counted
 
 __all__ = ["Entities", "Project", "resolve_entity"]
 
@@ -73,6 +74,8 @@ class Project:
         scope: The names of the project, including profiles and `-D`.
         warnings: Declarations that are valid but probably a mistake.
         overridden: The definitions that a test has replaced, by category.
+        faults: What is wrong in the project's files, if it was loaded despite faults.
+        faulty: The definitions that were left out because of faults, by category and name.
     """
 
     name: str
@@ -101,6 +104,8 @@ class Project:
     imports: Mapping[str, Project] = field(default_factory=dict)
     warnings: tuple[Fault, ...] = ()
     overridden: Mapping[str, Mapping[str, Definition]] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    faulty: Mapping[tuple[str, str], Fault] = field(default_factory=dict)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -158,18 +163,20 @@ class Project:
             SpecError: There is no such job.
         """
         if name not in self.jobs:
-            raise _unknown(self.jobs, "job", name)
+            raise self._unknown(self.jobs, "job", name)
         return self.jobs[name]
 
     def trigger(self, name: str) -> Trigger:
-        """Return a trigger, whose parameters keep their expressions.
+        """Return a trigger, whose parameters keep their expressions; faulty entities are left out of it.
 
         Raises:
             SpecError: There is no such trigger, or an expression in it is invalid.
         """
         if name not in self.triggers:
-            raise _unknown(self.triggers, "trigger", name)
-        return cast("Trigger", self.triggers[name].resolve(self.scope))
+            raise self._unknown(self.triggers, "trigger", name)
+        trigger = cast("Trigger", self.triggers[name].resolve(self.scope))
+        usable = tuple(entity for entity in trigger.entities if ("entity", entity) not in self.faulty)
+        return trigger if usable == trigger.entities else trigger.model_copy(update={"entities": usable})
 
     def entity(self, name: str | int) -> Entity:
         """Return an entity by name or id.
@@ -189,9 +196,14 @@ class Project:
                 f"several entities are named {name!r}", remedy=f"Use an id: {', '.join(matching)}."
             )
         if not matching:
-            raise _unknown(self.entities, "entity", str(name))
+            raise self._unknown(self.entities, "entity", str(name))
         return self.entities[matching[0]]
 
-
-def _unknown(among: Mapping[str, Any], category: str, name: str) -> SpecError:
-    return SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))
+    def _unknown(self, among: Mapping[str, Any], category: str, name: str) -> SpecError:
+        """Return the error for a definition that does not exist, or is faulty."""
+        if (fault := self.faulty.get((category, name))) is not None:
+            return SpecError([replace(fault, message=f"{category} {name!r} can't be used: {fault.message}")])
+        remedy = suggestion(name, among)
+        if self.faults:
+            remedy = f"The project's files have {counted(len(self.faults), 'fault')}: `lakewright validate`."
+        return SpecError.of(f"there is no {category} {name!r}", remedy=remedy)

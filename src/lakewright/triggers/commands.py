@@ -35,11 +35,12 @@ def command(project: Project, trigger: Trigger, at: datetime, entity: str = "") 
         SpecError: An expression is invalid.
     """
     settle = f"lakewright.bronze.settle={trigger.settle.total_seconds():g}s"
-    conf = ("--conf", settle) if trigger.on is TriggerEvent.ARRIVAL else ()
+    # A fault in another definition, made a moment ago, does not stop this run.
+    options = ("--despite-faults", *(("--conf", settle) if trigger.on is TriggerEvent.ARRIVAL else ()))
     if trigger.job is None:
-        return ("process", entity, *conf)
+        return ("process", entity, *options)
     phase = "" if trigger.phase is None else trigger.phase.lower()
-    return ("job", trigger.job, phase, *job_arguments(project, trigger, at), *conf)
+    return ("job", trigger.job, phase, *job_arguments(project, trigger, at), *options)
 
 
 def argument_faults(project: Project, at: datetime) -> Iterator[Fault]:

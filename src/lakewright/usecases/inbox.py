@@ -20,6 +20,7 @@ from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_co
 from lakewright.manifest.record import Application, format_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import slice_name
+from lakewright.spec.project import Project
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
@@ -34,7 +35,7 @@ from lakewright.usecases.status import (
     unrecorded_entities,
     warned_targets,
 )
-from lakewright.usecases.triggers import TriggerStatus, list_triggers
+from lakewright.usecases.triggers import TriggerStatus, list_triggers, withheld_triggers
 
 __all__ = ["Concern", "Inbox", "Observed", "observe_slices", "read_inbox"]
 
@@ -53,14 +54,15 @@ class Concern:
     """Something that needs a person.
 
     Attributes:
-        kind: `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed` or `unreadable`; that of a
-            notice is `vanished` or `quarantined`.
+        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed` or `unreadable`;
+            that of a notice is `vanished` or `quarantined`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.
         since: Since when.
         behind: How many slices wait behind it.
         blocked: The targets that were blocked by it in the last run.
+        triggers: The triggers that start nothing until it is mended.
         advice: What to do, with the command to type.
         command: The command to type.
         action: What the command does, if a page may offer it: `resolve`, `requeue`, `release` or `resume`.
@@ -77,6 +79,7 @@ class Concern:
     more: str = ""
     behind: int = 0
     blocked: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
     advice: str = ""
     command: str | None = None
     action: str | None = None
@@ -94,6 +97,7 @@ class Concern:
             "since": None if self.since is None else format_instant(self.since),
             "behind": self.behind,
             "blocked": list(self.blocked),
+            "triggers": list(self.triggers),
             "do": self.command,
             "advice": self.advice,
             "item_id": self.item_id,
@@ -201,7 +205,15 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     triggers = list_triggers(app)
     stuck = [_stuck(each) for each in triggers if each.word in ("failed", "retrying")]
     return Inbox(
-        concerns=(*failed, *stale, *undone, *stuck, *warned, *_deviations(observed, told_changed(warnings))),
+        concerns=(
+            *_of_files(app.project),
+            *failed,
+            *stale,
+            *undone,
+            *stuck,
+            *warned,
+            *_deviations(observed, told_changed(warnings)),
+        ),
         hidden=_hidden(app, len(failed)),
         running=tuple(run for run in runs if run.status == RUNNING),
         locked=tuple(lock for lock, _ in locks if not lock.is_stale),
@@ -213,6 +225,23 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
         notices=() if observed is None else tuple(_notices(observed)),
         seen=None if observed is None else observed.at,
     )
+
+
+def _of_files(project: Project) -> Iterator[Concern]:
+    """Yield the faults of the project's files, each with the triggers that wait until it is mended."""
+    withheld = withheld_triggers(project)
+    for fault in project.faults[:MOST]:
+        yield Concern(
+            kind="project",
+            subject=str(fault.location or project.name),
+            why=_first(fault.message),
+            more=_rest(fault.message),
+            since=None,
+            triggers=tuple(str(each.lane) for each in withheld if each.fault == fault),
+            advice=fault.remedy or "Correct it; the file is read again at once.",
+            command="lakewright validate",
+            code=fault.code,
+        )
 
 
 def _deviations(observed: Observed | None, told: Collection[str]) -> Iterator[Concern]:

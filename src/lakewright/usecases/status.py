@@ -28,7 +28,7 @@ from lakewright.usecases.bronze_status import Vanished, look_at_bronze
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
-from lakewright.usecases.triggers import TriggerStatus, list_triggers
+from lakewright.usecases.triggers import TriggerStatus, Withheld, list_triggers, withheld_triggers
 
 __all__ = [
     "ProjectStatus",
@@ -100,6 +100,8 @@ class ProjectStatus:
         vanished: Processed slices that are no longer in bronze, by entity.
         changed: Slices that changed since they were processed, as errors with the commands to type.
         unreadable: What can't be read in bronze and silver, as errors.
+        faults: What is wrong in the project's files.
+        withheld: The triggers that start nothing because of it.
     """
 
     running: tuple[Run, ...]
@@ -118,6 +120,8 @@ class ProjectStatus:
     quarantined: tuple[Quarantined, ...] = ()
     triggers: tuple[TriggerStatus, ...] = ()
     unrecorded: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -132,6 +136,7 @@ class ProjectStatus:
             or self.warned
             or self.unrecorded
             or any(each.word in ("failed", "retrying") for each in self.triggers)
+            or self.faults
             or self.changed
             or self.unreadable
         )
@@ -178,6 +183,8 @@ class ProjectStatus:
             "quarantined": [each.as_json() for each in self.quarantined],
             "unrecorded": list(self.unrecorded),
             "triggers": [each.as_json() for each in self.triggers],
+            "faults": [fault.as_json() for fault in self.faults],
+            "withheld": [each.as_json() for each in self.withheld],
             "unreadable": [fault.as_json() for fault in self.unreadable],
             "changed": [fault.as_json() for fault in self.changed],
             "vanished": [each.as_json() for each in self.vanished],
@@ -216,6 +223,8 @@ def project_status(app: App) -> ProjectStatus:
         quarantined=tuple(read_quarantined(app)),
         triggers=list_triggers(app),
         unrecorded=tuple(unrecorded_entities(app)),
+        faults=app.project.faults,
+        withheld=withheld_triggers(app.project),
     )
 
 

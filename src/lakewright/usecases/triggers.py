@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from lakewright.app import App
-from lakewright.errors import UsageError
+from lakewright.errors import Fault, UsageError
 from lakewright.manifest.lease import Lease, find_lease
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Store
 from lakewright.spec.models.trigger import Trigger
+from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import TriggerState, next_due
 
-__all__ = ["TriggerStatus", "list_triggers", "pause_trigger", "run_trigger", "triggers_of_job"]
+__all__ = [
+    "TriggerStatus",
+    "Withheld",
+    "list_triggers",
+    "pause_trigger",
+    "run_trigger",
+    "triggers_of_job",
+    "withheld_triggers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +103,30 @@ class TriggerStatus:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A trigger, or one of its entities, that starts nothing because of a fault in the project's files."""
+
+    lane: Lane
+    fault: Fault
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` lists."""
+        named = {"trigger": self.lane.trigger, "entity": self.lane.entity or None}
+        return {**named, "fault": self.fault.as_json()}
+
+
+def withheld_triggers(project: Project) -> tuple[Withheld, ...]:
+    """Return what waits until the project's files are mended; the other triggers go on."""
+    faulty = project.faulty
+    found = [Withheld(Lane(name), fault) for (of, name), fault in faulty.items() if of == "trigger"]
+    for name, definition in project.triggers.items():
+        for entity in cast("Trigger", definition.resolve(project.scope)).entities:
+            if (fault := faulty.get(("entity", entity))) is not None:
+                found.append(Withheld(Lane(name, entity), fault))
+    return tuple(sorted(found, key=lambda each: each.lane))
+
+
 def list_triggers(app: App) -> tuple[TriggerStatus, ...]:
     """Return the project's triggers with their states; nothing is written."""
     declared = {name: app.project.trigger(name) for name in app.project.triggers}
@@ -110,6 +143,7 @@ def run_trigger(app: App, name: str) -> tuple[TriggerStatus, ...]:
 
     Raises:
         UsageError: There is no such trigger, or it is disabled.
+        SpecError: It waits for a fault in the project's files.
     """
     if not _find(app, name).enabled:
         raise UsageError(
@@ -137,7 +171,7 @@ def _changed(app: App, name: str, how: Any) -> tuple[TriggerStatus, ...]:
 
 
 def _find(app: App, name: str) -> Trigger:
-    if name not in app.project.triggers:
+    if name not in app.project.triggers and ("trigger", name) not in app.project.faulty:
         raise UsageError(f"there is no trigger {name!r}", remedy=suggestion(name, app.project.triggers))
     return app.project.trigger(name)
 

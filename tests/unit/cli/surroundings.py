@@ -149,6 +149,8 @@ class FakeApp:
             jobs={"other": None},
             targets={},
             triggers={},
+            faults=(),
+            faulty={},
         )
 
     def plan(self, request: Any) -> Plan:

@@ -112,7 +112,7 @@ def write_project(folder: Path, model: str = MODEL, project: str = PROJECT) -> N
 
 def make_site(folder: Path, *, environ: Mapping[str, str] | None = None, **access: Any) -> Site:
     def open_project(on_read: Any) -> App:
-        app = App.open(folder, environ=environ or {}, on_read=on_read)
+        app = App.open(folder, environ=environ or {}, on_read=on_read, despite_faults=True)
         app.sessions = NoSession(NotInstalled("no Spark here"))
         return app
 

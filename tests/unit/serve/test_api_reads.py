@@ -85,11 +85,15 @@ def test_a_wrong_request_gets_a_code_a_message_and_a_remedy(
 
 
 def test_a_broken_project_is_said_with_every_fault_and_its_line(shop: Served, tmp_path: Path) -> None:
-    (tmp_path / "model.yml").write_text(MODEL.replace("merge", "merged").replace("full", "fool"))
+    model = MODEL.replace("merge", "merged").replace("full", "fool")
+    (tmp_path / "model.yml").write_text(model)
+    found = shop.get("/status")
+    assert [fault["location"] for fault in found["faults"]] == ["model.yml:7", "model.yml:11"]
+    (tmp_path / "model.yml").write_text(model + "lke: {}\n")
     answer = shop.client.get("/api/v1/status")
     assert answer.status_code == 422
     assert answer.json()["location"] == "model.yml:7"
-    assert len(answer.json()["errors"]) == 2
+    assert len(answer.json()["errors"]) == 3
     (tmp_path / "model.yml").write_text(MODEL)
     assert shop.client.get("/api/v1/status").status_code == 200
 
@@ -145,6 +149,10 @@ def test_metrics_tell_backlog_freshness_failures_and_the_last_slice(shop: Served
 
 def test_metrics_say_that_the_project_is_broken(shop: Served, tmp_path: Path) -> None:
     (tmp_path / "model.yml").write_text("entities: 3\n")
+    text = shop.client.get("/metrics").text
+    assert sample(text, 'lakewright_up{part="project"}') == 0
+    assert 'lakewright_slices{entity="orders"' not in text
+    (tmp_path / "model.yml").write_text("lke: 3\n")
     text = shop.client.get("/metrics").text
     assert sample(text, 'lakewright_up{part="project"}') == 0
     assert "lakewright_slices" not in text

@@ -223,7 +223,7 @@ def test_search_finds_definitions_slices_and_runs(shop: Served) -> None:
 def test_a_broken_project_is_said_on_every_page_and_shown_again_when_mended(
     shop: Served, tmp_path: Path
 ) -> None:
-    (tmp_path / "model.yml").write_text(MODEL.replace("merge", "merged"))
+    (tmp_path / "model.yml").write_text(MODEL.replace("merge", "merged") + "lke: {}\n")
     for path in ("/", "/entities", "/lineage"):
         answer = shop.client.get(path, headers={"accept": "text/html"})
         assert answer.status_code == 422
@@ -231,6 +231,28 @@ def test_a_broken_project_is_said_on_every_page_and_shown_again_when_mended(
         assert "model.yml:7" in answer.text
     (tmp_path / "model.yml").write_text(MODEL)
     assert "3 things need you" in read(shop, "/")
+
+
+def test_a_fault_is_the_first_thing_that_needs_a_person_and_the_pages_show_what_it_does_not_touch(
+    shop: Served, tmp_path: Path
+) -> None:
+    triggers = (
+        "triggers:\n"
+        "  arrivals: {entities: [orders, people], on: arrival}\n"
+        "  nightly: {job: daily, phase: build, cron: '@daily'}\n"
+    )
+    (tmp_path / "model.yml").write_text(MODEL.replace("merge", "merged") + triggers)
+    text = read(shop, "/")
+    first = text.index("model.yml:7")
+    assert first < text.index("Triggers that wait until it is mended: arrivals (orders), nightly.")
+    assert first < text.index("What it does not touch goes on.")
+    assert "4 things need you" in text
+    for path in ("/entities", "/lineage", "/runs", "/entities/people"):
+        assert "1 fault in the project's files : what it touches is not shown" in read(shop, path)
+    assert shop.client.get("/entities/orders").status_code in (404, 422)
+    (tmp_path / "model.yml").write_text(MODEL + triggers)
+    assert "3 things need you" in read(shop, "/")
+    assert "in the project's files" not in read(shop, "/entities")
 
 
 def test_times_are_in_utc_until_the_viewers_zone_is_known(shop: Served) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +93,7 @@ class World:
         (self.folder / "module.yml").write_text(module)
 
     def open(self, on_read: Callable[[Path], None] = lambda _: None) -> App:
-        return App.open(self.folder, environ={}, sessions=no_session, on_read=on_read)
+        return App.open(self.folder, environ={}, sessions=no_session, on_read=on_read, despite_faults=True)
 
     def land(self, name: str) -> None:
         bronze = self.folder / "lake" / "bronze" / "shop" / "orders"
@@ -154,7 +155,8 @@ def test_a_slice_that_arrives_is_processed_by_a_request_in_the_name_of_the_trigg
     finally:
         service.stop()
     arguments, trigger = world.requests.asked[0]
-    assert arguments == ("process", "orders", "--conf", "lakewright.bronze.settle=0s", "-o", "json")
+    conf = ("--conf", "lakewright.bronze.settle=0s")
+    assert arguments == ("process", "orders", "--despite-faults", *conf, "-o", "json")
     assert trigger == "arrivals"
     state = world.state(ORDERS)
     assert state is not None
@@ -202,7 +204,7 @@ def test_a_server_that_stops_interrupts_its_runs_and_the_next_one_repeats_them(w
 def test_a_broken_project_starts_nothing_and_is_told_once_until_it_is_mended(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.write("jobs: {gold: {targets: 1}}\ntriggers: {t: {job: goold, phase: build, cron: '@daily'}}\n")
+    world.write("jobbs: {gold: {targets: 1}}\ntriggers: {t: {job: gold, phase: build, cron: '@daily'}}\n")
     service = world.service()
     service.start()
     try:
@@ -213,6 +215,38 @@ def test_a_broken_project_starts_nothing_and_is_told_once_until_it_is_mended(
         service.stop()
     assert caplog.text.count("start nothing at present") == 1
     assert world.requests.asked == []
+
+
+def test_a_fault_in_one_definition_stops_only_the_triggers_that_it_touches(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rules of `serve`, §2: the others go on."""
+    faulty = MODULE.replace("entities: orders,", "entities: [orders, people],").replace(
+        "{kind: empty}", "{kind: emty}"
+    )
+    people = "  people: {id: 2, connection: shop, processtype: mrege}\njobs:"
+    world.write(faulty.replace("jobs:", people))
+    service = world.service()
+    service.start()
+    try:
+        wait_for(lambda: "the project's files have faults" in caplog.text)
+        world.land("a.json")
+        wait_for(lambda: has_ended(world))
+        assert service._scheduler is not None
+        assert service._scheduler.held == {"arrivals"}
+        world.write()
+        wait_for(
+            lambda: service._scheduler is not None and service._scheduler.held == {"arrivals", "nightly"}
+        )
+    finally:
+        service.stop()
+    assert {arguments[:3] for arguments, _ in world.requests.asked} == {
+        ("process", "orders", "--despite-faults")
+    }
+    told = caplog.text.partition("the others go on:")[2]
+    assert re.search(r"arrivals \(people\): module.yml:\d+: entity 'people'", told)
+    assert re.search(r"nightly: module.yml:\d+: target 'nothing': unknown kind 'emty'", told)
+    assert caplog.text.count("the project's files have faults") == 1
 
 
 def test_while_the_disk_of_the_manifest_is_full_nothing_starts_and_afterwards_all_that_waits_does(

@@ -44,7 +44,9 @@ def test_a_trigger_runs_a_job_with_the_date_of_its_zone(tmp_path: Path) -> None:
     nightly = project.trigger("nightly")
     assert nightly.catch_up is CatchUp.ALL
     # It is past midnight in Amsterdam already.
-    assert command(project, nightly, NOW) == ("job", "daily", "verify", "day=2026-07-01", "region=us")
+    assert command(project, nightly, NOW) == (
+        *("job", "daily", "verify", "day=2026-07-01", "region=us", "--despite-faults"),
+    )
     assert list(argument_faults(project, NOW)) == []
 
 
@@ -52,7 +54,7 @@ def test_a_trigger_processes_entities_on_arrival(tmp_path: Path) -> None:
     project = load(tmp_path, "  arrivals: {entities: [orders, customers], on: arrival, settle: 500ms}")
     arrivals = project.trigger("arrivals")
     assert (arrivals.on, arrivals.sources) == (TriggerEvent.ARRIVAL, ("orders", "customers"))
-    settle = ("--conf", "lakewright.bronze.settle=0.5s")
+    settle = ("--despite-faults", "--conf", "lakewright.bronze.settle=0.5s")
     assert command(project, arrivals, NOW, "orders") == ("process", "orders", *settle)
 
 

@@ -9,6 +9,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.progress import watching
 from lakewright.cli.render.plan import plan_page, removal_page
 from lakewright.cli.render.run import failure_lines, run_page
@@ -39,6 +40,7 @@ DECLINED = 130
 @run_options
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
+@despite_faults
 @click.pass_obj
 def job(
     call: Call,

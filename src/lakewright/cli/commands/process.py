@@ -12,6 +12,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import watching, working
 from lakewright.cli.render.run import slice_branch
@@ -65,6 +66,7 @@ __all__ = ["process"]
     show_default=True,
     help="With --rehearse: the largest number of records.",
 )
+@despite_faults
 @click.pass_obj
 def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Process the pending slices of ENTITY in order, or only SLICE.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,7 @@ def server_files(call: Call) -> ServerFiles:
     """Return the files of the server of the call's project."""
     from lakewright.serve.server_files import ServerFiles
 
+    call.accept_faults()
     return ServerFiles.of(call.app.project.basedir)
 
 
@@ -124,6 +126,8 @@ def _serving(call: Call, options: ServeOptions) -> Serving:
 
 def _opener(call: Call) -> OpenProject:
     def open_project(on_read: Callable[[Path], None] = lambda _: None) -> App:
-        return call.opener(call.settings, call.environ, call.output.say, on_read=on_read)
+        # What no fault touches goes on; the page and the log tell the rest.
+        settings = replace(call.settings, despite_faults=True)
+        return call.opener(settings, call.environ, call.output.say, on_read=on_read)
 
     return open_project

@@ -14,7 +14,7 @@ from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.render.history import runs_table
 from lakewright.cli.render.items import failure_message
-from lakewright.cli.render.triggers import next_line, trigger_branches
+from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.journal import Run
@@ -40,6 +40,7 @@ def status(call: Call, /) -> None:
     """Show what is running, waiting and failed, since when, with the command to run next."""
     from lakewright.usecases.status import project_status
 
+    call.accept_faults(are_told=False)
     found = project_status(call.app)
     call.output.result(found.as_json(), _page(found, call.app.store.now()))
 
@@ -50,6 +51,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     stale = [_lock(row, row.lock, now) for row in found.stale if row.lock is not None]
     running = [*(_run(run, now) for run in found.running), *locks]
     undone = [_undone(run, now) for run in found.undone]
+    yield from fault_blocks(found.faults, found.withheld)
     if found.unrecorded:
         yield _lost(found.unrecorded)
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")

@@ -10,7 +10,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
-from lakewright.cli.render.triggers import triggers_page
+from lakewright.cli.render.triggers import fault_blocks, triggers_page
 
 if TYPE_CHECKING:
     from lakewright.usecases.triggers import TriggerStatus
@@ -36,11 +36,18 @@ def triggers(context: click.Context, /) -> None:
     call = context.find_object(Call)
     if context.invoked_subcommand is not None or call is None:
         return
-    from lakewright.usecases.triggers import list_triggers
+    from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
     with call.configured(settings_of(context)):
-        found = list_triggers(call.app)
-        call.output.result([each.as_json() for each in found], triggers_page(found, call.clock()))
+        call.accept_faults(are_told=call.settings.is_json)
+        found, project = list_triggers(call.app), call.app.project
+        call.output.result(
+            [each.as_json() for each in found],
+            [
+                *triggers_page(found, call.clock()),
+                *fault_blocks(project.faults, withheld_triggers(project)),
+            ],
+        )
 
 
 @triggers.add(name="run", examples=["lakewright triggers run nightly"])
@@ -50,6 +57,7 @@ def run(call: Call, /, trigger: str) -> None:
     """Have a trigger run now, although it is not due; one that waits after a failure goes on."""
     from lakewright.usecases.triggers import run_trigger
 
+    call.accept_faults()
     _show(call, run_trigger(call.app, trigger))
 
 
@@ -60,6 +68,7 @@ def pause(call: Call, /, trigger: str) -> None:
     """Keep a trigger from starting runs until it is resumed; the latest that becomes due is remembered."""
     from lakewright.usecases.triggers import pause_trigger
 
+    call.accept_faults()
     _show(call, pause_trigger(call.app, trigger, is_paused=True), needs_server=False)
 
 
@@ -70,6 +79,7 @@ def resume(call: Call, /, trigger: str) -> None:
     """Let a paused trigger start runs again."""
     from lakewright.usecases.triggers import pause_trigger
 
+    call.accept_faults()
     _show(call, pause_trigger(call.app, trigger, is_paused=False))
 
 

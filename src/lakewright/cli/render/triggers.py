@@ -6,16 +6,19 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakewright.cli.faults import fault_branch
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.words import ago, seconds
 
 if TYPE_CHECKING:
-    from lakewright.usecases.triggers import TriggerStatus
+    from lakewright.errors import Fault
+    from lakewright.usecases.triggers import TriggerStatus, Withheld
 
-__all__ = ["next_line", "trigger_branch", "trigger_branches", "triggers_page"]
+__all__ = ["fault_blocks", "next_line", "trigger_branch", "trigger_branches", "triggers_page"]
 
 STYLES = {"failed": "bold red", "retrying": "yellow", "running": "cyan", "due": "cyan", "paused": "yellow"}
 STUCK = ("failed", "retrying", "paused")
+MOST_FAULTS = 10
 
 
 def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[Block]:
@@ -33,6 +36,32 @@ def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[
 def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Branch, ...]:
     """Return the triggers that an operator should look at."""
     return tuple(trigger_branch(each, now) for each in triggers if each.word in STUCK)
+
+
+def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Iterator[Block]:
+    """Yield what is wrong in the project's files, and which triggers wait for it; the others go on."""
+    if not faults:
+        return
+    below = [fault_branch(fault) for fault in faults[:MOST_FAULTS]]
+    if len(faults) > MOST_FAULTS:
+        below.append(Branch(line(Span(f"{len(faults) - MOST_FAULTS} more: `lakewright validate`", "dim"))))
+    title = Span("Faults of the project's files", "bold red")
+    yield Branch(line(title, Span(f" {len(faults)}", "dim")), tuple(below))
+    if withheld:
+        waiting = tuple(
+            Branch(line(Span(str(each.lane), "bold"), f": {_place(each.fault)}{_head(each.fault)}"))
+            for each in withheld
+        )
+        title = Span("Triggers that wait until they are mended", "bold")
+        yield Branch(line(title, Span(f" {len(withheld)}", "dim")), waiting)
+
+
+def _place(fault: Fault) -> str:
+    return f"{fault.location}: " if fault.location else ""
+
+
+def _head(fault: Fault) -> str:
+    return fault.message.partition("\n")[0]
 
 
 def next_line(triggers: Sequence[TriggerStatus], now: datetime) -> Line | None:

@@ -78,14 +78,14 @@ class _OfProject(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics; those of a part that can't be read are left out."""
         up = GaugeMetricFamily(
-            "lakewright_up", "Whether this part can be read: project, manifest.", labels=["part"]
+            "lakewright_up", "Whether this part is whole: the project's files, the manifest.", labels=["part"]
         )
         app = None
         try:
             app = self.site.app()
         except LakewrightError as error:
             log.warning("the project can't be read for metrics: %s", error)
-        up.add_metric(["project"], float(app is not None))
+        up.add_metric(["project"], float(app is not None and not app.project.faults))
         if app is not None:
             found, is_read = self._read(app)
             up.add_metric(["manifest"], float(is_read))

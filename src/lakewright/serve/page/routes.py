@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from lakewright.serve.http.site import Site
+    from lakewright.spec.project import Project
 
 __all__ = ["Pages"]
 
@@ -131,9 +132,10 @@ class Pages:
     def _frame(self, request: Request) -> dict[str, Any]:
         """Return what every page has around its content."""
         asker: Asker | None = request.scope.get("asker")
-        access = self.site.access
+        access, project = self.site.access, self._project()
         return {
-            "project_name": self._project_name() if asker else "Lakewright",
+            "project_name": project.name if project and asker else "Lakewright",
+            "faults": len(project.faults) if project and asker else 0,
             "version": version("lakewright"),
             "asker": asker,
             "allows_actions": access.allows_actions,
@@ -145,11 +147,11 @@ class Pages:
             "made_at": None,
         }
 
-    def _project_name(self) -> str:
+    def _project(self) -> Project | None:
         try:
-            return self.site.app().project.name
+            return self.site.app().project
         except LakewrightError:
-            return "Lakewright"
+            return None
 
     def _view(self, request: Request) -> views.View:
         query = dict(request.query_params.items())

@@ -61,6 +61,7 @@ NAMES = {
     "warning": "warning",
     "changed": "changed",
     "unreadable": "unreadable",
+    "project": "project",
     "vanished": "gone from bronze",
     "quarantined": "put aside",
 }

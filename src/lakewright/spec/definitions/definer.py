@@ -57,7 +57,11 @@ class Definer:
 
     def template_faults(self) -> tuple[Fault, ...]:
         """Return the faults of the templates."""
-        faults = [fault for _, found in self._templates_checked.values() for fault in found]
+        faults = [
+            replace(fault, touches=(("template", name),))
+            for name, (_, found) in self._templates_checked.items()
+            for fault in found
+        ]
         for template in self._templates.values():
             if template.kind and template.kind not in self._registry.categories:
                 remedy = suggestion(template.kind, self._registry.categories)
@@ -66,6 +70,7 @@ class Definer:
                         f"{template.subject}: there are no definitions of kind {template.kind!r}",
                         template.at("kind"),
                         remedy,
+                        touches=(template.key,),
                     )
                 )
         return tuple(faults)

@@ -53,6 +53,11 @@ class Definition:
         return self.document.at((*self.path, *path))
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Its category and name."""
+        return self.category, self.name
+
+    @property
     def subject(self) -> str:
         """The name of the definition in errors."""
         return f"{self.category} {self.name!r}"

@@ -81,11 +81,12 @@ def check_entities(
         if other is not definition:
             first = f"entity {other.name!r} at {other.at('id')}"
             message = f"{definition.subject}: the id {entity.id!r} is already that of {first}"
-            faults.append(Fault(message, definition.at("id"), "Give each entity its own id."))
+            fault = Fault(message, definition.at("id"), "Give each entity its own id.")
+            faults.append(replace(fault, touches=(definition.key, other.key)))
         if lake is None:
             continue
         found, places = _check_places(definition, entity, lake, scope)
-        faults.extend(found)
+        faults.extend(replace(fault, touches=(definition.key,)) for fault in found)
         if places is not None and entity.enabled:
             faults.extend(_shared_table_faults(definition, places.silver, owners))
 
@@ -119,7 +120,8 @@ def _shared_table_faults(
                 f"at {_table_location(other)}{rest}"
             )
             remedy = "Give each entity its own destination, silver_path or silver_table."
-            yield Fault(message, _table_location(definition), remedy)
+            fault = Fault(message, _table_location(definition), remedy)
+            yield replace(fault, touches=(definition.key, other.key))
             return
     owners[place] = definition
 

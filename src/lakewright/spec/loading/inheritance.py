@@ -39,7 +39,8 @@ def inherit(
             if parent in (*path, name):
                 cycle = f"{category}s extend each other in a cycle: {' -> '.join((*path, name, parent))}"
                 where = definitions[name].at("extends", index)
-                faults.append(Fault(cycle, where, "Remove one of the `extends`."))
+                remedy, touched = "Remove one of the `extends`.", ((category, name),)
+                faults.append(Fault(cycle, where, remedy, touches=touched))
             elif parent in models:
                 parents.append(complete(parent, (*path, name)))
         whole[name] = own.extending(parents)  # type: ignore[arg-type]  # parents are of the same category

@@ -22,6 +22,7 @@ from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
+from lakewright.spec.loading.faulty import find_faulty, in_module, touching
 from lakewright.spec.loading.inheritance import inherit
 from lakewright.spec.loading.namespace_file import namespace_warnings
 from lakewright.spec.loading.references import check_references
@@ -71,6 +72,7 @@ class LoadOptions:
     Attributes:
         importing: Folders of the projects whose imports lead to this one.
         on_read: Receives each file and folder that the load reads or looks for.
+        despite_faults: Whether definitions that no fault touches are loaded although others are faulty.
     """
 
     kinds: Registry
@@ -82,6 +84,7 @@ class LoadOptions:
     overrides: Path | None = None
     importing: tuple[Path, ...] = ()
     on_read: Callable[[Path], None] = lambda _: None
+    despite_faults: bool = False
 
 
 def load_project(
@@ -96,6 +99,7 @@ def load_project(
     check_manifest: Check = unchecked,
     overrides: Path | None = None,
     on_read: Callable[[Path], None] = lambda _: None,
+    despite_faults: bool = False,
 ) -> Project:
     """Load and check the project in a folder. The lake is not accessed.
 
@@ -113,6 +117,8 @@ def load_project(
             `definitions` and `config` don't.
         on_read: Receives each file and folder that the load reads, also those that do not exist: if none of
             them changes, neither does the project.
+        despite_faults: Leave out the definitions that faults touch, and keep the others, unless a fault
+            may concern the whole project. `Project.faults` tells the faults.
 
     Raises:
         SpecError: The project is invalid. The error has all faults, with file and line.
@@ -126,6 +132,7 @@ def load_project(
         check_manifest=check_manifest,
         overrides=overrides,
         on_read=on_read,
+        despite_faults=despite_faults,
     )
     return _Loader(folder.absolute(), options).project()
 
@@ -185,8 +192,10 @@ class _Loader:
         jobs, imports = self.inherited("job"), self.imports(top, scope, document)
         self.inherited("test")
         self.check(scope, lake, imports)
-        if self.sections.faults or top is None or lake is None:
-            raise SpecError(_sorted_faults(self.sections.faults)[:MOST_FAULTS])
+        faulty = self.without_faulty()
+        if faulty is None or top is None or lake is None:
+            raise SpecError(self.sorted_faults())
+        jobs = {name: job for name, job in jobs.items() if ("job", name) not in faulty}
         return Project(
             name=top.name,
             version=top.version,
@@ -206,6 +215,8 @@ class _Loader:
             documentation=documentation,
             imports=imports,
             warnings=tuple(self.sections.warnings),
+            faults=tuple(self.sorted_faults()),
+            faulty=faulty,
             **self.plain_sections(),
         )
 
@@ -213,9 +224,24 @@ class _Loader:
         names = ("relation", "mapping", "target", "connection", "test", "template", "trigger")
         return {f"{name}s": self.definitions[name] for name in names}
 
-    def read(self, path: Path) -> ParsedFile:
+    def without_faulty(self) -> Mapping[tuple[str, str], Fault] | None:
+        """Remove the definitions that faults touch and return them; None if the project can't be used."""
+        faults = self.sections.faults
+        if not faults or not self.options.despite_faults:
+            return None if faults else {}
+        faulty = find_faulty(self.sections.definitions, self.definitions, self.models, faults)
+        for category, name in faulty or ():
+            self.definitions.get(category, {}).pop(name, None)
+        return faulty
+
+    def sorted_faults(self) -> list[Fault]:
+        return _sorted_faults(self.sections.faults)[:MOST_FAULTS]
+
+    def read(self, path: Path, *, is_module: bool = False) -> ParsedFile:
         self.options.on_read(path)
         document, faults = read_document(path, self.basedir)
+        if is_module and self.options.despite_faults:
+            faults = tuple(in_module(path, document, fault) for fault in faults)
         self.sections.faults += faults
         return document
 
@@ -256,7 +282,7 @@ class _Loader:
         self.sections.faults += faults
         for path in files:
             if path != self.file:
-                self.sections.add(self.read(path))
+                self.sections.add(self.read(path, is_module=True))
 
     def read_documentation(self) -> Mapping[str, Any] | None:
         path = self.basedir / DOCUMENTATION_FILE
@@ -326,7 +352,7 @@ class _Loader:
         for category, entries in declared.items():
             for entry in entries.values():
                 definition, faults = definer.define(category, entry, entries)
-                self.sections.faults += faults
+                self.sections.faults += touching(faults, (category, entry.name))
                 if definition is not None:
                     self.keep(definition)
 
@@ -334,14 +360,15 @@ class _Loader:
         self.definitions[definition.category][definition.name] = definition
         if "name" in definition.raw and definition.category not in ("connection", "entity"):
             remedy = "Remove it: the key in the section is the name."
-            self.sections.fault(f"{definition.subject}: unknown key 'name'", definition.at("name"), remedy)
+            why = f"{definition.subject}: unknown key 'name'"
+            self.sections.fault(why, definition.at("name"), remedy, (definition.key,))
         model, faults = definition.check()
-        self.sections.faults += faults
+        self.sections.faults += touching(faults, definition.key)
         if model is not None:
             self.models[definition.category][definition.name] = model
         elif definition.category == "job" and not faults:
             why = f"{definition.subject}: an expression stands where a number or a fixed word is expected"
-            self.sections.fault(why, definition.at())
+            self.sections.fault(why, definition.at(), touches=(definition.key,))
 
     def inherited(self, category: str) -> dict[str, Named]:
         return inherit(category, self.definitions[category], self.models[category], self.sections.faults)
@@ -387,6 +414,7 @@ class _Loader:
             overrides=None,
             check_manifest=unchecked,
             importing=importing,
+            despite_faults=False,
         )
         project = _Loader(folder, options).project()
         job = project.job(scope.render(spec.job)) if spec.job else None

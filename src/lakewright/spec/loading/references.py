@@ -63,6 +63,7 @@ def _order_faults(
                     f"mapping {name!r} is the end of a chain of more than {LONGEST_CHAIN} mappings",
                     definitions[name].at(),
                     "Write the rows of one of them to a relation, and read that.",
+                    touches=((category, name),),
                 )
                 return
     except CycleError as cycle:
@@ -71,6 +72,7 @@ def _order_faults(
             f"{category}s depend on each other in a cycle: {' -> '.join(chain)}",
             definitions[chain[0]].at(),
             "Remove one of the links.",
+            touches=tuple((category, name) for name in chain),
         )
 
 
@@ -102,7 +104,10 @@ def _unknown_reference(definition: Definition, reference: Reference, declared: K
         suggestion(reference.name, known)
         or f"Declare it in a module, below `{_section(reference.category)}`."
     )
-    return Fault(message, definition.at(*reference.path), remedy)
+    # The other entities of a trigger have runs of their own.
+    is_one_of_several = definition.category == "trigger" and reference.path[:1] == ("entities",)
+    touched = (reference.category, reference.name) if is_one_of_several else definition.key
+    return Fault(message, definition.at(*reference.path), remedy, touches=(touched,))
 
 
 def _section(category: str) -> str:

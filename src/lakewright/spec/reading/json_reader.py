@@ -110,7 +110,8 @@ def _as_text(value: Any, depth: int) -> Any:
 def _doubled_keys(document: ParsedFile, value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
     for key in value.duplicates if isinstance(value, _Map) else ():
         where = document.at((*path, key))
-        yield Fault(f"the key {key!r} occurs twice", location=where, remedy="Remove or rename one of them.")
+        remedy = "Remove or rename one of them."
+        yield Fault(f"the key {key!r} occurs twice", where, remedy, details={"key": key})
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )

@@ -107,9 +107,15 @@ class Sections:
     entities: list[RawDefinition] = field(default_factory=list)
     profile_places: dict[str, Location] = field(default_factory=dict)
 
-    def fault(self, message: str, location: Location, remedy: str | None = None) -> None:
-        """Add a fault."""
-        self.faults.append(Fault(message, location, remedy))
+    def fault(
+        self,
+        message: str,
+        location: Location,
+        remedy: str | None = None,
+        touches: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Add a fault, with the definitions that are wrong because of it."""
+        self.faults.append(Fault(message, location, remedy, touches=touches))
 
     def add(self, document: ParsedFile) -> None:
         """Add the sections of a module's file."""
@@ -141,6 +147,7 @@ class Sections:
                 "a module must be a map of sections",
                 document.at(),
                 f"Sections are {', '.join(CATEGORIES)} and others.",
+                (("module", document.file),),
             )
 
     def _ignore(self, document: ParsedFile) -> None:
@@ -244,7 +251,9 @@ class Sections:
             if category == "entity":
                 self.entities.append(declared)
             elif declared.name in present:
-                self._clash(f"{category} {declared.name!r}", declared.at(), present[declared.name].at())
+                first = present[declared.name].at()
+                touched = ((category, declared.name),)
+                self._clash(f"{category} {declared.name!r}", declared.at(), first, touched)
             else:
                 present[declared.name] = declared
 
@@ -254,7 +263,8 @@ class Sections:
         for declared in self.entities:
             other = first.setdefault((declared.name, _destination(declared)), declared)
             if other is not declared:
-                self._clash(f"entity {declared.name!r}", declared.at(), other.at())
+                touched = (("entity", declared.name),)
+                self._clash(f"entity {declared.name!r}", declared.at(), other.at(), touched)
         names = Counter(name for name, _ in first)
         for (name, _), declared in first.items():
             key = name if names[name] == 1 else str(declared.raw.get("id"))
@@ -274,6 +284,7 @@ class Sections:
                     f"{step!r} in {path[-1]} is not a map",
                     document.at(inner),
                     "Write its keys below it, indented.",
+                    _touched(path, name),
                 )
             elif not isinstance(name, str) or not name:
                 self.fault(f"an entry of {path[-1]} has no name", document.at(inner), "Give it a `name`.")
@@ -294,11 +305,21 @@ class Sections:
                 f"{path[-1]!r} is not a map of names",
                 document.at(path),
                 "Write `name:`, and indent its keys below it.",
+                (("module", document.file),) if path[0] in CATEGORIES else (),
             )
         return {}
 
-    def _clash(self, what: str, location: Location, first: Location) -> None:
-        self.fault(f"{what} is declared twice, first at {first}", location, "Rename or remove one of them.")
+    def _clash(
+        self, what: str, location: Location, first: Location, touches: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        remedy = "Rename or remove one of them."
+        self.fault(f"{what} is declared twice, first at {first}", location, remedy, touches)
+
+
+def _touched(path: ValuePath, name: object) -> tuple[tuple[str, str], ...]:
+    """Return the definition of an entry in a section, if it has a name; empty for one of a profile."""
+    is_named = len(path) == 1 and isinstance(name, str)
+    return ((CATEGORIES[str(path[0])], str(name)),) if is_named else ()
 
 
 def _pair(line: Any) -> tuple[Any, Any]:

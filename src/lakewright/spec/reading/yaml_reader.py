@@ -220,6 +220,7 @@ class _Builder:
             f"the key {key!r} occurs twice, first in line {first}",
             location=self.at(event),
             remedy="Remove or rename one of them.",
+            details={"key": key},
         )
 
 
