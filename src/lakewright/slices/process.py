@@ -77,7 +77,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         prepare_cluster(context.lake)
         result = _process(processor, chosen)
         state = observe_table(context.lake, processor.places.silver)
-        result = replace(result, notes=(*result.notes, *outdated_rows(state, entity)))
+        result = replace(result, notes=(*result.notes, *outdated_rows(state, entity, context.lake.settings)))
     else:
         result = ProcessResult()
     holding = None if result.errors else holding_error(context, entity, pending)

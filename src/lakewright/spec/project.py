@@ -52,7 +52,11 @@ class Entities(Mapping[str, Entity]):
 
 def resolve_entity(definition: Definition, scope: Scope) -> Entity:
     """Return an entity with its expressions evaluated, except the templates of its places."""
-    return cast("Entity", definition.resolve(scope)).within(scope)
+
+    def declare() -> Entity | None:
+        return cast("Entity | None", definition.check()[0])
+
+    return cast("Entity", definition.resolve(scope)).within(scope, declare)
 
 
 @dataclass(frozen=True)

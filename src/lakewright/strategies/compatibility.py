@@ -22,6 +22,8 @@ from lakewright.strategies.table_properties import (
     STRATEGY_PROPERTY,
     TRANSFORMATIONS,
     expression_digests,
+    history_text,
+    is_same_history,
     key_text,
 )
 from lakewright.transform.hash import HASH_VERSION
@@ -29,6 +31,7 @@ from lakewright.transform.hash import HASH_VERSION
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.lake import LakeSettings
     from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible", "outdated_rows"]
@@ -89,7 +92,7 @@ def check_table_compatible(
     _check_names(state, {column.source: column.silver for column in entity.columns})
 
 
-def outdated_rows(state: TableState, entity: Entity) -> tuple[str, ...]:
+def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
     """Return why rows of a table lack what the entity declares now, each with the command that mends it.
 
     Slices may be processed all the same: rows that they do not change stay as the former declaration made
@@ -97,7 +100,7 @@ def outdated_rows(state: TableState, entity: Entity) -> tuple[str, ...]:
     """
     if not state.exists or state.is_empty or entity.strategy is Strategy.FULL:
         return ()
-    said = [*_changed_expressions(state, entity), *_changed_history(state, entity)]
+    said = [*_changed_expressions(state, entity), *_changed_history(state, entity, lake)]
     return tuple(f"{each}; `lakewright rebuild {shlex.quote(entity.name)}` builds it again" for each in said)
 
 
@@ -119,16 +122,16 @@ def _changed_expressions(state: TableState, entity: Entity) -> Iterator[str]:
     )
 
 
-def _changed_history(state: TableState, entity: Entity) -> Iterator[str]:
+def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> Iterator[str]:
     kept = state.properties.get(HISTORY_PROPERTY) or None
-    declared = entity.settings.history_from
-    if kept == (None if declared is None else declared.text):
+    declared = history_text(entity, lake)
+    if kept is None and declared is None:
         return
     if kept is None:
         yield "the table was built without the versions of history_from"
     elif declared is None:
         yield "the table holds versions of a history_from that is no longer declared"
-    else:
+    elif not is_same_history(kept, declared):
         yield "history_from has changed since the table was built"
 
 

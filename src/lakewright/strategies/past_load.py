@@ -21,7 +21,7 @@ from lakewright.strategies.drift import align, convert_sql
 from lakewright.strategies.row_checks import RowCheck, check_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
-from lakewright.strategies.table_properties import HISTORY_PROPERTY
+from lakewright.strategies.table_properties import HISTORY_PROPERTY, history_text
 from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.past_versions import (
@@ -300,7 +300,7 @@ def load_past(
         statistics=SliceStatistics(counted_rows["versions"], 0),
         alignment=alignment,
         is_small=False,
-        properties={HISTORY_PROPERTY: history.text},
+        properties={HISTORY_PROPERTY: history_text(entity, lake.settings) or ""},
     )
     write = create(load, rows) if not state.exists else append(load, load.aligned(rows))
     load.commit_content(content, write)

@@ -6,6 +6,8 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from lakewright.lake.paths import local_path
+from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform.hash import HASH_VERSION
@@ -14,6 +16,7 @@ from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.lake import LakeSettings
     from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "STRATEGY_PROPERTY",
     "declared_properties",
     "expression_digests",
+    "history_text",
+    "is_same_history",
     "key_text",
     "own_properties",
     "silver_properties",
@@ -40,7 +45,7 @@ EXPRESSIONS_PROPERTY = "lakewright.expressions"
 """JSON of computed columns: name to the digest of the expression that computed them when rows came first."""
 
 HISTORY_PROPERTY = "lakewright.historyFrom"
-"""The declaration by which past versions were loaded before the first slice."""
+"""The declaration by which past versions were loaded before the first slice; see `history_text`."""
 
 TRANSFORMATIONS = "transformations"
 """Name under which the digest of lists of expressions stands."""
@@ -96,12 +101,57 @@ def expression_digests(entity: Entity) -> dict[str, str]:
     """Return what an entity computes, by the name in silver: a digest of the expression of each column.
 
     Lists of expressions have no column of their own; they have one digest together. Spaces do not count.
+    Expressions count as the file declares them, with the entries of the project's environment that they use:
+    one that holds a parameter or the date is the same in each run.
     """
     texts: dict[str, list[str]] = {}
-    for column, expression in expressions_of(entity):
+    for column, expression in expressions_of(entity.as_declared()):
         name = TRANSFORMATIONS if column == expression else entity.silver_name(column)
-        texts.setdefault(name, []).append(" ".join(expression.split()))
+        entries = [f"{key}={text}" for key, text in sorted(entity.entries_behind(expression).items())]
+        texts.setdefault(name, []).append("\n".join([" ".join(expression.split()), *entries]))
     return {name: sha256("\n".join(found).encode()).hexdigest()[:16] for name, found in texts.items()}
+
+
+def history_text(entity: Entity, lake: LakeSettings) -> str | None:
+    """Return the declaration of an entity's past versions, as the property holds it; None without one.
+
+    `declared` is the place in a form that a move of the project or the lake leaves as it is: an expression as
+    the file declares it, a path below the lake's root folder relative to that.
+    """
+    history = entity.settings.history_from
+    if history is None:
+        return None
+    as_written = entity.as_declared().settings.history_from or history
+    return json.dumps(
+        {**json.loads(history.text), "declared": _placed(as_written.place, lake)}, sort_keys=True
+    )
+
+
+def _placed(place: str, lake: LakeSettings) -> str:
+    place, root = place.rstrip("/"), (lake.root_folder or "").rstrip("/")
+    if has_expression(place):
+        return place
+    path, folder = local_path(place), local_path(root)
+    if (
+        root
+        and path is not None
+        and folder is not None
+        and path.is_absolute()
+        and path.is_relative_to(folder)
+    ):
+        return str(path.relative_to(folder))
+    return place.removeprefix(f"{root}/") if root else place
+
+
+def is_same_history(one: str, other: str) -> bool:
+    """Return whether two texts of past versions declare the same, wherever project and lake are now."""
+    both = (json.loads(one), json.loads(other))
+    is_known = all("declared" in each for each in both)
+    for each in both:
+        declared = each.pop("declared", None)
+        if is_known:
+            each["folder" if "folder" in each else "table"] = declared
+    return bool(both[0] == both[1])
 
 
 def key_text(prepared: PreparedSlice) -> str:

@@ -15,9 +15,15 @@ from tests.unit.spec.kinds import faults
 
 from lakewright.lake.table_state import TableState
 from lakewright.spec.models.entity import Entity
-from lakewright.strategies.compatibility import outdated_rows
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.strategies import compatibility
 from lakewright.strategies.past_load import PastLoad
-from lakewright.strategies.table_properties import EXPRESSIONS_PROPERTY, HISTORY_PROPERTY, declared_properties
+from lakewright.strategies.table_properties import (
+    EXPRESSIONS_PROPERTY,
+    HISTORY_PROPERTY,
+    declared_properties,
+    history_text,
+)
 
 pa: Any = import_module("pyarrow")
 pq: Any = import_module("pyarrow.parquet")
@@ -44,6 +50,19 @@ def entity(folder: Path, settings: str = "", total: str = "a + b") -> Entity:
     folder.mkdir(exist_ok=True)
     workspace = make_workspace(folder, MODEL.format(settings=settings, total=total))
     return workspace.project.entity("prices")
+
+
+def entity_of(folder: Path, text: str, day: str) -> Entity:
+    """Return the entity as a job with the parameter `day` sees it."""
+    workspace = make_workspace(folder, text, day=day)
+    return workspace.project.within(workspace.scope).entity("prices")
+
+
+LAKE = LakeSettings(root_folder="/lake")
+
+
+def outdated_rows(state: TableState, declared: Entity, lake: LakeSettings = LAKE) -> tuple[str, ...]:
+    return compatibility.outdated_rows(state, declared, lake)
 
 
 def table(made_for: Entity, **properties: str) -> TableState:
@@ -83,9 +102,7 @@ HISTORY = "history_from: {folder: exports, valid_from: day}"
 
 def test_a_changed_history_is_named_with_the_command(tmp_path: Path) -> None:
     plain, with_past = entity(tmp_path / "a"), entity(tmp_path / "b", HISTORY)
-    history = with_past.settings.history_from
-    assert history is not None
-    loaded = {HISTORY_PROPERTY: history.text}
+    loaded = {HISTORY_PROPERTY: history_text(with_past, LAKE) or ""}
     other = entity(tmp_path / "c", HISTORY.replace("day", "date"))
     cases = [
         (plain, {}, None),
@@ -98,6 +115,57 @@ def test_a_changed_history_is_named_with_the_command(tmp_path: Path) -> None:
         found = outdated_rows(table(declared, **properties), declared)
         rebuild = "; `lakewright rebuild prices` builds it again"
         assert found == (() if said is None else (said + rebuild,))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ("/one/lake/exports", "/two/lake/exports", True),
+        ("/one/lake/exports", "exports/", True),
+        ("file:///one/lake/exports", "/two/lake/exports", True),
+        ("${project.basedir}/exports", "${project.basedir}/exports", True),
+        ("exports/$day", "exports/$day", True),
+        ("/one/lake/exports", "/two/lake/others", False),
+        ("/mnt/exports", "/mnt/others", False),
+        ("${project.basedir}/exports", "${project.basedir}/others", False),
+    ],
+)
+def test_a_history_is_the_same_after_the_project_or_the_lake_moved(
+    tmp_path: Path, before: str, after: str, is_same: bool
+) -> None:
+    """What is compared is the place as declared, or relative to the lake's root folder."""
+    found = []
+    for folder, place, day in (("one", before, "2024-05-01"), ("two", after, "2024-05-02")):
+        (tmp_path / folder).mkdir()
+        settings = f"history_from: {{folder: '{place}', valid_from: day}}"
+        text = MODEL.format(settings=settings, total="1")
+        found.append(entity_of(tmp_path / folder, text, day))
+    lakes = [LakeSettings(root_folder=f"/{name}/lake") for name in ("one", "two")]
+    made = table(found[0], **{HISTORY_PROPERTY: history_text(found[0], lakes[0]) or ""})
+    said = outdated_rows(made, found[1], lakes[1])
+    assert said == () if is_same else "history_from has changed" in said[0]
+
+
+def test_an_expression_with_a_parameter_or_the_date_is_the_same_each_day(tmp_path: Path) -> None:
+    """An entry of the environment that it uses is compared as a text as well; what is declared counts."""
+
+    def of(
+        day: str, total: str, entry: str = "${LocalDate.parse('2024-05-01').plusDays(1)}", share: str = "0.1"
+    ) -> Entity:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        environment = f'environment: ["now={entry}", "rate=$share", "share={share}"]\n'
+        return entity_of(folder, environment + MODEL.format(settings="", total=total), day)
+
+    used = "date '$day' - date '$now' + $rate"
+    first = of("2024-05-01", used)
+    assert "2024-05-01" in str(first.columns[1].expression)
+    made = table(first)
+    assert outdated_rows(made, of("2024-05-02", used, "2024-05-02")) != ()  # an edited entry
+    for same in (of("2024-05-02", used), first):
+        assert outdated_rows(made, same) == ()
+    for changed in (of("2024-05-01", used + " + 1"), of("2024-05-01", used, share="0.2")):
+        assert "the expression of total has changed" in outdated_rows(made, changed)[0]
 
 
 REFUSED = [

@@ -215,6 +215,25 @@ class Scope:
                 pending += [entry.text for entry in entries if isinstance(entry, Entry)]
         return frozenset(found)
 
+    def entries_behind(self, text: str) -> dict[str, str]:
+        """Return the entries of the project's environment that a text uses, each as a text, by name.
+
+        Entries behind entries are among them. Parameters and `-D` are left out, although they override: the
+        result is the same in each run.
+
+        Raises:
+            SpecError: An expression is incomplete.
+        """
+        own = next((layer.values for layer in self._layers if layer.rank == PROJECT), {})
+        found: dict[str, str] = {}
+        pending = [text]
+        while pending:
+            for name in sorted(names_in(parse_template(pending.pop())) - found.keys()):
+                if isinstance(entry := own.get(name), Entry):
+                    found[name] = entry.text
+                    pending.append(entry.text)
+        return found
+
     def _note(self, name: str, value: object) -> object:
         """Return a value, and record it as secret if its name denotes a secret."""
         if is_secret_name(name) and (text := render_value(value)) and text not in self._context.defaults:

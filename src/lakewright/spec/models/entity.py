@@ -5,7 +5,7 @@ Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -84,6 +84,7 @@ class Entity(Named):
     )
 
     _scope: Scope | None = PrivateAttr(default=None)
+    _declare: Callable[[], Entity | None] | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -193,11 +194,28 @@ class Entity(Named):
         """Return the entity's connection."""
         yield Reference("connection", self.connection, ("connection",))
 
-    def within(self, scope: Scope) -> Entity:
-        """Return the entity with the names that the templates of its places may use."""
+    def within(self, scope: Scope, declare: Callable[[], Entity | None] | None = None) -> Entity:
+        """Return the entity with the names that the templates of its places may use.
+
+        Args:
+            scope: The names.
+            declare: Returns the entity with its expressions as the file has them, if it can be read so.
+        """
         copy = self.model_copy()
         copy._scope = scope
+        copy._declare = declare
         return copy
+
+    def as_declared(self) -> Entity:
+        """Return the entity with its expressions as the file has them, before they are evaluated.
+
+        What it holds does not change with the parameters of a run, the date, or the place of the project.
+        """
+        return (None if self._declare is None else self._declare()) or self
+
+    def entries_behind(self, text: str) -> Mapping[str, str]:
+        """Return the entries of the project's environment that a text as the file has it uses, as texts."""
+        return {} if self._scope is None else self._scope.entries_behind(text)
 
     def places(self, lake: LakeSettings) -> Places:
         """Return the places of the entity's slices and its table.

@@ -77,7 +77,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_recovery_note(work, pending),
             *_rewind_note(work),
             *_beside_note(work),
-            *outdated_rows(state, work.entity),
+            *outdated_rows(state, work.entity, work.lake.settings),
             *_past_note(work, state, pending),
             *_time_note(work, pending),
             *_late_note(work, pending),
