@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = ["check_partitions", "check_slice_compatible", "check_table_compatible", "outdated_rows"]
+__all__ = [
+    "check_partitions",
+    "check_slice_compatible",
+    "check_table_compatible",
+    "outdated_reasons",
+    "outdated_rows",
+]
 
 _RELOAD = (
     "build the table again from its slices with `lakewright rebuild ENTITY`; "
@@ -93,15 +99,20 @@ def check_table_compatible(
 
 
 def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
-    """Return why rows of a table lack what the entity declares now, each with the command that mends it.
+    """Return why rows of a table lack what the entity declares now, each with the command that mends it."""
+    said = outdated_reasons(state, entity, lake)
+    return tuple(f"{each}; `lakewright rebuild {shlex.quote(entity.name)}` builds it again" for each in said)
+
+
+def outdated_reasons(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
+    """Return why rows of a table lack what the entity declares now.
 
     Slices may be processed all the same: rows that they do not change stay as the former declaration made
     them. Of tables that earlier versions of Lakewright made, nothing is known.
     """
     if not state.exists or state.is_empty or entity.strategy is Strategy.FULL:
         return ()
-    said = [*_changed_expressions(state, entity), *_changed_history(state, entity, lake)]
-    return tuple(f"{each}; `lakewright rebuild {shlex.quote(entity.name)}` builds it again" for each in said)
+    return (*_changed_expressions(state, entity), *_changed_history(state, entity, lake))
 
 
 def _changed_expressions(state: TableState, entity: Entity) -> Iterator[str]:

@@ -28,6 +28,7 @@ from lakewright.usecases.bronze_status import Vanished, look_at_bronze
 from lakewright.usecases.history import run_as_json
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
+from lakewright.usecases.rebuild_status import DueRebuild, due_rebuilds
 from lakewright.usecases.triggers import TriggerStatus, Withheld, list_triggers, withheld_triggers
 
 __all__ = [
@@ -99,6 +100,7 @@ class ProjectStatus:
         commands: For each of these entities, the commands that process its first waiting slices.
         vanished: Processed slices that are no longer in bronze, by entity.
         changed: Slices that changed since they were processed, as errors with the commands to type.
+        rebuilds: Tables that only a rebuild makes as they are declared now.
         unreadable: What can't be read in bronze and silver, as errors.
         faults: What is wrong in the project's files.
         withheld: The triggers that start nothing because of it.
@@ -122,6 +124,7 @@ class ProjectStatus:
     unrecorded: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    rebuilds: tuple[DueRebuild, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -138,6 +141,7 @@ class ProjectStatus:
             or any(each.word in ("failed", "retrying") for each in self.triggers)
             or self.faults
             or self.changed
+            or self.rebuilds
             or self.unreadable
         )
 
@@ -188,6 +192,7 @@ class ProjectStatus:
             "unreadable": [fault.as_json() for fault in self.unreadable],
             "changed": [fault.as_json() for fault in self.changed],
             "vanished": [each.as_json() for each in self.vanished],
+            "rebuilds": [each.as_json() for each in self.rebuilds],
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
                 for run in self.last_runs
@@ -225,6 +230,7 @@ def project_status(app: App) -> ProjectStatus:
         unrecorded=tuple(unrecorded_entities(app)),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
+        rebuilds=tuple(due_rebuilds(app)),
     )
 
 

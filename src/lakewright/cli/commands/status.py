@@ -24,6 +24,7 @@ from lakewright.manifest.record import ANYONE
 if TYPE_CHECKING:
     from lakewright.usecases.bronze_status import Vanished
     from lakewright.usecases.items import Row
+    from lakewright.usecases.rebuild_status import DueRebuild
     from lakewright.usecases.status import ProjectStatus, Warned
 
 __all__ = ["status"]
@@ -69,6 +70,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
+    rebuilds = [_rebuild(each) for each in found.rebuilds]
+    yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
     if (soon := next_line(found.triggers, now)) is not None:
@@ -161,6 +164,12 @@ def _vanished(found: Vanished) -> Branch:
     named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
     what = f": {counted(found.count, 'slice')}, such as {named}" if found.count > 1 else f": {named}"
     return Branch(line(Span(found.entity, "bold"), what))
+
+
+def _rebuild(found: DueRebuild) -> Branch:
+    said = line(Span(found.entity, "bold"), f": {found.reason}")
+    refused = (Branch(line("no slice is processed until then")),) if found.refuses_slices else ()
+    return Branch(said, (*refused, _do(f"`{found.command}`")))
 
 
 def _waiting(found: ProjectStatus) -> Iterator[Branch]:
