@@ -31,6 +31,7 @@ LakewrightError
 │   │   └── CommitTooLate             the table's log no longer shows whether this commit landed
 │   ├── ExecutorLost                  a cluster lost an executor with rows that the work needed
 │   ├── StoreUnavailable              the manifest's back end does not answer
+│   ├── SliceUnsettled                a slice in a store has other files than when it was discovered
 │   ├── StorageUnavailable            files can't be read or written: access, disk or network
 │   ├── DatabaseUnavailable           a database of the project does not answer
 │   └── LeaseLost                     the lease expired, so the run must not commit
@@ -85,6 +86,7 @@ __all__ = [
     "SchemaDriftError",
     "SequenceConflict",
     "SliceError",
+    "SliceUnsettled",
     "SparkUnavailable",
     "SpecError",
     "StorageUnavailable",
@@ -419,6 +421,13 @@ class StoreUnavailable(RetryableError):
     """The manifest's back end does not answer, or cannot be written to. No work was started."""
 
     code = "store_unavailable"
+
+
+class SliceUnsettled(RetryableError):
+    """An object store lists other files of a slice than when the slice was discovered, even after a wait."""
+
+    code = "slice_unsettled"
+    default_remedy = "Run again: the next run takes the slice as it is now."
 
 
 class StorageUnavailable(RetryableError):

@@ -104,6 +104,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "RunFailed": "run_failed",
         "SequenceConflict": "sequence_conflict",
         "SliceError": "slice",
+        "SliceUnsettled": "slice_unsettled",
         "SparkUnavailable": "spark_unavailable",
         "SpecError": "spec",
         "StorageUnavailable": "storage_unavailable",

@@ -212,11 +212,14 @@ class Ledger(RewindActions):
         )
         return self._finish(claim, draft)
 
-    def give_back(self, claim: Claim, reason: str) -> None:
-        """Make a claimed item ready again, unless the claim is no longer held."""
+    def give_back(self, claim: Claim, reason: str, *, fingerprint: Mapping[str, Any] | None = None) -> None:
+        """Make a claimed item ready again, unless the claim is no longer held.
+
+        The item adopts the fingerprint of its slice if one is given.
+        """
         held = self.item(claim.item_id).processing
         if held is not None and held.record_id == claim.record_id:
-            self.release(claim.item_id, reason, is_forced=True)
+            self.release(claim.item_id, reason, is_forced=True, fingerprint=fingerprint)
 
     def _finish(self, claim: Claim, draft: Draft, puts: Callable[[], tuple[Put, ...]] = lambda: ()) -> Item:
         item = claim.item

@@ -91,8 +91,22 @@ class OperatorActions:
         adopted = {} if fingerprint is None else {"fingerprint": fingerprint}
         return self._append(item, self._resolved(item, reason, **adopted))
 
-    def release(self, item_id: str, reason: str, *, is_forced: bool = False) -> Item:
+    def release(
+        self,
+        item_id: str,
+        reason: str,
+        *,
+        is_forced: bool = False,
+        fingerprint: Mapping[str, Any] | None = None,
+    ) -> Item:
         """Release an item's stale lock, or any lock if forced.
+
+        Args:
+            item_id: The item.
+            reason: Why, which is recorded.
+            is_forced: Whether a lock is released that is not stale.
+            fingerprint: The present fingerprint of its slice, which the item adopts; by default it keeps
+                the recorded one.
 
         Raises:
             ItemLocked: The lease has not expired, its holder is not known to have ended, and the release is
@@ -105,7 +119,8 @@ class OperatorActions:
         if not (lock.is_stale or is_forced):
             raise locked_error(lock)
         seen = lock.lease.version if lock.lease and not is_forced else None
-        return self._append(item, self._resolved(item, reason), lease=seen)
+        adopted = {} if fingerprint is None else {"fingerprint": fingerprint}
+        return self._append(item, self._resolved(item, reason, **adopted), lease=seen)
 
     def skip(self, item_id: str, reason: str, *, application: Application = ANYONE) -> Item:
         """Make an application, or all of them, skip the item; nothing is written if it does already.

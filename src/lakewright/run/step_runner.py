@@ -19,6 +19,7 @@ from lakewright.errors import (
     CommitConflict,
     LeaseLost,
     RetryableError,
+    SliceUnsettled,
     StorageUnavailable,
     StoreUnavailable,
     TargetTimeout,
@@ -42,7 +43,15 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before the second attempt, doubled before each further one, and the longest pause."""
 
 TEMPORARY = frozenset(
-    each.code for each in (CommitConflict, LeaseLost, RetryableError, StorageUnavailable, StoreUnavailable)
+    each.code
+    for each in (
+        CommitConflict,
+        LeaseLost,
+        RetryableError,
+        SliceUnsettled,
+        StorageUnavailable,
+        StoreUnavailable,
+    )
 )
 """Codes of errors that may not occur again on a retry."""
 

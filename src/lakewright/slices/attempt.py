@@ -23,6 +23,7 @@ from lakewright.errors import (
     LateSliceError,
     LeaseLost,
     SliceError,
+    SliceUnsettled,
     StoreUnavailable,
 )
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
@@ -140,7 +141,8 @@ class SliceProcessor:
                 heartbeat.drop(claim.lease)
                 self._record_failure(claim, ours, error)
             else:
-                self.release(claim, heartbeat, f"not done: {ours.message}")
+                found = ours.details.get("found") if isinstance(ours, SliceUnsettled) else None
+                self.release(claim, heartbeat, f"not done: {ours.message}", fingerprint=found)
             if ours is error:
                 raise  # `raise ours from error` would lose the error's own cause
             raise ours from error
@@ -154,10 +156,17 @@ class SliceProcessor:
         """Return whether an error is the fault of the slice, which is then recorded as failed."""
         return is_slice_at_fault(self.context, self.entity, error)
 
-    def release(self, claim: Claim, heartbeat: Heartbeat, reason: str) -> None:
-        """Make the item ready again, unless another claim holds it by now."""
+    def release(
+        self,
+        claim: Claim,
+        heartbeat: Heartbeat,
+        reason: str,
+        *,
+        fingerprint: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make the item ready again, unless another claim holds it by now; it adopts a given fingerprint."""
         heartbeat.drop(claim.lease)
-        self.context.ledger.give_back(claim, reason)
+        self.context.ledger.give_back(claim, reason, fingerprint=fingerprint)
 
     def _record_failure(self, claim: Claim, ours: LakewrightError, error: Exception) -> None:
         """End a claim with FAILED: `ours` is shown to users, `error` is what caused it."""
@@ -272,7 +281,8 @@ class SliceProcessor:
 
     def unchanged_slice(self, claim: Claim) -> Slice:
         """Return the claimed slice if it is unchanged since it was recorded."""
-        return find_unchanged_slice(self.context.lake, self.places.bronze, claim.item)
+        lake, sleep = self.context.lake, self.context.sleep
+        return find_unchanged_slice(lake, self.places.bronze, claim.item, sleep=sleep)
 
     def _next_time(self, item: Item) -> datetime:
         """Return the processing time of the next slice: later than that of this run's previous slice."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from lakewright.errors import SliceError, StorageUnavailable
+from lakewright.errors import LakewrightError, SliceError, SliceUnsettled, StorageUnavailable
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.record import Application
@@ -28,6 +29,7 @@ from lakewright.slices.bronze import (
     unreadable_folder,
 )
 from lakewright.slices.list_hadoop import list_hadoop
+from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -253,28 +255,61 @@ def slice_name(item: Item) -> str:
     return unquote(last, errors="surrogateescape") if item.item_id.startswith("file:") else last
 
 
-def find_unchanged_slice(lake: Lake, bronze: str, item: Item) -> Slice:
+SECOND_LOOKS = (0.5, 1.0, 2.0)
+"""Seconds to wait before each further look at a slice of which a store lists other files than before."""
+
+
+def find_unchanged_slice(
+    lake: Lake, bronze: str, item: Item, *, sleep: Callable[[float], None] = time.sleep
+) -> Slice:
     """Return an item's slice if it is unchanged since it was recorded.
 
+    Where the slice is not on a disk, a listing may have shown a part of it. It is then listed again, and no
+    operator has to resolve it.
+
     Raises:
-        SliceError: The slice is gone, has changed, or has 0 bytes.
+        SliceError: The slice is gone, has changed on a disk, or has 0 bytes.
+        SliceUnsettled: A store lists other files than were recorded; `details` has the `found` fingerprint.
     """
     name = slice_name(item)
     found = find_slice(bronze, name, lake)
+    is_stored = local_path(bronze) is None
+    for seconds in SECOND_LOOKS if is_stored else ():
+        if found is not None and not _is_other(item, found):
+            break
+        sleep(seconds)
+        found = find_slice(bronze, name, lake)
     if found is None:
         raise SliceError(
             f"the slice {name} is gone from {bronze}",
             remedy="Bring it back, then resolve the item; otherwise resolve and skip it.",
         )
-    recorded = item.fingerprint
-    if recorded is not None and dict(recorded) != found.fingerprint:
-        raise SliceError(
-            f"the slice {name} has changed since it was discovered",
-            remedy="If its present content is right, resolve the item.",
-            details={"recorded": dict(recorded), "found": found.fingerprint},
-        )
+    if _is_other(item, found):
+        raise _changed_error(item, found, is_stored=is_stored)
     check_not_empty(found)
     return found
+
+
+def _is_other(item: Item, found: Slice) -> bool:
+    return item.fingerprint is not None and dict(item.fingerprint) != found.fingerprint
+
+
+def _changed_error(item: Item, found: Slice, *, is_stored: bool) -> LakewrightError:
+    recorded = dict(item.fingerprint or {})
+    details = {"recorded": recorded, "found": found.fingerprint}
+    if not is_stored:
+        return SliceError(
+            f"the slice {found.name} has changed since it was discovered",
+            remedy="If its present content is right, resolve the item.",
+            details=details,
+        )
+    then = counted(int(recorded.get("files") or 0), "file")
+    return SliceUnsettled(
+        f"the store lists {counted(len(found.files), 'file')} of {found.size} bytes for the slice "
+        f"{found.name}; "
+        f"when it was discovered, it listed {then} of {recorded.get('size', 0)} bytes",
+        details=details,
+    )
 
 
 def check_not_empty(slice_: Slice) -> None:
