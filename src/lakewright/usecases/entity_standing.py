@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from lakewright.app import App
@@ -158,8 +159,7 @@ def _by_application(
     oldest: dict[tuple[str, str | None], dict[Verdict, Place]] = {}
     newest: dict[tuple[str, str | None], dict[Verdict, Place]] = {}
     for standing, number in standings.items():
-        for application in standing.concerned:
-            verdict, key = standing.verdict(application), application.key
+        for key, verdict in _verdicts(standing):
             counts.setdefault(key, Counter())[verdict] += number
             if (ends := arrivals.get(standing)) is not None:
                 first, last = oldest.setdefault(key, {}), newest.setdefault(key, {})
@@ -169,6 +169,11 @@ def _by_application(
         key: ApplicationStanding(found, oldest.get(key, {}), newest.get(key, {}))
         for key, found in counts.items()
     }
+
+
+@lru_cache(maxsize=4096)
+def _verdicts(standing: Standing) -> tuple[tuple[tuple[str, str | None], Verdict], ...]:
+    return tuple((each.key, standing.verdict(each)) for each in standing.concerned)
 
 
 def _with_last_slices(

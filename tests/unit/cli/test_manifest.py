@@ -556,7 +556,8 @@ class TestStatus:
         found = document(a_lake(), "status")
         assert list(found) == [
             *("running", "waiting", "failed", "warnings", "stale"),
-            *("quarantined", "unrecorded", "triggers", "unreadable", "changed", "vanished", "last_runs"),
+            *("quarantined", "unrecorded", "triggers", "faults", "withheld"),
+            *("unreadable", "changed", "vanished", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]

@@ -21,7 +21,8 @@ def test_each_connected_item_has_one_box_and_no_two_overlap(edges: list[tuple[Re
     connected = {ref for edge in kept for ref in edge}
     assert sorted(box.ref for box in drawing.boxes) == sorted(connected)
     assert set(drawing.alone) == set(NODES) - connected
-    assert {(a, b) for a, b, _ in drawing.lines} == set(kept)
+    named = {(f"{a.category}:{a.name}", f"{b.category}:{b.name}") for a, b in kept}
+    assert {(line.start, line.end) for line in drawing.lines} == named
     for one, other in combinations(drawing.boxes, 2):
         (x, y, width, height), place = one.place, other.place
         is_apart = x + width <= place.x or place.x + place.width <= x

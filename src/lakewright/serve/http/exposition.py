@@ -17,7 +17,16 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
-__all__ = ["exposition"]
+__all__ = ["WrittenGauge", "exposition", "written"]
+
+
+class WrittenGauge(Metric):
+    """A gauge whose samples are written already, so that those that stay the same are written once."""
+
+    def __init__(self, name: str, documentation: str, texts: Iterable[str]) -> None:
+        """Make it of the texts that `written` returned."""
+        super().__init__(name, documentation, "gauge")
+        self.texts = tuple(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,15 @@ def exposition(registry: CollectorRegistry) -> bytes:
 def _gauge(family: Metric) -> Iterator[str]:
     text = family.documentation.replace("\\", r"\\").replace("\n", r"\n")
     yield f"# HELP {family.name} {text}\n# TYPE {family.name} gauge\n"
+    yield from family.texts if isinstance(family, WrittenGauge) else _samples(family)
+
+
+def written(family: Metric) -> str:
+    """Return the lines of a gauge's samples."""
+    return "".join(_samples(family))
+
+
+def _samples(family: Metric) -> Iterator[str]:
     for sample in family.samples:
         labels = ",".join([_label(*each) for each in sorted(sample.labels.items())])
         number = floatToGoString(sample.value)  # type: ignore[no-untyped-call]

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.lease import LEASE, Lease
-from lakewright.serve.http.exposition import exposition
+from lakewright.serve.http.exposition import WrittenGauge, exposition, written
 from lakewright.usecases.entity_standing import (
     ApplicationStanding,
     EntityStanding,
@@ -69,6 +69,7 @@ class _OfProject(Collector):
     site: Site
     more: tuple[Callable[[], Iterable[Metric]], ...]
     _last: dict[str, LastSlice] = field(default_factory=dict)
+    _written: dict[str, tuple[LastSlice, tuple[str, ...]]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def describe(self) -> Iterable[Metric]:
@@ -107,7 +108,10 @@ class _OfProject(Collector):
         with self._lock:
             standings = read_standings(app, self._last)
             self._last = {each.name: each.last for each in standings.entities if each.last is not None}
+            lines = self._lines_of_last_slices()
         yield from _of_entities(standings.entities)
+        for at, (name, text) in enumerate(_OF_LAST_SLICE.items()):
+            yield WrittenGauge(name, text, [of_entity[at] for of_entity in lines])
         others = {str(application): standing for application, standing in standings.others.items()}
         yield _counts("lakewright_application_items", "application", others)
         yield _instants(
@@ -116,6 +120,14 @@ class _OfProject(Collector):
             "application",
             {name: standing.waiting_since for name, standing in others.items()},
         )
+
+    def _lines_of_last_slices(self) -> list[tuple[str, ...]]:
+        before, self._written = self._written, {}
+        for entity, last in self._last.items():
+            kept = before.get(entity)
+            lines = kept[1] if kept and kept[0] is last else _of_last_slice(entity, last)
+            self._written[entity] = (last, lines)
+        return [lines for _, lines in self._written.values()]
 
 
 def _of_warm_session(gauges: Gauges) -> Iterator[Metric]:
@@ -151,32 +163,30 @@ def _of_entities(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
         "entity",
         {name: standing.fresh_until for name, standing in standings.items()},
     )
-    yield from _of_last_slices({each.name: each.last for each in listed if each.last is not None})
 
 
-def _of_last_slices(last: Mapping[str, LastSlice]) -> Iterator[Metric]:
-    rows = GaugeMetricFamily(
-        "lakewright_last_slice_rows",
-        "Rows of the last processed slice, by what became of them.",
-        labels=["entity", "effect"],
-    )
-    seconds = GaugeMetricFamily(
-        "lakewright_last_slice_seconds", "How long the last processed slice took.", labels=["entity"]
-    )
-    ratio = GaugeMetricFamily(
-        "lakewright_last_slice_delete_ratio",
-        "Deleted rows of the last processed slice, as a share of its rows and these.",
-        labels=["entity"],
-    )
-    for entity, each in last.items():
-        for effect in EFFECTS:
-            if isinstance(number := each.metrics.get(effect), int | float):
-                rows.add_metric([entity, effect], number)
-        if isinstance(took := each.metrics.get("seconds"), int | float):
-            seconds.add_metric([entity], took)
-        if each.delete_ratio is not None:
-            ratio.add_metric([entity], each.delete_ratio)
-    yield from (rows, seconds, ratio)
+_OF_LAST_SLICE = {
+    "lakewright_last_slice_rows": "Rows of the last processed slice, by what became of them.",
+    "lakewright_last_slice_seconds": "How long the last processed slice took.",
+    "lakewright_last_slice_delete_ratio": "Deleted rows of the last processed slice, as a share of its rows "
+    "and these.",
+}
+
+
+def _of_last_slice(entity: str, last: LastSlice) -> tuple[str, ...]:
+    """Return the lines of each of `_OF_LAST_SLICE`: most lines of a scrape, which rarely change."""
+    names = iter(_OF_LAST_SLICE)
+    rows = GaugeMetricFamily(next(names), "", labels=["entity", "effect"])
+    seconds = GaugeMetricFamily(next(names), "", labels=["entity"])
+    ratio = GaugeMetricFamily(next(names), "", labels=["entity"])
+    for effect in EFFECTS:
+        if isinstance(number := last.metrics.get(effect), int | float):
+            rows.add_metric([entity, effect], number)
+    if isinstance(took := last.metrics.get("seconds"), int | float):
+        seconds.add_metric([entity], took)
+    if last.delete_ratio is not None:
+        ratio.add_metric([entity], last.delete_ratio)
+    return tuple(map(written, (rows, seconds, ratio)))
 
 
 def _of_leases(app: App) -> Iterator[Metric]:

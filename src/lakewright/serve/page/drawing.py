@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from lakewright.documentation.document import Ref
 from lakewright.documentation.pages.layout import Box, lay_out
 from lakewright.lake.row_counts import RowCount
@@ -148,12 +150,35 @@ def draw_rows(oldest_first: Sequence[RowCount]) -> RowLine:
 
 
 class FlowBox(NamedTuple):
-    """The box of an item in the lineage."""
+    """The box of an item in the lineage.
+
+    Attributes:
+        named: `CATEGORY:NAME`, by which lines and the search refer to it.
+        shape: Its rectangle and dot, as SVG. It is only numbers, and written once: a page has hundreds.
+        text_at: The position of its label, as attributes.
+    """
 
     ref: Ref
     place: Box
     label: str
     href: str
+    named: str
+    shape: Markup
+    text_at: Markup
+
+
+class FlowLine(NamedTuple):
+    """A line of the lineage, between two boxes.
+
+    Attributes:
+        start: The name of the box where it starts.
+        end: The name of the box where it ends.
+        path: The line as an SVG path.
+    """
+
+    start: str
+    end: str
+    path: Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +188,27 @@ class FlowDrawing:
     width: float
     height: float
     boxes: tuple[FlowBox, ...]
-    lines: tuple[tuple[Ref, Ref, str], ...]
+    lines: tuple[FlowLine, ...]
     alone: tuple[Ref, ...]
 
 
 def focus_link(ref: Ref) -> str:
     """Return the address of the lineage around an item."""
-    return link("/lineage", focus=f"{ref.category}:{ref.name}")
+    return link("/lineage", focus=_named(ref))
+
+
+def _named(ref: Ref) -> str:
+    return f"{ref.category}:{ref.name}"
+
+
+def _flow_box(ref: Ref, place: Box, label: str) -> FlowBox:
+    x, y, width, height = place
+    shape = (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
+        f'<circle cx="{x + 13:.1f}" cy="{y + height / 2:.1f}" r="4"/>'
+    )
+    text_at = f'x="{x + 24:.1f}" y="{y + height / 2 + 4:.1f}"'
+    return FlowBox(ref, place, label, focus_link(ref), _named(ref), Markup(shape), Markup(text_at))  # noqa: S704
 
 
 def draw_flows(flows: Flows) -> FlowDrawing:
@@ -178,15 +217,18 @@ def draw_flows(flows: Flows) -> FlowDrawing:
     widths = {ref: len(label) * LETTER + PADDING for ref, label in labels.items()}
     parts = [lay_out(widths, edges) for edges in _parts(flows)]
     boxes: list[FlowBox] = []
-    lines: list[tuple[Ref, Ref, str]] = []
+    lines: list[FlowLine] = []
     x, y, row_height, right = 0.0, 0.0, 0.0, 0.0
     for part in sorted(parts, key=lambda part: -part.height):
         if x and x + part.width > ROW_WIDTH:
             x, y, row_height = 0.0, y + row_height + PART_GAP, 0.0
         for ref, place in part.boxes.items():
             moved = Box(place.x + x, place.y + y, place.width, place.height)
-            boxes.append(FlowBox(ref, moved, labels[ref], focus_link(ref)))
-        lines += [(a, b, _path([(px + x, py + y) for px, py in way])) for (a, b), way in part.lines.items()]
+            boxes.append(_flow_box(ref, moved, labels[ref]))
+        lines += [
+            FlowLine(_named(a), _named(b), _path([(px + x, py + y) for px, py in way]))
+            for (a, b), way in part.lines.items()
+        ]
         x, row_height, right = (
             x + part.width + PART_GAP,
             max(row_height, part.height),
@@ -217,7 +259,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
-def _path(points: Sequence[tuple[float, float]]) -> str:
+def _path(points: Sequence[tuple[float, float]]) -> Markup:
     x, y = points[0]
     parts = [f"M{x:.1f} {y:.1f}"]
     for next_x, next_y in points[1:]:
@@ -228,4 +270,4 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
             else f"C{x + half:.1f} {y:.1f} {next_x - half:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
         )
         x, y = next_x, next_y
-    return " ".join(parts)
+    return Markup(" ".join(parts))  # noqa: S704 - it is only numbers

@@ -24,7 +24,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 def render(template: str, values: Mapping[str, Any], redactor: Redactor) -> str:
     """Return a page; every text in it is without the secrets that the redactor knows."""
-    return _environment().get_template(template).render(**values, redact=redactor.text)
+    return _environment().get_template(template).render(**values, redact=cache(redactor.text))
 
 
 @cache
@@ -57,7 +57,8 @@ def _environment() -> Environment:
 def _without_secrets(context: Context, value: Any) -> Any:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    redact: Callable[[str], str] = context["redact"]
+    # A page has thousands of texts; `context["redact"]` looks through all of the template's own names first.
+    redact: Callable[[str], str] = context.parent["redact"]
     return redact(value)
 
 
