@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -17,6 +17,7 @@ from lakewright.spec.suggestions import suggestion
 
 __all__ = [
     "RunComparison",
+    "Warned",
     "compare_runs",
     "find_run",
     "list_runs",
@@ -24,6 +25,29 @@ __all__ = [
     "run_as_json",
     "run_with_targets",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A target that ended with errors although its run succeeded.
+
+    Attributes:
+        run: The run.
+        entry: The recorded result of the target.
+    """
+
+    run: Run
+    entry: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the warning as `status -o json` prints it."""
+        return {
+            "run_id": self.run.run_id,
+            "target": self.entry["name"],
+            "phase": self.entry["phase"],
+            "reasons": list(self.entry["reasons"]),
+            "error": self.entry["error"],
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ PHASE = "REBUILD"
 """Phase under which a rebuild is listed in the history of runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rebuilt:
     """A table that was built beside the old one, and perhaps swapped in.
 
@@ -39,6 +39,11 @@ class Rebuilt:
     plan: RebuildPlan
     difference: TableDifference | None
     version: int | None = None
+
+    def __repr__(self) -> str:
+        done = "checked" if self.version is None else f"done by version {self.version}"
+        changed = "" if self.difference is None else f": {self.difference.text}"
+        return f"<Rebuilt {self.entity} {done}{changed}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the rebuild as commands print it."""

@@ -32,7 +32,7 @@ _OF_CLONE = ("delta_version", "seconds", "is_first")
 """Metrics that say something about the clone only."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RehearsedSlice:
     """What processing a slice would do to its entity's table; nothing was written.
 
@@ -81,6 +81,11 @@ class RehearsedSlice:
     def deletes_text(self) -> str | None:
         """The deletes that it would infer, and what the brake says, as a sentence."""
         return None if self.deletes is None else self.deletes.text(self.slice, Strategy(self.strategy))
+
+    def __repr__(self) -> str:
+        counts = " ".join(f"{name}={count}" for name, count in (self.counts or {}).items() if count)
+        ended = counts if self.error is None else f"fails: {self.error.message}"
+        return f"<RehearsedSlice {self.entity}/{self.slice} {self.strategy} {ended or 'changes nothing'}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `process --rehearse` prints."""

@@ -25,10 +25,11 @@ from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
 from lakewright.usecases.bronze_status import Vanished, look_at_bronze
-from lakewright.usecases.history import run_as_json
+from lakewright.usecases.history import Warned, run_as_json
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, due_rebuilds
+from lakewright.usecases.status_table import concern_rows
 from lakewright.usecases.triggers import TriggerStatus, Withheld, list_triggers, withheld_triggers
 
 __all__ = [
@@ -58,27 +59,11 @@ REWINDS = ("UNDO", "REBUILD")
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """A target that ended with errors although its run succeeded.
-
-    Attributes:
-        run: The run.
-        entry: The recorded result of the target.
-    """
-
-    run: Run
-    entry: Mapping[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the warning as `status -o json` prints it."""
-        return {
-            "run_id": self.run.run_id,
-            "target": self.entry["name"],
-            "phase": self.entry["phase"],
-            "reasons": list(self.entry["reasons"]),
-            "error": self.entry["error"],
-        }
+_SHOWN = (
+    *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "unreadable"),
+    *("rebuilds", "quarantined", "vanished", "unrecorded", "faults"),
+)
+"""Parts of a status that its text counts."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,9 +131,10 @@ class ProjectStatus:
         )
 
     def __repr__(self) -> str:
-        parts = ("running", "locked", "stale", "failed", "waiting", "undone", "warned")
-        counts = " ".join(f"{part}={len(getattr(self, part))}" for part in parts if getattr(self, part))
-        return f"<ProjectStatus {counts or 'nothing is running, waiting or failed'}>"
+        counts = {part: len(getattr(self, part)) for part in _SHOWN}
+        counts["triggers"] = sum(each.word in {"failed", "retrying"} for each in self.triggers)
+        said = " ".join(f"{part}={count}" for part, count in counts.items() if count)
+        return f"<ProjectStatus {said or 'nothing is running, waiting or failed'}>"
 
     def _repr_html_(self) -> str:
         items = {
@@ -157,16 +143,25 @@ class ProjectStatus:
             "failed": self.failed,
             "waits": self.waiting,
         }
-        slices = (
-            (state, row.entity or row.application, row.slice, row.next_command or "")
-            for state, rows in items.items()
-            for row in rows
+        rows = [("running", run.job, run.run_id, "") for run in self.running]
+        rows += [(run.status, run.job, run.run_id, resume_command(run)) for run in self.undone]
+        rows += [
+            (state, row.entity or str(row.application), row.slice, row.next_command or "")
+            for state, found in items.items()
+            for row in found
+        ]
+        rows += concern_rows(
+            faults=self.faults,
+            bronze=(*self.changed, *self.unreadable),
+            warned=[each.entry for each in self.warned],
+            rebuilds=self.rebuilds,
+            quarantined=self.quarantined,
+            vanished=self.vanished,
+            unrecorded=self.unrecorded,
+            triggers=self.triggers,
         )
-        running = (("running", run.job, run.run_id, "") for run in self.running)
-        undone = ((run.status, run.job, run.run_id, resume_command(run)) for run in self.undone)
-        title = "Nothing is running, waiting or failed" if self.is_calm else "Status"
-        columns = ("state", "entity or job", "slice or run", "command")
-        return html_table(title, columns, (*running, *undone, *slices))
+        title = "Status" if rows else "Nothing is running, waiting or failed"
+        return html_table(title, ("state", "entity or job", "slice, run or message", "command"), rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `status -o json` prints."""

@@ -33,7 +33,7 @@ PHASE = "UNDO"
 """Phase under which an undo is listed in the history of runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Undone:
     """An undo, planned or done.
 
@@ -76,6 +76,11 @@ class Undone:
         return tuple(
             f"version {commit.version} ({commit.operation}) of another writer" for commit in self.plan.foreign
         )
+
+    def __repr__(self) -> str:
+        done = "planned" if self.version is None else f"done by version {self.version}"
+        changed = "" if self.difference is None else f": {self.difference.text}"
+        return f"<Undone {self.entity}/{self.plan.slice} {done}{changed}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the undo as commands print it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import Parameter, signature
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from lakewright import Project
 from lakewright.api.arguments import JobOptions, job_request
 from lakewright.api.opened import Opened
 from lakewright.app import App
-from lakewright.errors import SpecError, UsageError
+from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
+from lakewright.usecases.rebuild_status import DueRebuild
 
 
 @pytest.fixture
@@ -52,6 +54,20 @@ def test_definitions_are_listed_without_spark(shop: Project) -> None:
     assert list(shop.history()) == []
     assert repr(shop.status()) == "<ProjectStatus nothing is running, waiting or failed>"
     assert repr(shop.plan("daily", day="2024-05-01")).startswith("<Plan daily verify instances=1 ")
+
+
+def test_a_notebook_shows_what_the_status_is_not_calm_for(shop: Project) -> None:
+    """A2, D2: a changed slice, a fault of the project and a due rebuild are in the table, too."""
+    calm = shop.status()
+    changed = Fault("1 slice of <orders> changed", remedy="lakewright manifest requeue orders/1")
+    due = DueRebuild("orders", "an expression changed", refuses_slices=False, command="lakewright rebuild x")
+    found = replace(calm, changed=(changed,), rebuilds=(due,), unrecorded=("prices",))
+    assert repr(found) == "<ProjectStatus changed=1 rebuilds=1 unrecorded=1>"
+    html = found._repr_html_()
+    assert "<td>1 slice of &lt;orders&gt; changed</td><td>lakewright manifest requeue orders/1</td>" in html
+    assert "<td>an expression changed</td><td>lakewright rebuild x</td>" in html
+    assert "<td>prices</td><td>its table has commits, but the manifest is empty</td>" in html
+    assert "Nothing is running" in calm._repr_html_()
 
 
 def test_plan_and_run_take_the_same_options_with_the_same_defaults(shop: Project) -> None:

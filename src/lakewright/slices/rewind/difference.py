@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.spec.words import counted
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class TableDifference:
     def is_none(self) -> bool:
         """Whether both have the same rows and columns."""
         return not (self.gone or self.new or self.columns_gone or self.columns_new)
+
+    @property
+    def text(self) -> str:
+        """The numbers of rows that go, come and stay."""
+        return f"{counted(self.gone, 'row')} gone, {self.new:,} new, {self.equal:,} equal"
 
     def as_json(self) -> dict[str, Any]:
         """Return the difference as commands print it."""
