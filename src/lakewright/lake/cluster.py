@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
 from lakewright.lake.files import files_at
@@ -33,6 +34,7 @@ from lakewright.spark.metastore import CATALOG
 from lakewright.spec.models.cluster import CONNECT, CONNECT_REMEDY
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
@@ -46,6 +48,9 @@ FOLDER = ".lakewright"
 
 MOST_TASKS = 64
 """Tasks of the check at most: on a large cluster it need not ask every core."""
+
+_passed: WeakKeyDictionary[SparkContext, set[str]] = WeakKeyDictionary()
+"""The lakes that the executors of a context were checked for in this process. Asking them costs two jobs."""
 
 _CATALOG_ELSEWHERE = {"spark.hadoop.hive.metastore.uris", "spark.sql.warehouse.dir"}
 """Keys with which a user says where the tables of the catalog are."""
@@ -120,9 +125,11 @@ class _Checked:
     """The executors were checked: the session has as many partitions as they can use."""
 
     def __init__(self, lake: Lake, spark: SparkSession) -> None:
-        _check_default_system(lake, spark)
-        facts = _ask_executors(lake, spark)
-        check_facts(driver_facts(spark), facts)
+        passed = _passed.setdefault(spark.sparkContext, set())
+        if lake.settings.root_folder not in passed:
+            _check_default_system(lake, spark)
+            check_facts(driver_facts(spark), _ask_executors(lake, spark))
+            passed.add(lake.settings.root_folder)
         cores = executor_cores(spark)
         for key, value in shuffle_conf(cores).items():
             if key not in lake.session.conf:
@@ -131,7 +138,7 @@ class _Checked:
         log.info("Spark works on %s: %s", spark.sparkContext.master, told)
 
     def close(self) -> None:
-        """Do nothing: the next session is checked again."""
+        """Do nothing: the next session is checked again, unless it has the same context."""
 
 
 def _check_default_system(lake: Lake, spark: SparkSession) -> None:

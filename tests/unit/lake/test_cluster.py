@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from tests.sessions import no_session
+from tests.sessions import Started, no_session
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError
+from lakewright.lake import cluster
 from lakewright.lake.cluster import check_cluster_settings, check_written, prepare_cluster
 from lakewright.lake.lake import Lake
+from lakewright.spark.cluster import ExecutorFacts
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 
@@ -76,3 +80,48 @@ def test_nothing_starts_for_the_check_of_a_local_session() -> None:
     prepare_cluster(lake(master="local[2]"))
     with pytest.raises((AssertionError, LakewrightError), match="Spark was started"):
         prepare_cluster(lake("s3://b/lake"))
+
+
+class FakeContext:
+    """Spark's context, as far as the check of a cluster asks it."""
+
+    master = STANDALONE
+
+
+def test_executors_are_asked_once_for_each_lake_of_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    facts = ExecutorFacts("w1/10.0.0.2", "UTC", "4.2.0", "4.4.0")
+
+    def ask(known: Lake, spark: object) -> list[ExecutorFacts]:
+        del spark
+        asked.append(known.settings.root_folder)
+        if known.settings.root_folder.endswith("refused"):
+            raise SparkUnavailable("no executor came")
+        return [facts]
+
+    monkeypatch.setattr(cluster, "_ask_executors", ask)
+    monkeypatch.setattr(cluster, "_check_default_system", lambda *_: None)
+    monkeypatch.setattr(cluster, "driver_facts", lambda _: facts)
+    monkeypatch.setattr(cluster, "executor_cores", lambda _: 6)
+    tuned: list[tuple[str, str]] = []
+
+    def prepare(root: str, context: FakeContext) -> None:
+        conf = SimpleNamespace(set=lambda key, value: tuned.append((key, value)))
+        session: Any = SimpleNamespace(sparkContext=context, conf=conf)
+        settings = SessionSettings(Path("/state"), master=STANDALONE)
+        known = Lake(LakeSettings(root_folder=root), settings, sessions=Started(lambda _: session))
+        monkeypatch.setattr(known, "_tag", lambda _: None)
+        prepare_cluster(known)
+
+    one, other = FakeContext(), FakeContext()
+    prepare("s3://b/lake", one)
+    prepare("s3://b/lake", one)
+    assert asked == ["s3://b/lake"]
+    prepare("s3://b/other", one)
+    prepare("s3://b/lake", other)
+    assert asked == ["s3://b/lake", "s3://b/other", "s3://b/lake"]
+    assert tuned == [("spark.sql.shuffle.partitions", "12")] * 4, "each session is tuned"
+    for _ in range(2):
+        with pytest.raises(SparkUnavailable):
+            prepare("s3://b/refused", one)
+    assert asked[3:] == ["s3://b/refused"] * 2, "what failed is asked again"
