@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -85,6 +85,7 @@ class Lake:
         self._tags: set[str] = set()
         self._observations: dict[Hashable, Any] | None = None
         self._kept: dict[Hashable, Closeable] = {}
+        self._pending: dict[str, int] = {}
 
     @property
     def is_starting(self) -> bool:
@@ -128,8 +129,16 @@ class Lake:
             self._tag(self._spark)
             return self._spark
 
+    def expect(self, what: str, size: int) -> None:
+        """Note the bytes that are to be processed of something, before the session starts.
+
+        The session that starts for much work has both of Java's compilers.
+        """
+        self._pending[what] = size
+
     def _started(self) -> SparkSession:
-        session = self.sessions.start(self.session)
+        pending = sum(self._pending.values())
+        session = self.sessions.start(replace(self.session, pending_bytes=pending))
         if self._is_abandoned:
             self.sessions.stop(session)
             raise SparkUnavailable("the start of Spark was interrupted")

@@ -136,6 +136,8 @@ def find_pending(
     pending = pending.taken_by(context.options.selection)
     if pending.awaited is not None:
         pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))
+    sizes = ((item.fingerprint or {}).get("size") for item in pending.ready)
+    context.lake.expect(entity.name, sum(int(size or 0) for size in sizes))
     return pending, slices
 
 

@@ -16,7 +16,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,8 @@ class Wanted:
             java = str(find_java(os.environ).home)
         except NotInstalled:  # the attempt to start one says so
             java = ""
-        return cls(settings, dict(os.environ), java)
+        # A resident JVM has both compilers whatever is pending: two processes that differ in it share one.
+        return cls(replace(settings, pending_bytes=0), dict(os.environ), java)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""

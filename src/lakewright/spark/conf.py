@@ -17,6 +17,7 @@ from lakewright.spark.jars import Jar
 
 __all__ = [
     "LATE_COMPILER",
+    "LONG_WORK",
     "SessionSettings",
     "driver_memory_gib",
     "local_cores",
@@ -57,6 +58,14 @@ LATE_COMPILER = [
 ]
 
 
+LONG_WORK = 16 * 1024 * 1024
+"""A local session has both compilers if the slices that are pending have this many bytes or more.
+
+In the measurement above, small slices cost the same with both, and 200,000 rows (about 16 MiB of CSV) a third
+less.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     """The settings of a session.
@@ -70,6 +79,7 @@ class SessionSettings:
         needs_s3: Whether Spark reads or writes S3.
         patience: Seconds to wait for a cluster, and for its first executor.
         shares_folders: Whether all machines of the cluster see local folders.
+        pending_bytes: Size of the slices that the session is to process, as far as it is known.
     """
 
     state_folder: Path
@@ -80,6 +90,7 @@ class SessionSettings:
     needs_s3: bool = False
     patience: float = 120.0
     shares_folders: bool = False
+    pending_bytes: int = 0
 
 
 def session_conf(
@@ -94,8 +105,9 @@ def session_conf(
     master = master_of(settings)
     cores = local_cores(master)
     is_local = cores is not None
+    is_long = is_resident or settings.pending_bytes >= LONG_WORK
     options = [
-        *java_options(settings.state_folder, is_local=is_local, is_resident=is_resident),
+        *java_options(settings.state_folder, is_local=is_local, is_resident=is_resident, is_long=is_long),
         *jvm_options,
     ]
     # Delta's jars are on the class path, because the class archive only holds classes from there. The
@@ -203,7 +215,9 @@ def resident_conf() -> dict[str, str]:
     }
 
 
-def java_options(state_folder: Path, *, is_local: bool, is_resident: bool = False) -> list[str]:
+def java_options(
+    state_folder: Path, *, is_local: bool, is_resident: bool = False, is_long: bool = False
+) -> list[str]:
     """Return the options of the driver's JVM; the user's `spark.driver.extraJavaOptions` come after them."""
     options = [
         f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
@@ -215,9 +229,9 @@ def java_options(state_folder: Path, *, is_local: bool, is_resident: bool = Fals
         options += ["-XX:+UseParallelGC"]
         # Only Java's first compiler: a run of a minute ends before the second one pays off. The second makes
         # the first three slices 11, 6 and 3 s slower, and warm ones take a third of the time
-        # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). Users
-        # enable it with -XX:TieredStopAtLevel=4.
-        options += LATE_COMPILER if is_resident else ["-XX:TieredStopAtLevel=1"]
+        # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). A run
+        # with much to do has both; users enable the second one with -XX:TieredStopAtLevel=4.
+        options += LATE_COMPILER if is_long else ["-XX:TieredStopAtLevel=1"]
         # With the first compiler alone, Java reserves 48 MB for compiled code. Wide tables, or some minutes
         # of queries, fill them, and then nothing more is compiled. 240 MB is the default with both compilers.
         options += ["-XX:ReservedCodeCacheSize=240m"]

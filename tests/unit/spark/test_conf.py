@@ -10,6 +10,7 @@ import pytest
 from lakewright.spark.conf import (
     GIB,
     LATE_COMPILER,
+    LONG_WORK,
     SessionSettings,
     driver_memory_gib,
     local_cores,
@@ -128,6 +129,21 @@ def test_cores_of_a_master(master: str, cores: int | None) -> None:
 @pytest.mark.parametrize(("machine", "heap"), [(GIB, 1), (3 * GIB, 1), (8 * GIB, 2), (64 * GIB - 1, 15)])
 def test_a_session_takes_a_quarter_of_the_memory(machine: int, heap: int) -> None:
     assert driver_memory_gib(machine) == heap
+
+
+@pytest.mark.parametrize(("pending", "has_both"), [(0, False), (LONG_WORK - 1, False), (LONG_WORK, True)])
+def test_a_local_session_has_both_compilers_where_much_is_pending(pending: int, has_both: bool) -> None:
+    settings = SessionSettings(STATE, pending_bytes=pending)
+    options = shlex.split(session_conf(settings, jars=JARS)["spark.driver.defaultJavaOptions"])
+    assert ("-XX:TieredStopAtLevel=1" not in options) is has_both
+    assert (set(LATE_COMPILER) <= set(options)) is has_both
+    assert "-XX:+ExitOnOutOfMemoryError" not in options
+
+
+def test_the_user_s_compiler_comes_after_ours() -> None:
+    users = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    conf = session_conf(SessionSettings(STATE, conf=users, pending_bytes=LONG_WORK), jars=JARS)
+    assert conf["spark.driver.extraJavaOptions"] == "-XX:TieredStopAtLevel=1"
 
 
 def test_a_resident_jvm_has_both_compilers_and_ends_when_it_is_out_of_memory() -> None:
