@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
+from threading import Barrier
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from deltalake import write_deltalake
 from tests.stores.proxy import EXPIRED, SKEWED, FaultyProxy
 from tests.stores.s3 import Store, running_store
 
-from lakewright.errors import SpecError, StorageUnavailable
+from lakewright.errors import OperatorError, SequenceConflict, SpecError, StorageUnavailable
 from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.delta_log import StoredLog, read_log, state_of
 from lakewright.lake.object_files import ObjectFiles
 from lakewright.lake.object_storage import Bucket, ObjectStorage
+from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.lease import Holder
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import Agent, Application, Author
 from lakewright.manifest.store import Put, Write
 from lakewright.slices.list_objects import list_objects
 from lakewright.spec.models.storage import StorageSettings
@@ -196,6 +204,38 @@ class TestTables:
 
         assert {each.key for each in one.documents("note")} == {each.key for each in other.documents("note")}
         assert len(list(one.documents("note"))) == 6
+
+    @pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.nightly)])
+    def test_two_drivers_that_race_claim_each_item_once_and_number_their_commits(
+        self, store: Store, bucket: str, count: int
+    ) -> None:
+        location, options = f"s3://{bucket}/manifest", store.storage.options()
+        DeltaStore(location, storage_options=options)
+        us = Application.named("lakewright/shop/orders", "orders")
+        items = [f"s3://{bucket}/bronze/orders/d{number:03}.csv" for number in range(count)]
+        together = Barrier(2)
+
+        def drive(pid: int) -> list[tuple[str, int]]:
+            opened = DeltaStore.open_existing(location, storage_options=options)
+            assert isinstance(opened, DeltaStore)
+            ledger = Ledger(opened, Author(Agent("test")), ids=lambda: str(uuid4()))
+            holder, done = Holder("here", pid, "then", f"run-{pid}"), []
+            together.wait(60)
+            for item in items:
+                ledger.discover([DiscoveredSlice(item, us, "orders", item, {"size": 1})])
+                with suppress(OperatorError, SequenceConflict):
+                    claim = ledger.acquire(
+                        item, us, holder, duration=timedelta(minutes=5), token_counter="silver/orders"
+                    )
+                    ledger.processed(claim, {"metrics": {"pid": pid}})
+                    done.append((item, claim.token))
+            return done
+
+        with ThreadPoolExecutor(2) as pool:
+            done = [each for drivers in pool.map(drive, (1, 2)) for each in drivers]
+
+        assert sorted(item for item, _ in done) == items
+        assert sorted(token for _, token in done) == list(range(1, count + 1))
 
 
 class TestConditionalWrites:
