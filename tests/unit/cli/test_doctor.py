@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.commands import InProcess
 from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
@@ -56,6 +58,19 @@ def test_rows_that_can_not_be_looked_at_hide_nothing_else() -> None:
     assert answered.code == 1
     assert "OK      manifest" in answered.out
     assert "NOT OK  rows      no Java" in answered.out
+
+
+def test_a_table_that_can_not_be_read_is_told_once_b5(tmp_path: Path) -> None:
+    shop = InProcess(tmp_path)
+    assert shop.run("init", ".").code == 0
+    log = tmp_path / "lake" / "silver" / "people" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{1:020}.checkpoint.parquet").write_bytes(b"PAR1")
+    (log / "_last_checkpoint").write_text('{"version": 1, "size": 1}')
+    answered = shop.run("doctor", "people")
+    assert answered.code == 1
+    assert answered.out.count("is damaged") == 1, answered.all
+    assert "SKIPPED rows      not checked: see silver" in answered.out
 
 
 def test_a_repair_shows_rows_before_and_after_and_writes_only_if_told() -> None:
