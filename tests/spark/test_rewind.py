@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from tests.acceptance.command import Done
+from tests.collectors import Collector, collecting
 from tests.commands import InProcess
 
 if TYPE_CHECKING:
@@ -104,6 +105,16 @@ class Shop(InProcess):
         return found[0]["value"] if found else None
 
 
+def assert_told_once(collector: Collector, verb: str, entity: str) -> None:
+    """Issue 13, part 5: a command is told with the table that it wrote, and nothing of its replay beside."""
+    assert collector.told() == [(state, f"shop.{verb}.{entity}") for state in ("START", "COMPLETE")]
+    first, last = collector.events
+    assert first["run"]["runId"] == last["run"]["runId"]
+    (written,) = last["outputs"]
+    assert written["name"].endswith(f"/silver/{entity}")
+    assert {"id", "v"} <= {each["name"] for each in written["facets"]["schema"]["fields"]}
+
+
 def test_the_newest_slice_is_undone_and_processed_again(spark: SparkSession, tmp_path: Path) -> None:
     """Issue 15, part 1: one commit without new files; preview, manifest and watermarks in step."""
     shop = Shop.make(tmp_path / "shop", spark)
@@ -120,9 +131,12 @@ def test_the_newest_slice_is_undone_and_processed_again(spark: SparkSession, tmp
     assert (asked.code, "give --yes" in asked.err) == (1, True), asked.all
     assert shop.rows("orders") == after
 
-    done = shop.run("undo", "orders", "2024-05-03.json", "--yes", "--reason", "sent twice")
+    with collecting() as collector:
+        told = {"OPENLINEAGE_URL": collector.url}
+        done = shop.run("undo", "orders", "2024-05-03.json", "--yes", "--reason", "sent twice", **told)
     assert done.code == 0, done.all
     assert "2024-05-03.json is skipped" in done.out
+    assert_told_once(collector, "undo", "orders")
     assert shop.rows("orders") == before
     assert set((shop.folder / "lake/silver/orders").glob("*.parquet")) == files
     assert shop.verdicts("orders")["2024-05-03.json"] == "skipped"
@@ -243,8 +257,11 @@ def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSessi
     assert (asked.code, "give --yes" in asked.err) == (1, True), asked.all
     assert shop.rows("orders") == before
 
-    done = shop.run("rebuild", "orders", "--yes", "--reason", "orders have a history now")
+    with collecting() as collector:
+        told, why = {"OPENLINEAGE_URL": collector.url}, "orders have a history now"
+        done = shop.run("rebuild", "orders", "--yes", "--reason", why, **told)
     assert done.code == 0, done.all
+    assert_told_once(collector, "rebuild", "orders")
     assert "what an earlier attempt built beside the table is continued" in done.err
     assert "The former rows are version 2" in done.out
     assert not (shop.folder / "lake/silver/orders__rebuild").exists()

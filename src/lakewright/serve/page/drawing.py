@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -192,6 +193,7 @@ class FlowDrawing:
     alone: tuple[Ref, ...]
 
 
+@lru_cache(maxsize=4096)
 def focus_link(ref: Ref) -> str:
     """Return the address of the lineage around an item."""
     return link("/lineage", focus=_named(ref))

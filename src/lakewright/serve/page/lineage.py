@@ -13,7 +13,7 @@ from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import format_instant
 from lakewright.serve.http.faults import HttpFault
-from lakewright.serve.page.drawing import FlowDrawing, draw_flows
+from lakewright.serve.page.drawing import FlowDrawing, draw_flows, focus_link
 from lakewright.serve.page.views import View, declared_columns
 from lakewright.usecases.column_flow import read_column_flow
 from lakewright.usecases.data_flow import Flows, read_flows
@@ -57,6 +57,7 @@ class LineagePage:
         entity = view.app.project.entities.get(focus.name) if focus and focus.category == "entity" else None
         return {
             "drawing": drawing,
+            "focus_link": focus_link,
             "names": flows.nodes,
             "listed": flows.nodes[:MOST_LISTED],
             "focus": focus,

@@ -1,0 +1,75 @@
+"""Commands over a project in whose files a fault touches some definitions: rules of `serve`, §2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.commands import InProcess
+
+ORDERS = """
+connections: {web: {}}
+entities:
+  orders: {id: 1, connection: web, processtype: full}
+triggers:
+  arrivals: {entities: [orders, stock], on: arrival}
+  nightly: {job: daily, phase: build, cron: "@daily"}
+targets: {stock_target: {kind: entity, entity: stock}}
+jobs: {daily: {targets: stock_target}}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> InProcess:
+    """A project with a module that is no YAML."""
+    (tmp_path / "project.yml").write_text(
+        "name: shop\nmodules: [orders.yml, stock.yml]\nlake: {root_folder: lake}\n"
+    )
+    (tmp_path / "orders.yml").write_text(ORDERS)
+    (tmp_path / "stock.yml").write_text("entities:\n  stock: {id: 2, connection: web, processtype: full\n")
+    return InProcess(tmp_path)
+
+
+def test_status_and_triggers_tell_the_faults_and_what_waits_for_them(shop: InProcess) -> None:
+    for command in ("status", "triggers"):
+        done = shop.run(command)
+        assert done.code == 0, done.all
+        assert "not YAML" in done.out
+        assert "where: stock.yml:3" in done.out
+        waiting = done.out.partition("Triggers that wait until they are mended 2")[2]
+        assert "arrivals (stock): " in waiting
+        assert "nightly: " in waiting
+        assert done.err == ""
+    assert "process orders" in shop.run("triggers").out
+    found = shop.json("status")
+    assert found["faults"][0]["location"] == "stock.yml:3"
+    assert [(each["trigger"], each["entity"]) for each in found["withheld"]] == [
+        ("arrivals", "stock"),
+        ("nightly", None),
+    ]
+    assert "fault: stock.yml:3" in shop.run("triggers", "-o", "json").err
+
+
+def test_a_trigger_is_not_run_while_it_waits_for_a_fault(shop: InProcess) -> None:
+    done = shop.run("triggers", "run", "nightly")
+    assert (done.code, "trigger 'nightly' can't be used: " in done.err) == (2, True), done.all
+    assert shop.run("triggers", "run", "arrivals").code == 0
+
+
+def test_process_refuses_a_project_with_faults_unless_it_is_told_to_go_on(shop: InProcess) -> None:
+    refused = shop.run("process", "orders")
+    assert (refused.code, "not YAML" in refused.err) == (2, True), refused.all
+    done = shop.run("process", "orders", "--despite-faults")
+    assert done.code == 0, done.all
+    assert "fault: stock.yml:3: not YAML" in done.err
+    touched = shop.run("process", "stock", "--despite-faults")
+    assert (touched.code, "entity 'stock' can't be used: " in touched.err) == (2, True), touched.all
+    job = shop.run("job", "daily", "build", "--despite-faults")
+    assert (job.code, "job 'daily' can't be used: " in job.err) == (2, True), job.all
+
+
+def test_a_fault_that_may_concern_everything_is_refused_all_the_same(shop: InProcess) -> None:
+    (shop.folder / "stock.yml").write_text("lake: {root_folder: other\n")
+    for command in (["status"], ["triggers"], ["process", "orders", "--despite-faults"]):
+        done = shop.run(*command)
+        assert (done.code, "not YAML" in done.err) == (2, True), done.all
