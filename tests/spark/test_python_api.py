@@ -246,7 +246,7 @@ def test_a_replaced_slice_that_was_processed_is_said(
         shop.run("daily", "build", targets="orders").check()
         landed = orders.land(users.sql("SELECT 1 AS id, 'b' AS name"), "1", replace=True)
         assert landed.is_replaced
-        assert f"lakewright manifest requeue {landed.item_id}" in caplog.text
+        assert f"lakewright manifest requeue orders/{landed.name}" in caplog.text
 
         # A version or a time shows the table as it was.
         then = datetime.now(UTC)

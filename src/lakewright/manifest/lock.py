@@ -86,16 +86,16 @@ EARLIER = "failed earlier in this run"
 """How the error of a slice ends whose failure the run has told before."""
 
 
-def locked_error(lock: Lock) -> ItemLocked:
-    """Return the error for an item that is locked."""
-    free = command("release", lock.item_id)
+def locked_error(lock: Lock, name: str | None = None) -> ItemLocked:
+    """Return the error for an item that is locked; `name` is what commands call it, by default its id."""
+    free = command("release", name or lock.item_id)
     since = format_instant(lock.processing.since)
     if lock.stale_reason is not None:
         note, remedy = f"; {lock.stale_reason}", f"Free it with `{free}`."
     else:
         note, remedy = "", f"Wait for that run to end. If it cannot end, use `{free} --force`."
     return ItemLocked(
-        f"{lock.item_id} is locked by {lock.holder} since {since}{note}",
+        f"{name or lock.item_id} is locked by {lock.holder} since {since}{note}",
         remedy=remedy,
         details=lock.as_json(),
     )
@@ -193,11 +193,12 @@ def stale_advice(lock: Lock, typed: str | None = None) -> str:
     return f"see whether its work is done, then {release}, and run {lock.processing.application} again"
 
 
-def invalid_error(item: Item) -> ManifestCorrupt:
-    """Return the error for an item whose records are invalid."""
+def invalid_error(item: Item, name: str | None = None) -> ManifestCorrupt:
+    """Return the error for an item with invalid records; `name` is what commands call the item."""
+    named = name or item.item_id
     return ManifestCorrupt(
-        f"the records of {item.item_id} are invalid: {item.problem}",
-        remedy=f"Inspect them with `{command('show', item.item_id)}`, then skip or requeue the item.",
+        f"the records of {named} are invalid: {item.problem}",
+        remedy=f"Inspect them with `{command('show', named)}`, then skip or requeue the item.",
         details={"item_id": item.item_id, "problem": item.problem},
     )
 

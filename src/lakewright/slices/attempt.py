@@ -274,9 +274,11 @@ class SliceProcessor:
         """Raise `LateSliceError` for a late slice unless the entity, the run or the requeue allows it."""
         if claim.item_id not in self.late or is_late_allowed(self.context, self.entity, claim.item):
             return
+        name = slice_name(claim.item)
+        typed = command("requeue", f"{self.entity.name}/{name}")
         raise LateSliceError(
-            f"the slice {slice_name(claim.item)} is older than one that is already processed",
-            remedy=f"Apply it with `{command('requeue', claim.item_id)} --late`, or skip the item.",
+            f"the slice {name} is older than one that is already processed",
+            remedy=f"Apply it with `{typed} --late`, or skip the item.",
         )
 
     def unchanged_slice(self, claim: Claim) -> Slice:

@@ -15,7 +15,7 @@ from lakewright.errors import LakeMoved, UsageError
 from lakewright.manifest.applications import known_names, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Takeover
-from lakewright.manifest.lock import failed_error, invalid_error, locked_error
+from lakewright.manifest.lock import command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.slices.application import applications_before
@@ -273,7 +273,7 @@ def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> L
     if verdict in {Verdict.PROCESSED, Verdict.SKIPPED}:
         return UsageError(
             f"the slice {name} is {verdict} for {context.application} already",
-            remedy=f"To process it again: `lakewright manifest requeue {item.item_id}`.",
+            remedy=f"To process it again: `{command('requeue', f'{entity.name}/{name}')}`.",
         )
     return held_error(context, entity, item)
 
@@ -289,11 +289,12 @@ def holding_error(context: ProcessingContext, entity: Entity, pending: Pending) 
 def held_error(context: ProcessingContext, entity: Entity, item: Item) -> LakewrightError:
     """Return the error that says who or what holds an item."""
     lock = context.ledger.lock(item)
+    name = f"{entity.name}/{slice_name(item)}"
     if item.problem is not None:
-        return invalid_error(item)
+        return invalid_error(item, name)
     if lock is not None:
-        return locked_error(lock)
-    return failed_error(item, name=f"{entity.name}/{slice_name(item)}", run_id=context.holder.run_id)
+        return locked_error(lock, name)
+    return failed_error(item, name=name, run_id=context.holder.run_id)
 
 
 def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from lakewright.spec.project import Project
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
+from lakewright.usecases.items import typed_name
 from lakewright.usecases.status import (
     Quarantined,
     is_requeued,
@@ -185,8 +186,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     runs = tuple(app.journal.runs(RECENT))
     locks = _locks(app, islice(store.select(Query(verdicts=frozenset({Verdict.LOCKED}))), MOST), now)
     broken = islice(store.select(Query(verdicts=frozenset({Verdict.FAILED, Verdict.INVALID}))), MOST)
-    failed = sorted((_failed(item, ready) for item in broken), key=_urgency)
-    stale = [_stale(lock, item) for lock, item in locks if lock.is_stale]
+    failed = sorted((_failed(item, ready, typed_name(app, item)) for item in broken), key=_urgency)
+    stale = [_stale(lock, item, typed_name(app, item)) for lock, item in locks if lock.is_stale]
     undone = [_undone(app, run) for run in islice(undone_runs(runs), MOST)]
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
     warned = [
@@ -323,7 +324,7 @@ def _locks(app: App, items: Iterable[Item], now: datetime) -> list[tuple[Lock, I
     return found
 
 
-def _failed(item: Item, ready: Mapping[tuple[str, str | None], int]) -> Concern:
+def _failed(item: Item, ready: Mapping[tuple[str, str | None], int], named: str) -> Concern:
     entity, mark = _entity(item), item.failed
     if mark is None:
         return Concern(
@@ -332,14 +333,14 @@ def _failed(item: Item, ready: Mapping[tuple[str, str | None], int]) -> Concern:
             why=item.problem or "its records contradict each other",
             since=item.since,
             advice="Inspect its records, then skip or requeue it.",
-            command=command("show", item.item_id),
+            command=command("show", named),
             item_id=item.item_id,
             entity=entity,
         )
     error = mark.note.get("error")
     message = error.get("message") if isinstance(error, Mapping) else error
     holds_back = bool(mark.note.get("holds_back", True))
-    typed = recovery_command(item)
+    typed = recovery_command(item, named)
     return Concern(
         kind="failed",
         subject=f"{entity or mark.application} {slice_name(item)}",
@@ -347,7 +348,7 @@ def _failed(item: Item, ready: Mapping[tuple[str, str | None], int]) -> Concern:
         more=_rest(message),
         since=mark.since,
         behind=_behind(mark.application, ready) if holds_back else 0,
-        advice=recovery_advice(item).replace(f" Then `{typed}`.", "").replace(f": `{typed}`.", "."),
+        advice=recovery_advice(item, named).replace(f" Then `{typed}`.", "").replace(f": `{typed}`.", "."),
         command=typed,
         action="requeue" if "requeue" in typed else "resolve",
         item_id=item.item_id,
@@ -361,7 +362,7 @@ def _behind(application: Application, ready: Mapping[tuple[str, str | None], int
     return ready.get(application.key, 0)
 
 
-def _stale(lock: Lock, item: Item) -> Concern:
+def _stale(lock: Lock, item: Item, named: str) -> Concern:
     return Concern(
         kind="stale",
         subject=f"{_entity(item) or lock.processing.application} {slice_name(item)}",
@@ -370,7 +371,7 @@ def _stale(lock: Lock, item: Item) -> Concern:
         advice="Run the job again, which takes it over, or release it."
         if lock.processing.application.is_of_entity
         else f"See whether its work is done, release it, and run {lock.processing.application} again.",
-        command=command("release", item.item_id),
+        command=command("release", named),
         action="release",
         item_id=item.item_id,
         run_id=lock.processing.run_id,

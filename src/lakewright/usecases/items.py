@@ -48,6 +48,7 @@ class Row:
         waits_for: The id of the item that must be processed, resolved or skipped first, or the applications
             that must process this one first, if any.
         name: The entity's name, if the item was added by another program and so has none.
+        short_name: `entity/slice`, if commands find the item by it.
     """
 
     item: Item
@@ -56,6 +57,7 @@ class Row:
     lock: Lock | None = None
     waits_for: str | None = None
     name: str | None = None
+    short_name: str | None = None
 
     @property
     def mark(self) -> Mark | None:
@@ -109,13 +111,18 @@ class Row:
         return self.lock is not None and self.lock.is_stale
 
     @property
+    def typed(self) -> str:
+        """What commands call the item: `entity/slice` if that is known to name it, else its id."""
+        return self.short_name or self.item.item_id
+
+    @property
     def next_command(self) -> str | None:
         """The command that lets a failed, stale or damaged item continue, or None if there is none."""
         if self.lock is not None:
-            return command("release", self.item.item_id) if self.is_stale else None
+            return command("release", self.typed) if self.is_stale else None
         if self.item.problem is not None:
-            return command("show", self.item.item_id)
-        return None if self.item.failed is None else recovery_command(self.item)
+            return command("show", self.typed)
+        return None if self.item.failed is None else recovery_command(self.item, self.typed)
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as `manifest ls -o json` prints it."""
@@ -199,13 +206,14 @@ class Rows:
         self._find_lock = app.ledger.lock
         self._held: dict[Application, Item | None] = {}
         self._after_of = partial(declared_after, app)
+        self._typed = partial(typed_name, app)
 
     def of(self, item: Item, only: Application | None = None) -> Iterator[Row]:
         """Yield a row for each application that the item concerns, or for those that `only` covers."""
         lock = self._find_lock(item) if item.problem is None else None
         for application, verdict in item.verdicts().items():
             if only is None or application == ANYONE or only.covers(application):
-                row = Row(item, application, verdict, lock)
+                row = Row(item, application, verdict, lock, short_name=self._typed(item))
                 yield replace(row, waits_for=self._obstacle(row)) if verdict is Verdict.READY else row
 
     def _obstacle(self, row: Row) -> str | None:
@@ -248,6 +256,14 @@ def find_item(app: App, text: str) -> Item:
         f"the manifest has no item {text}",
         remedy="`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",
     )
+
+
+def typed_name(app: App, item: Item) -> str:
+    """Return what commands call an item: `entity/slice` if `find_item` finds it by that, else its id."""
+    entity = item.new.note.get("entity") if item.new is not None else None
+    text = f"{entity}/{slice_name(item)}"
+    found = _item_of_entity(app, text) if entity is not None else ()
+    return text if item.item_id.rstrip("/") in [each.rstrip("/") for each in found] else item.item_id
 
 
 def _item_of_entity(app: App, text: str) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def _check_unlocked(app: App, entity: Entity, name: str) -> None:
     place = f"{entity.places(app.project.lake).bronze}/{name}"
     lock = app.ledger.lock(app.ledger.item(item_id(place)))
     if lock is not None and not lock.is_stale:
-        raise locked_error(lock)
+        raise locked_error(lock, f"{entity.name}/{name}")
 
 
 def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
@@ -87,5 +87,5 @@ def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
             "%s: slice %s was processed before it was replaced; to process its new content: %s",
             entity.name,
             landed.name,
-            command("requeue", landed.item_id),
+            command("requeue", f"{entity.name}/{landed.name}"),
         )

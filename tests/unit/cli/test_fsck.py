@@ -111,7 +111,7 @@ def test_a_commit_that_the_table_lost_is_told(app: FakeApp) -> None:
     app.ledger.processed(taken(app, "2.csv"), {})
     (told,) = problems(app)
     assert told.startswith("it is processed by commit 2, but the table of orders ends with 1: ")
-    assert f"`lakewright manifest requeue {item(app, '2.csv')}`" in told
+    assert "`lakewright manifest requeue orders/2.csv`" in told
 
 
 def test_a_table_ahead_of_the_manifest_is_told(app: FakeApp) -> None:

@@ -233,6 +233,14 @@ def test_a_broken_project_is_said_on_every_page_and_shown_again_when_mended(
     assert "3 things need you" in read(shop, "/")
 
 
+def test_commands_to_type_name_the_slice_and_not_its_id(shop: Served) -> None:
+    page = read(shop, "/")
+    assert "lakewright manifest resolve orders/2022-01-0" in page
+    assert "file://" not in page
+    concern = next(each for each in shop.get("/inbox")["concerns"] if each["kind"] == "failed")
+    assert find_item(shop.app, concern["do"].split()[-1]).item_id == concern["item_id"]
+
+
 def test_a_fault_is_the_first_thing_that_needs_a_person_and_the_pages_show_what_it_does_not_touch(
     shop: Served, tmp_path: Path
 ) -> None:

@@ -120,7 +120,7 @@ def _failure(row: Row, now: datetime) -> Branch:
 def _advice(row: Row) -> str:
     """Return what to do about a failed or damaged item."""
     if row.lock is None and row.item.problem is None and row.item.failed is not None:
-        return recovery_advice(row.item)
+        return recovery_advice(row.item, row.typed)
     return f"`{row.next_command}`" if row.next_command else ""
 
 

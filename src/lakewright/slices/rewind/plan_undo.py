@@ -232,7 +232,7 @@ def _processed_item(context: ProcessingContext, entity: Entity, item: str, name:
     found = context.ledger.item(item)
     lock = context.ledger.lock(found)
     if lock is not None:
-        raise locked_error(lock)
+        raise locked_error(lock, f"{entity.name}/{name}")
     if found.failed is not None:
         if found.revision <= 1 and not found.is_processed_by(context.application):
             raise UsageError(
@@ -240,7 +240,7 @@ def _processed_item(context: ProcessingContext, entity: Entity, item: str, name:
                 remedy=recovery_advice(found, f"{entity.name}/{name}"),
                 details={"item_id": item, "verdict": Verdict.FAILED.value},
             )
-        raise failed_error(found, refused="undo")
+        raise failed_error(found, refused="undo", name=f"{entity.name}/{name}")
     verdict = found.verdict(context.application)
     if verdict is not Verdict.PROCESSED:
         raise UsageError(
