@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.connections.database import Check, accept
 from lakewright.errors import DatabaseUnavailable, LakewrightError, TargetError
+from lakewright.stores.postgres.reasons import login_reason
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -60,7 +61,7 @@ class SqlDatabase:
 
 def failure(place: str, state: str | None, message: str) -> LakewrightError:
     """Return the error for a database's SQLSTATE; None means that the database did not answer."""
-    said = " ".join(message.split())
+    said = login_reason(message) or " ".join(message.split())
     if state is None or state[:2] in _PASSING:
         return DatabaseUnavailable(
             f"{place}: {said}",

@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -50,6 +50,7 @@ __all__ = [
     "plan_repair",
     "project_checks",
     "repair_table",
+    "told_once",
     "unopened_project",
 ]
 
@@ -75,6 +76,14 @@ class Check:
     def as_json(self) -> dict[str, Any]:
         """Return the check as `doctor -o json` prints it."""
         return {"name": self.name, "ok": self.is_ok, "message": self.message, "remedy": self.remedy}
+
+
+def told_once(checks: Iterable[Check]) -> Iterator[Check]:
+    """Yield checks; one that failed with the message of an earlier one only refers to it."""
+    told: dict[str, str] = {}
+    for check in checks:
+        first = check.name if check.is_ok is not False else told.setdefault(check.message, check.name)
+        yield check if first == check.name else Check(check.name, None, f"not checked: see {first}")
 
 
 def machine_checks(environ: Mapping[str, str]) -> Iterator[Check]:
@@ -313,10 +322,8 @@ def diagnose_entity(app: App, entity: str) -> EntityDiagnosis:
     try:
         diagnosis = examine(_context(app), found)
     except LakewrightError as error:
-        told = next((check.name for check in checks if check.message == str(error)), None)
         failed = Check("rows", False, str(error), error.remedy)
-        rows = failed if told is None else Check("rows", None, f"not checked: see {told}")
-        return EntityDiagnosis((*checks, rows), None)
+        return EntityDiagnosis(tuple(told_once((*checks, failed))), None)
     return EntityDiagnosis((*checks, *_row_checks(found, diagnosis)), diagnosis)
 
 

@@ -55,10 +55,11 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
         return _repair(call, entity, **options) if repair else _diagnose(call, entity)
     if repair:
         raise UsageError("--repair needs an entity", remedy="Name it: lakewright doctor ENTITY --repair")
-    from lakewright.usecases.diagnose import machine_checks
+    from lakewright.usecases.diagnose import machine_checks, told_once
 
     with working(call.output, "checking"):
-        return _print(call, [*machine_checks(call.environ), *_project_checks(call, start=start)])
+        found = (*machine_checks(call.environ), *_project_checks(call, start=start))
+        return _print(call, list(told_once(found)))
 
 
 def _diagnose(call: Call, entity: str) -> int:

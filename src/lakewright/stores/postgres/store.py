@@ -10,6 +10,7 @@ from sqlalchemy import URL, Connection, create_engine, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, SpecError, StoreUnavailable
+from lakewright.stores.postgres.reasons import login_reason
 from lakewright.stores.sql.database import Database
 from lakewright.stores.sql.schema import is_created
 from lakewright.stores.sql.store import SqlStore
@@ -120,7 +121,7 @@ def _is_transient(error: Exception) -> bool:
 
 def _translate(error: Exception, where: str) -> LakewrightError:
     state, cause = _state(error), _cause(error)
-    first_line = str(cause).strip().partition("\n")[0]
+    first_line = login_reason(str(cause)) or str(cause).strip().partition("\n")[0]
     if state.startswith("42P") or state == "42703":
         return ManifestCorrupt(f"{where} lacks a part of its schema: {first_line}")
     return StoreUnavailable(
