@@ -252,7 +252,7 @@ def test_discovery_names_each_slice_and_what_to_do(app: FakeApp) -> None:
         "new 0: none",
         "changed 1 have changed since they were recorded",
         f"orders 1.csv, processed {item(app, '1.csv')}",
-        f"do: `lakewright manifest requeue {item(app, '1.csv')}`",
+        "do: `lakewright manifest requeue orders/1.csv`",
         "missing 1 are recorded, but no longer in bronze",
         f"orders 2.csv, ready {item(app, '2.csv')}",
         f"do: `lakewright manifest skip {item(app, '2.csv')}`",

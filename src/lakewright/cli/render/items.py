@@ -193,7 +193,8 @@ def _difference(kind: str, item: Mapping[str, Any]) -> Branch:
     verdict = item.get("verdict")
     typed = _TYPED.get((kind, verdict), _TYPED.get((kind, None)))
     number += f", {verdict}" if verdict else ""
-    below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, item['item_id'])}`")),) if typed else ()
+    called = f"{item['entity']}/{item['slice']}" if item["entity"] and item["slice"] else item["item_id"]
+    below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, called)}`")),) if typed else ()
     return Branch(line(f"{named}{number}", place), below)
 
 
