@@ -255,6 +255,6 @@ def test_discovery_names_each_slice_and_what_to_do(app: FakeApp) -> None:
         "do: `lakewright manifest requeue orders/1.csv`",
         "missing 1 are recorded, but no longer in bronze",
         f"orders 2.csv, ready {item(app, '2.csv')}",
-        f"do: `lakewright manifest skip {item(app, '2.csv')}`",
+        "do: `lakewright manifest skip orders/2.csv`",
         "unrecorded 0: none",
     ]
