@@ -41,6 +41,7 @@ __all__ = [
     "latest_instant_since",
     "latest_instant_told",
     "local_table_path",
+    "may_be_clustered",
     "missing_files",
     "observe_table",
     "read_table",
@@ -105,6 +106,12 @@ def local_table_path(lake: Lake, address: Address) -> Path | None:
     """
     log = table_log(lake, address)
     return log.path if isinstance(log, LocalLog) else None
+
+
+def may_be_clustered(lake: Lake, address: Address) -> bool:
+    """Return whether a table may be clustered: its log names the feature, or can't be read without Spark."""
+    is_read, table = read_log(table_log(lake, address))
+    return not is_read or (table is not None and "clustering" in (table.protocol().writer_features or ()))
 
 
 def last_commit_number(lake: Lake, address: Address, app_id: str) -> int | None:

@@ -39,6 +39,8 @@ from lakewright.strategies.fold_sources import BadSlice, prepare_fold
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity, Strategy
@@ -138,6 +140,14 @@ class _Replay:
     last: dict[str, Watermark]
     unwritten: list[Mapping[str, Any]] = field(default_factory=list)
     may_fold: bool = True
+    _session: SparkSession | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of all slices, started with the first: a new one for each costs as much as a query."""
+        if self._session is None:
+            self._session = strict_session(self.context.lake)
+        return self._session
 
     def load_past(self, first: KnownSlice) -> None:
         """Load what stands before the first slice.
@@ -147,7 +157,7 @@ class _Replay:
         """
         try:
             slice_, request = self._request(1, first, self._content(1, first))
-            load_past_before(self.context, strict_session(self.context.lake), self.entity, slice_, request)
+            load_past_before(self.context, self.session, self.entity, slice_, request)
         except Exception as error:
             raise translate_error(error, self.entity, first.name) from error
 
@@ -193,7 +203,7 @@ class _Replay:
             slice_, request = self._request(each, known, content)
             # What was unwritten before is said once, by the commit.
             requests.append((slice_, replace(request, token=Token(self.app, each, content))))
-        session = strict_session(self.context.lake)
+        session = self.session
         sources = fold_sources(session, self.entity, requests, known_columns(self.context.lake, self.entity))
         carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
         whole = replace(
@@ -268,9 +278,8 @@ class _Replay:
         """
         lake, entity = self.context.lake, self.entity
         slice_, request = self._request(number, known, content)
-        session = strict_session(lake)
-        frame = read_slice(session, slice_, entity, known=known_columns(lake, entity))
-        load = prepare_load(lake, session, entity, frame, request)
+        frame = read_slice(self.session, slice_, entity, known=known_columns(lake, entity))
+        load = prepare_load(lake, self.session, entity, frame, request)
         self._put_aside(slice_, load.bad_rows)
         return load
 

@@ -18,6 +18,7 @@ from tests.unit.slices.test_recover_from_log import Place, pa
 
 from lakewright.lake.commit import Commit
 from lakewright.lake.lake import Lake
+from lakewright.lake.observation import may_be_clustered
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.side_table import begin_beside, is_outlived, left_beside, side_of
 
@@ -171,3 +172,16 @@ def test_plan_and_doctor_name_what_is_left_beside(tmp_path: Path) -> None:
         said = " ".join(project.run(*words).all.split())
         assert "orders__rebuild is left of a rebuild or an undo that was not swapped in" in said, words
         assert "typed again, continues it" in said, words
+
+
+def test_delta_is_asked_for_clustering_only_where_the_log_names_it(tmp_path: Path) -> None:
+    """The question costs a query of Spark in each undo and rebuild."""
+    place = place_of(tmp_path, "s1")
+    lake, silver = place.workspace.lake, place.entity.places(place.workspace.lake.settings).silver
+    assert not may_be_clustered(lake, silver)
+    log = place.silver / "_delta_log" / f"{0:020}.json"
+    features = ["appendOnly", "invariants", "domainMetadata", "clustering"]
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    log.write_text("\n".join(json.dumps({"protocol": protocol} if "protocol" in a else a) for a in actions))
+    assert may_be_clustered(lake, silver)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Token, carrying_token, read_commits, strict_session
-from lakewright.lake.observation import delta_table, observe_table, read_table
+from lakewright.lake.observation import delta_table, may_be_clustered, observe_table, read_table
 from lakewright.lake.table import drop_table, ensure_database, remove_uncommitted
 from lakewright.slices.applied import slices_in
 from lakewright.spec.models.entity import Entity
@@ -207,15 +207,24 @@ def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Call
     from pyspark.sql import functions
 
     kept = {k: v for k, v in observe_table(lake, target).properties.items() if not k.startswith(_OWN)}
-    properties = {**kept, **observe_table(lake, side).properties}
+    state = observe_table(lake, side)
     writer = read_table(session, side).writeTo(target.sql).using("delta")
-    for key, value in properties.items():
+    for key, value in {**kept, **state.properties}.items():
         if not key.startswith(_INTERNAL):
             writer = writer.tableProperty(key, value)
-    detail = delta_table(session, side).detail().first()
-    found = {} if detail is None else detail.asDict()
-    if found.get("partitionColumns"):
-        writer = writer.partitionedBy(*(functions.col(name_sql(n)) for n in found["partitionColumns"]))
-    if found.get("clusteringColumns"):
-        writer = writer.clusterBy(*found["clusteringColumns"])
+    if state.partition_columns:
+        columns_sql = map(name_sql, state.partition_columns)
+        return writer.partitionedBy(*map(functions.col, columns_sql)).createOrReplace
+    # A side table that was built from nothing has none; that of the old table is kept then.
+    columns = _clustering(lake, session, side) or _clustering(lake, session, target)
+    if columns and all(state.column(name) for name in columns):
+        writer = writer.clusterBy(*columns)
     return writer.createOrReplace
+
+
+def _clustering(lake: Lake, session: Any, address: Address) -> list[str]:
+    """Return the columns by which a table is clustered: Delta tells them, where the log names the feature."""
+    if not may_be_clustered(lake, address):
+        return []
+    detail = delta_table(session, address).detail().first()
+    return list((detail.asDict().get("clusteringColumns") if detail is not None else None) or ())
