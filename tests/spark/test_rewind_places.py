@@ -117,5 +117,68 @@ def test_a_table_in_s3_is_rewound(spark: SparkSession, tmp_path: Path) -> None:
         assert left["KeyCount"] == 0
 
 
+PAST = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", format: csv}}
+entities:
+  stock: &stock
+    id: 1
+    connection: shop
+    processtype: historic
+    columns: [{name: id, datatype: integer, fieldroles: [businesskey]}, {name: name, datatype: string}]
+    settings: {silver_path: "${entity}", history_from: {folder: exports, valid_from: since}}
+  goods:
+    <<: *stock
+    id: 2
+    settings: {silver_table: "DATABASE.${entity}", history_from: {table: DATABASE.old, valid_from: since}}
+"""
+EXPORT = ("id,name,since", "1,a,2020-01-01", "2,b,2020-01-01", "2,c,2021-01-01")
+LIVES = [
+    (1, "a", "2020-01-01", None),
+    (2, "b", "2020-01-01", "2021-01-01"),
+    (2, "c", "2021-01-01", "2024-05-01"),
+    (2, "d", "2024-05-01", None),
+]
+
+
+@pytest.mark.nightly
+def test_past_versions_and_a_rehearsal_work_in_s3_and_in_a_catalog(
+    spark: SparkSession, tmp_path: Path, database: str
+) -> None:
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+    values = ", ".join("({}, '{}', '{}')".format(*line.split(",")) for line in EXPORT[1:])
+    spark.sql(f"CREATE TABLE {database}.old USING delta AS SELECT * FROM VALUES {values} AS t({EXPORT[0]})")
+    with running_store() as store:
+        bucket = store.new_bucket()
+        lake = {"root_folder": f"s3a://{bucket}/lake"}
+        kept = {"kind": "delta", "location": f"s3://{bucket}/manifest"}
+        shop = project(tmp_path, spark, "", lake=lake, storage=store.section, manifest=kept)
+        (tmp_path / "model.yml").write_text(PAST.replace("DATABASE", database))
+        store.put_at(bucket, "lake/exports/2021.csv", "\n".join(EXPORT))
+        for name in ("stock", "goods"):
+            for slice_, text in ((FIRST, "1,a\n2,d\n"), (SECOND, "1,A\n3,x\n")):
+                store.put_at(bucket, f"lake/bronze/{name}/{slice_}", f"id,name\n{text}")
+            done(shop, "process", name, FIRST, "--processing-time", "${slice.date}")
+            assert lives(shop, name) == LIVES
+            assert "(history_from)" in done(shop, "history", "row", name, "1")
+
+            rehearsed = shop.json("process", name, SECOND, "--rehearse", "--processing-time", "2024-05-02")
+            assert lives(shop, name) == LIVES
+            assert shop.json("doctor", name)["ok"]
+            assert rehearsed["error"] is None
+            assert {each: n for each, n in rehearsed["counts"].items() if n} == {"inserted": 1, "updated": 1}
+        left = store.client.list_objects_v2(Bucket=bucket, Prefix="lake/silver/stock__rehearsal")
+        assert left["KeyCount"] == 0
+    tables = {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {database}").collect()}
+    assert tables == {"goods", "old"}, "the clone of the rehearsal is gone"
+
+
+def lives(shop: InProcess, entity: str) -> list[tuple[Any, ...]]:
+    """Return the versions of all records, with the days between which they hold."""
+    day = "date_format(dlf_Valid{0}, 'yyyy-MM-dd') AS {0}"
+    query = f"SELECT id, name, {day.format('From')}, {day.format('To')} FROM {entity} ORDER BY 1, 3"
+    return [tuple(row.values()) for row in shop.json("sql", query)]
+
+
 def _ignore(_: object) -> None:
     """Return nothing."""

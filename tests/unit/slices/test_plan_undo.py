@@ -11,7 +11,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from tests.unit.slices.test_recover_from_log import Place, names, pa
 
-from lakewright.errors import DataLossError, SliceError, UsageError
+from lakewright.errors import DataLossError, ItemFailed, SliceError, UsageError
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.rewind.known_slices import name_of
@@ -28,6 +28,13 @@ def place_of(folder: Path, *slices: str) -> Place:
         place.commit(number, name, strategy="merge", processingTime=TIME.format(number))
     assert place.look().ready == ()
     return place
+
+
+def restored(place: Place, **told: Any) -> None:
+    """Put the table back as an undo does."""
+    content = {"app": f"{place.application}/undo", "number": 2, "rewind": told}
+    properties = CommitProperties({"userMetadata": json.dumps(content)})
+    DeltaTable(place.silver).restore(told["base"], commit_properties=properties)
 
 
 def undo_of(place: Place, name: str, **options: Any) -> UndoPlan:
@@ -72,10 +79,9 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
     assert replayed(undo_of(place, "s4")) == []
 
 
-def test_of_a_slice_that_failed_and_was_never_processed_there_is_nothing_to_undo(tmp_path: Path) -> None:
-    place = place_of(tmp_path, "s1")
-    place.put("s2")
-    (ready,) = place.look().ready
+def fail(place: Place, name: str) -> None:
+    """Let the entity fail with a ready slice."""
+    (ready,) = (item for item in place.look().ready if item.item_id == place.item(name).item_id)
     claim = place.ledger.acquire(
         ready.item_id,
         place.application,
@@ -83,10 +89,27 @@ def test_of_a_slice_that_failed_and_was_never_processed_there_is_nothing_to_undo
         duration=timedelta(seconds=60),
         token_counter=None,
     )
-    place.ledger.failed(claim, failure(SliceError("s2 is empty", remedy="Deliver it again.")))
-    with pytest.raises(UsageError, match="s2 of orders failed and was never processed") as caught:
+    place.ledger.failed(claim, failure(SliceError(f"{name} is empty", remedy="Deliver it again.")))
+
+
+def test_of_a_slice_that_failed_and_is_not_in_the_table_there_is_nothing_to_undo(tmp_path: Path) -> None:
+    """The table's log tells it: a slice that was undone, requeued and failed is in the table no more."""
+    place = place_of(tmp_path, "s1")
+    place.put("s2")
+    fail(place, "s2")
+    with pytest.raises(UsageError, match="s2 of orders failed and is not in the table") as caught:
         undo_of(place, "s2")
     assert caught.value.remedy == "Deliver it again. Then `lakewright manifest resolve orders/s2`."
+
+    (tmp_path / "again").mkdir()
+    again = place_of(tmp_path / "again", "s1", "s2")
+    again.ledger.requeue(again.item("s2").item_id, "corrected")
+    fail(again, "s2")
+    with pytest.raises(ItemFailed):  # its former content is in the table
+        undo_of(again, "s2")
+    restored(again, base=0)
+    with pytest.raises(UsageError, match="s2 of orders failed and is not in the table"):
+        undo_of(again, "s2")
 
 
 def test_files_that_vacuum_removed_are_noticed_beforehand(tmp_path: Path) -> None:
@@ -133,10 +156,7 @@ def test_a_lost_manifest_is_recovered_without_the_undone_slice(tmp_path: Path) -
         "reason": "undo of s2 of orders by ann: sent twice",
         "slices": [{"item_id": place.item("s2").item_id, "revision": 1, "is_skipped": True}],
     }
-    content = {"app": f"{place.application}/undo", "number": 2, "rewind": told}
-    DeltaTable(place.silver).restore(
-        0, commit_properties=CommitProperties({"userMetadata": json.dumps(content)})
-    )
+    restored(place, **told)
     place.lose()
     assert names(place.look().ready) == []
     assert place.verdicts() == {"s1": Verdict.PROCESSED, "s2": Verdict.SKIPPED}

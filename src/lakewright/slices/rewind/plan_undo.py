@@ -6,7 +6,7 @@ Source: the rules of rewinds, "Undo"; Delta's documentation, "Restore a Delta ta
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -127,11 +127,11 @@ def plan_undo(
         SliceError: Slices after it are gone from bronze, or have changed.
     """
     places = entity.places(context.lake.settings)
-    item = _processed_item(context, entity, item_id(f"{places.bronze}/{name}"), name)
     state = observe_table(context.lake, places.silver)
     app = str(context.application)
     log = read_commits(context.lake, places.silver) if state.exists else ()
     chain = tuple(effective_commits(log, app))
+    item = _processed_item(context, entity, name, lambda item: _may_hold(item, log, chain, app))
     held = _Held.of(context, [(c, slices_in(c, app)) for c in reversed(chain)], item)
     if not held.is_written:
         _check_unwritten(context, entity, item, is_requeued=is_requeued)
@@ -222,33 +222,51 @@ def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, 
         )
 
 
-def _processed_item(context: ProcessingContext, entity: Entity, item: str, name: str) -> Item:
+def _processed_item(
+    context: ProcessingContext, entity: Entity, name: str, may_be_held: Callable[[Item], bool]
+) -> Item:
     """Return the item of a slice that the application has processed.
 
     Raises:
         UsageError: It has not.
-        ItemLocked, ItemFailed: The slice is being processed, or has failed.
+        ItemLocked, ItemFailed: The slice is being processed, or the table holds it and it has failed since.
     """
-    found = context.ledger.item(item)
+    named = f"{entity.name}/{name}"
+    found = context.ledger.item(item_id(f"{entity.places(context.lake.settings).bronze}/{name}"))
     lock = context.ledger.lock(found)
     if lock is not None:
-        raise locked_error(lock, f"{entity.name}/{name}")
-    if found.failed is not None:
-        if found.revision <= 1 and not found.is_processed_by(context.application):
-            raise UsageError(
-                f"the slice {name} of {entity.name} failed and was never processed: there is nothing to undo",
-                remedy=recovery_advice(found, f"{entity.name}/{name}"),
-                details={"item_id": item, "verdict": Verdict.FAILED.value},
-            )
-        raise failed_error(found, refused="undo", name=f"{entity.name}/{name}")
+        raise locked_error(lock, named)
     verdict = found.verdict(context.application)
+    details = {"item_id": found.item_id, "verdict": verdict.value}
+    if found.failed is not None:
+        if may_be_held(found):
+            raise failed_error(found, refused="undo", name=named)
+        raise UsageError(
+            f"the slice {name} of {entity.name} failed and is not in the table: there is nothing to undo",
+            remedy=recovery_advice(found, named),
+            details=details,
+        )
     if verdict is not Verdict.PROCESSED:
         raise UsageError(
             f"the slice {name} of {entity.name} is not in the table: it is {verdict}",
             remedy="Only a processed slice can be undone. `lakewright manifest ls` lists the slices.",
-            details={"item_id": item, "verdict": verdict.value},
+            details=details,
         )
     return found
+
+
+def _may_hold(item: Item, log: Sequence[Commit], chain: Sequence[Commit], app: str) -> bool:
+    """Return whether a table holds a slice, given its log; or may, as the log does not reach back far enough.
+
+    Args:
+        item: The item of the slice.
+        log: The commits that the log still has.
+        chain: Those of them that the table's last version builds on.
+        app: The application id of the entity's commits.
+    """
+    if any(each.item_id == item.item_id for commit in chain for each in slices_in(commit, app)):
+        return True
+    return item.revision > 1 and bool(log) and log[0].version > 0
 
 
 def version_before(commit: Commit) -> int | None:
