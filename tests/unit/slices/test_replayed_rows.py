@@ -83,3 +83,19 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     many = [BadRow("x", "f", key={"id": n}) for n in range(entity.settings.max_bad_rows + 1)]
     with pytest.raises(BadRowsError):
         replay._put_aside(Slice("s2", "s2", ()), many)
+
+
+def test_all_slices_of_a_replay_share_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of Spark for each slice made the undo of an older slice dearer than processing its slices."""
+    begun: list[object] = []
+
+    def strict_session(lake: object) -> object:
+        begun.append(lake)
+        return object()
+
+    monkeypatch.setattr(replay_slices, "strict_session", strict_session)
+    context: Any = SimpleNamespace(lake="lake")
+    replay = replay_slices._Replay(context, context, "app", lambda: None, {})
+    assert begun == []
+    assert replay.session is replay.session
+    assert begun == ["lake"]
