@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
-from tests.spark.strategies.rewinding import undo_in
 
 from lakewright.errors import CommitConflict, MigrationError, NullKeyError, SchemaDriftError
 from lakewright.manifest.item import Verdict
@@ -343,20 +342,12 @@ def test_a_key_of_nothing_is_refused_whatever_its_type(lake: SmallLake) -> None:
 
 
 @pytest.mark.nightly
-def test_a_clustered_table_is_merged_into_and_stays_clustered_after_an_undo(lake: SmallLake) -> None:
+def test_a_clustered_table_is_merged_into(lake: SmallLake) -> None:
     crm = entity()
     lake.load(crm, "s1", [{"id": n, "v": "a"} for n in range(9)])
-    silver = crm.places(lake.lake.settings).silver.sql
-    lake.spark.sql(f"ALTER TABLE {silver} CLUSTER BY (id)")
+    lake.spark.sql(f"ALTER TABLE {crm.places(lake.lake.settings).silver.sql} CLUSTER BY (id)")
     assert lake.load(crm, "s2", [{"id": n, "v": "b"} for n in range(5, 12)]).changed == 4
     assert len(lake.rows(crm)) == 12
-    lake.load(crm, "s3", [{"id": 20, "v": "c"}])
-    undo_in(lake, crm, "s2")
-    assert len(lake.rows(crm)) == 10
-    assert lake.spark.sql(f"DESCRIBE DETAIL {silver}").collect()[0]["clusteringColumns"] == ["id"]
-    undo_in(lake, crm, "s1")
-    assert len(lake.rows(crm)) == 1
-    assert lake.spark.sql(f"DESCRIBE DETAIL {silver}").collect()[0]["clusteringColumns"] == ["id"]
 
 
 @pytest.mark.parametrize(

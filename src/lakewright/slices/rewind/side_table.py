@@ -213,11 +213,8 @@ def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Call
         if not key.startswith(_INTERNAL):
             writer = writer.tableProperty(key, value)
     if state.partition_columns:
-        columns_sql = map(name_sql, state.partition_columns)
-        return writer.partitionedBy(*map(functions.col, columns_sql)).createOrReplace
-    # A side table that was built from nothing has none; that of the old table is kept then.
-    columns = _clustering(lake, session, side) or _clustering(lake, session, target)
-    if columns and all(state.column(name) for name in columns):
+        writer = writer.partitionedBy(*(functions.col(name_sql(n)) for n in state.partition_columns))
+    elif columns := _clustering(lake, session, side):
         writer = writer.clusterBy(*columns)
     return writer.createOrReplace
 
