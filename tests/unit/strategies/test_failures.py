@@ -86,7 +86,7 @@ ENTITY = Entity.model_validate(
             "[FAILED_READ_FILE] x\nCaused by: org.apache.hadoop.fs.s3a.AWSBadRequestException: open s1: The "
             "provided token has expired. (Service: S3, Status Code: 400, Request ID: 1)",
             StorageUnavailable,
-            "The provided token has expired",
+            "the credentials have expired",
         ),
         (
             "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found! Either the executor",
