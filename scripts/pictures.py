@@ -1,18 +1,21 @@
-"""Takes the pictures of the operator's page for the docs, of a project that has run, in headless Chromium.
+"""Takes the pictures of the operator's page for the docs, in headless Chromium.
 
-    python -m scripts.pictures FOLDER [--entity NAME] [--to docs/images]
+    python -m scripts.pictures [--folder FOLDER] [--to docs/images]
 
-The project in the folder is served as `lakewright serve` does, but without Spark, and each screen is saved
-in light and dark. Nothing is run and nothing is invented: make the project fail first, so that there is
-something to see.
+The lake is that of `lakewright demo`: four months of airports' data. Then the file of regions of the fifth
+month arrives cut off, as if its download had ended early, and the run of that month fails. The project is
+served as `lakewright serve` does, but without Spark, and each screen is saved in light and dark.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +35,30 @@ from lakewright.serve.service import Serving
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1200, 700, 1150
+
+
+ENTITY, UNDONE = "regions", "2022-04-01"
+"""The entity that is shown, and the slice whose undo is."""
+
+CUT, ARRIVED = "2022-05-01", 0.4
+"""The month whose file is cut off, and the share of its lines that arrived."""
+
+
+def make_lake(folder: Path) -> None:
+    """Make the lake whose page is shown, unless it is there already."""
+    if (folder / "project.yml").exists():
+        return
+    _lakewright("demo", str(folder), succeeds=True)
+    file = folder / "data" / ENTITY / f"{CUT}.csv.gz"
+    lines = gzip.decompress(file.read_bytes()).splitlines(keepends=True)
+    file.write_bytes(gzip.compress(b"".join(lines[: int(len(lines) * ARRIVED)]), mtime=0))
+    _lakewright("job", "monthly", "verify", f"month={CUT}", "--project", str(folder), succeeds=False)
+
+
+def _lakewright(*arguments: str, succeeds: bool) -> None:
+    done = subprocess.run([sys.executable, "-m", "lakewright", *arguments, "--no-serve"], check=False)
+    if (done.returncode == 0) != succeeds:
+        raise SystemExit(f"lakewright {arguments[0]} ended with {done.returncode}")
 
 
 @contextmanager
@@ -90,15 +117,25 @@ def picture(driver: Any, path: Path) -> None:
 def main() -> int:
     """Take all pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="a project that has run")
-    parser.add_argument("--entity", default="orders", help="the entity to show")
-    parser.add_argument("--slice", help="the slice whose undo is shown")
+    parser.add_argument("--folder", type=Path, help="where the lake is made, or was made by an earlier call")
     parser.add_argument("--to", type=Path, default=IMAGES, help="where the pictures go")
     given = parser.parse_args()
-    screens = {"inbox": "/", "entity": f"/entities/{given.entity}", "lineage": "/lineage"}
-    if given.slice:
-        screens["undo"] = f"/undo?id={given.entity}/{given.slice}"
-    with serving(given.folder) as link, browser() as driver:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary, "airports")
+        make_lake(folder)
+        take(folder, given.to)
+    return 0
+
+
+def take(folder: Path, to: Path) -> None:
+    """Take the pictures of a lake."""
+    screens = {
+        "inbox": "/",
+        "entity": f"/entities/{ENTITY}",
+        "lineage": "/lineage",
+        "undo": f"/undo?id={ENTITY}/{UNDONE}",
+    }
+    with serving(folder) as link, browser() as driver:
         driver.get(link)
         base = link.partition("/login/")[0]
         driver.get(f"{base}/")
@@ -109,8 +146,7 @@ def main() -> int:
             for scheme in ("light", "dark"):
                 feature = {"name": "prefers-color-scheme", "value": scheme}
                 driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-                picture(driver, given.to / f"{name}{'-dark' if scheme == 'dark' else ''}.png")
-    return 0
+                picture(driver, to / f"{name}{'-dark' if scheme == 'dark' else ''}.png")
 
 
 if __name__ == "__main__":

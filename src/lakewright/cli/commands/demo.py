@@ -83,13 +83,12 @@ def _quoted(folder: Path) -> str:
 
 def _next(folder: Path) -> Iterator[Block]:
     at = f"--project {_quoted(folder)}"
-    bronze = (folder.resolve() / "lake" / "bronze" / "frequencies" / "2022-02-01").as_uri()
     yield line("")
     yield line(Span("What to look at next", "bold"))
     for what, typed in (
         ("every version of one airport's frequencies", f'sql {at} "{HISTORY}"'),
         ("what a second run would do", f"plan {JOB} verify {' '.join(ARGUMENTS)} {at}"),
-        ("what the manifest knows of one slice", f"manifest show {shlex.quote(bronze)} {at}"),
+        ("what the manifest knows of one slice", f"manifest show frequencies/2022-02-01 {at}"),
         ("the next month", f"job {JOB} verify month=2022-05-01 {at}"),
         ("what ran", f"history {at}"),
     ):
