@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
+from tests.spark.strategies.rewinding import undo_in
 
 from lakewright.errors import CommitConflict, MigrationError, NullKeyError, SchemaDriftError
 from lakewright.manifest.item import Verdict
@@ -342,12 +343,18 @@ def test_a_key_of_nothing_is_refused_whatever_its_type(lake: SmallLake) -> None:
 
 
 @pytest.mark.nightly
-def test_a_clustered_table_is_merged_into(lake: SmallLake) -> None:
+def test_a_clustered_table_is_merged_into_and_stays_clustered_after_an_undo(lake: SmallLake) -> None:
     crm = entity()
     lake.load(crm, "s1", [{"id": n, "v": "a"} for n in range(9)])
-    lake.spark.sql(f"ALTER TABLE {crm.places(lake.lake.settings).silver.sql} CLUSTER BY (id)")
+    silver = crm.places(lake.lake.settings).silver.sql
+    lake.spark.sql(f"ALTER TABLE {silver} CLUSTER BY (id)")
     assert lake.load(crm, "s2", [{"id": n, "v": "b"} for n in range(5, 12)]).changed == 4
     assert len(lake.rows(crm)) == 12
+    lake.load(crm, "s3", [{"id": 20, "v": "c"}])
+    for name, count in (("s2", 10), ("s1", 1)):  # by a clone of an earlier version, and from nothing
+        undo_in(lake, crm, name)
+        assert len(lake.rows(crm)) == count
+        assert lake.spark.sql(f"DESCRIBE DETAIL {silver}").collect()[0]["clusteringColumns"] == ["id"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Token, carrying_token, read_commits, strict_session
@@ -21,7 +22,7 @@ from lakewright.lake.table import drop_table, ensure_database, remove_uncommitte
 from lakewright.slices.applied import slices_in
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.places import Address
-from lakewright.transform.sql import name_sql
+from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
@@ -208,15 +209,33 @@ def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Call
 
     kept = {k: v for k, v in observe_table(lake, target).properties.items() if not k.startswith(_OWN)}
     state = observe_table(lake, side)
+    all_properties = {**kept, **state.properties}
+    properties = {k: v for k, v in all_properties.items() if not k.startswith(_INTERNAL)}
+    if not state.partition_columns:
+        # A side table that was built from nothing has none; that of the old table is kept then.
+        columns = _clustering(lake, session, side) or _clustering(lake, session, target)
+        if columns and all(state.column(name) for name in columns):
+            return partial(_replace_clustered, session, target, side, columns, properties)
     writer = read_table(session, side).writeTo(target.sql).using("delta")
-    for key, value in {**kept, **state.properties}.items():
-        if not key.startswith(_INTERNAL):
-            writer = writer.tableProperty(key, value)
+    for key, value in properties.items():
+        writer = writer.tableProperty(key, value)
     if state.partition_columns:
         writer = writer.partitionedBy(*(functions.col(name_sql(n)) for n in state.partition_columns))
-    elif columns := _clustering(lake, session, side):
-        writer = writer.clusterBy(*columns)
     return writer.createOrReplace
+
+
+def _replace_clustered(
+    session: Any, target: Address, side: Address, columns: Sequence[str], properties: Mapping[str, str]
+) -> None:
+    """Replace the rows of a table and cluster it: Delta takes `CLUSTER BY` from SQL, not from a writer."""
+    told = ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in properties.items())
+    parts = (
+        f"CREATE OR REPLACE TABLE {target.sql} USING delta",
+        f"CLUSTER BY ({', '.join(map(name_sql, columns))})",
+        f"TBLPROPERTIES ({told})" if told else "",
+        f"AS SELECT * FROM {side.sql}",  # noqa: S608 - the names are quoted
+    )
+    session.sql(" ".join(parts)).collect()
 
 
 def _clustering(lake: Lake, session: Any, address: Address) -> list[str]:
