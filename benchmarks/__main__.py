@@ -9,7 +9,19 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import bus, demo, fold, lifecycle, manifest, rewind, serve, spending, startup, strategies
+from benchmarks import (
+    bus,
+    demo,
+    fold,
+    lifecycle,
+    manifest,
+    rewind,
+    serve,
+    spending,
+    startup,
+    storage,
+    strategies,
+)
 from benchmarks.report import print_rows, write_page
 
 SUITES = {
@@ -24,6 +36,7 @@ SUITES = {
     "Fold": fold.run,
     "Rewind": rewind.run,
     "Server": serve.run,
+    "Storage": storage.run,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
