@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Token, carrying_token, read_commits, strict_session
-from lakewright.lake.observation import delta_table, may_be_clustered, observe_table, read_table
+from lakewright.lake.observation import delta_table, may_be_clustered, observe_table
 from lakewright.lake.table import drop_table, ensure_database, remove_uncommitted
 from lakewright.slices.applied import slices_in
 from lakewright.spec.models.entity import Entity
@@ -205,37 +205,34 @@ def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Call
 
     Properties of the table stay, unless the other one has a value for them.
     """
-    from pyspark.sql import functions
-
     kept = {k: v for k, v in observe_table(lake, target).properties.items() if not k.startswith(_OWN)}
     state = observe_table(lake, side)
     all_properties = {**kept, **state.properties}
-    properties = {k: v for k, v in all_properties.items() if not k.startswith(_INTERNAL)}
-    if not state.partition_columns:
-        # A side table that was built from nothing has none; that of the old table is kept then.
-        columns = _clustering(lake, session, side) or _clustering(lake, session, target)
-        if columns and all(state.column(name) for name in columns):
-            return partial(_replace_clustered, session, target, side, columns, properties)
-    writer = read_table(session, side).writeTo(target.sql).using("delta")
-    for key, value in properties.items():
-        writer = writer.tableProperty(key, value)
-    if state.partition_columns:
-        writer = writer.partitionedBy(*(functions.col(name_sql(n)) for n in state.partition_columns))
-    return writer.createOrReplace
-
-
-def _replace_clustered(
-    session: Any, target: Address, side: Address, columns: Sequence[str], properties: Mapping[str, str]
-) -> None:
-    """Replace the rows of a table and cluster it: Delta takes `CLUSTER BY` from SQL, not from a writer."""
-    told = ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in properties.items())
+    told = [
+        f"{text_sql(key)} = {text_sql(value)}"
+        for key, value in all_properties.items()
+        if not key.startswith(_INTERNAL)
+    ]
     parts = (
         f"CREATE OR REPLACE TABLE {target.sql} USING delta",
-        f"CLUSTER BY ({', '.join(map(name_sql, columns))})",
-        f"TBLPROPERTIES ({told})" if told else "",
+        _layout_sql(lake, session, target, side),
+        f"TBLPROPERTIES ({', '.join(told)})" if told else "",
         f"AS SELECT * FROM {side.sql}",  # noqa: S608 - the names are quoted
     )
-    session.sql(" ".join(parts)).collect()
+    # By SQL, because a writer takes no `CLUSTER BY`, and as a session's first statement it makes a commit
+    # without the session's token: Delta's catalog keeps the session that is active when it is made.
+    return partial(session.sql, " ".join(filter(None, parts)))
+
+
+def _layout_sql(lake: Lake, session: Any, target: Address, side: Address) -> str:
+    """Return the clause for the partitions of a side table, or else for the columns that cluster it."""
+    state = observe_table(lake, side)
+    if state.partition_columns:
+        return f"PARTITIONED BY ({', '.join(map(name_sql, state.partition_columns))})"
+    # A side table that was built from nothing has no clustering; that of the old table is kept then.
+    columns = _clustering(lake, session, side) or _clustering(lake, session, target)
+    is_there = columns and all(state.column(name) for name in columns)
+    return f"CLUSTER BY ({', '.join(map(name_sql, columns))})" if is_there else ""
 
 
 def _clustering(lake: Lake, session: Any, address: Address) -> list[str]:
