@@ -205,8 +205,9 @@ def _as_written(made: dict[str, Any]) -> dict[str, Any]:
     kind = made.get("type")
     if ALSO in made:
         return {"anyOf": [made, *made.pop(ALSO)]}
-    if kind == "string" and "enum" in made:
-        return {"anyOf": [made, {"type": "string", "pattern": _in_any_case(made["enum"])}, EXPRESSION]}
+    if kind == "string" and ("enum" in made or "pattern" in made):
+        words = [{"type": "string", "pattern": _in_any_case(made["enum"])}] if "enum" in made else []
+        return {"anyOf": [made, *words, EXPRESSION]}
     if kind == "string" and "const" not in made:
         return {**made, "type": ["string", "number", "boolean"]}
     if isinstance(kind, str) and kind in TEXTS:

@@ -153,9 +153,18 @@ def test_a_signal_to_the_client_reaches_the_command(host: Host, number: signal.S
     begun = process(host, "stop")
     assert begun.stdout is not None
     assert begun.stdout.readline() == "ready\n"
+    # The command may begin a moment before its client is set to forward signals.
+    assert eventually(lambda: _catches(begun.pid, number))
     begun.send_signal(number)
     assert begun.wait(60) == code
     begun.communicate()
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    """Return whether a process has a handler for a signal, as Linux tells it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
 
 def test_a_client_that_is_killed_interrupts_its_request(host: Host, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lakewright.spec.models.adoption import AdoptionValue
-from lakewright.spec.models.base import Named, SnakeModel, TextMap, Texts, inconsistent, lower
+from lakewright.spec.models.base import ALSO, Named, SnakeModel, TextMap, Texts, inconsistent, lower
 from lakewright.spec.models.history_from import HistoryFrom
 from lakewright.spec.models.lake import PATH_TEMPLATES, OutputText
 from lakewright.spec.models.maintenance import Maintenance
@@ -121,6 +121,7 @@ class EntitySettings(SnakeModel):
         default=None,
         description="Format of the slices in full: its kind, and for text files encoding, separator, quotes "
         "and header. A text is the kind alone.",
+        json_schema_extra={ALSO: [{"type": "string"}]},
     )
     on_bad_rows: Annotated[Literal["fail", "quarantine"], BeforeValidator(lower)] = Field(
         default="fail",
