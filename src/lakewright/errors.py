@@ -139,10 +139,14 @@ class Fault:
             details={**other.details, **self.details, **({"alerts": alerts} if alerts else {})},
         )
 
+    @property
+    def located_message(self) -> str:
+        """The message after its place, if that is known."""
+        return f"{self.location}: {self.message}" if self.location else self.message
+
     def __str__(self) -> str:
-        where = f"{self.location}: " if self.location else ""
         advice = f" ({self.remedy})" if self.remedy else ""
-        return f"{where}{self.message}{advice}"
+        return f"{self.located_message}{advice}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the `error` object that `-o json` prints: code, message, remedy, location."""

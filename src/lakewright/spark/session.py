@@ -155,7 +155,7 @@ class OwnSession:
         if (jvm := _idle_jvm()) is not None:
             check_jvm(jvm)
         self._is_launching, self._is_abandoned = not has_jvm(), False
-        self._others = launched_jvms()
+        self._others = launched_jvms() if self._is_launching else frozenset()
         try:
             return build_session(settings)
         except BaseException as error:

@@ -204,7 +204,7 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
         for each in warnings[:MOST]
     ]
     triggers = list_triggers(app)
-    stuck = [_stuck(each) for each in triggers if each.word in ("failed", "retrying")]
+    stuck = [_stuck(each) for each in triggers if each.has_failed]
     return Inbox(
         concerns=(
             *_of_files(app.project),

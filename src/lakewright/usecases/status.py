@@ -123,7 +123,7 @@ class ProjectStatus:
             or self.undone
             or self.warned
             or self.unrecorded
-            or any(each.word in ("failed", "retrying") for each in self.triggers)
+            or any(each.has_failed for each in self.triggers)
             or self.faults
             or self.changed
             or self.rebuilds
@@ -132,7 +132,7 @@ class ProjectStatus:
 
     def __repr__(self) -> str:
         counts = {part: len(getattr(self, part)) for part in _SHOWN}
-        counts["triggers"] = sum(each.word in {"failed", "retrying"} for each in self.triggers)
+        counts["triggers"] = sum(each.has_failed for each in self.triggers)
         said = " ".join(f"{part}={count}" for part, count in counts.items() if count)
         return f"<ProjectStatus {said or 'nothing is running, waiting or failed'}>"
 

@@ -28,7 +28,7 @@ def concern_rows(
 ) -> Iterator[tuple[str, str, str, str]]:
     """Yield a state, an entity or target, a message and what to do; the parts are those of the status."""
     for fault in faults:
-        yield "project", "", f"{fault.location}: {fault.message}", fault.remedy or ""
+        yield "project", "", fault.located_message, fault.remedy or ""
     for fault in bronze:
         yield "bronze", "", fault.message, fault.remedy or ""
     for entry in warned:
@@ -43,5 +43,5 @@ def concern_rows(
     for entity in unrecorded:
         yield "manifest", entity, "its table has commits, but the manifest is empty", ""
     for trigger in triggers:
-        if trigger.word in {"failed", "retrying"}:
+        if trigger.has_failed:
             yield f"trigger {trigger.word}", trigger.lane.trigger, trigger.message, ""

@@ -72,6 +72,11 @@ class TriggerStatus:
         return next((word for word, holds in words.items() if holds), "waiting")
 
     @property
+    def has_failed(self) -> bool:
+        """Whether its last run failed, and is tried again or not."""
+        return self.word in {"failed", "retrying"}
+
+    @property
     def message(self) -> str:
         """Why its last run did not succeed; empty if it did."""
         return self.state.waits or (self.state.last.message if self.state.last else "")

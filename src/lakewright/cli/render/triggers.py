@@ -49,19 +49,14 @@ def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Itera
     yield Branch(line(title, Span(f" {len(faults)}", "dim")), tuple(below))
     if withheld:
         waiting = tuple(
-            Branch(line(Span(str(each.lane), "bold"), f": {_place(each.fault)}{_head(each.fault)}"))
-            for each in withheld
+            Branch(line(Span(str(each.lane), "bold"), f": {_head(each.fault)}")) for each in withheld
         )
         title = Span("Triggers that wait until they are mended", "bold")
         yield Branch(line(title, Span(f" {len(withheld)}", "dim")), waiting)
 
 
-def _place(fault: Fault) -> str:
-    return f"{fault.location}: " if fault.location else ""
-
-
 def _head(fault: Fault) -> str:
-    return fault.message.partition("\n")[0]
+    return fault.located_message.partition("\n")[0]
 
 
 def next_line(triggers: Sequence[TriggerStatus], now: datetime) -> Line | None:

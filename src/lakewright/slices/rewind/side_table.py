@@ -27,6 +27,7 @@ from lakewright.transform.sql import name_sql, text_sql
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
     from lakewright.lake.lake import Lake
+    from lakewright.lake.table_state import TableState
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.replay_slices import KnownSlice
 
@@ -215,7 +216,7 @@ def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Call
     ]
     parts = (
         f"CREATE OR REPLACE TABLE {target.sql} USING delta",
-        _layout_sql(lake, session, target, side),
+        _layout_sql(lake, session, target, side, state),
         f"TBLPROPERTIES ({', '.join(told)})" if told else "",
         f"AS SELECT * FROM {side.sql}",  # noqa: S608 - the names are quoted
     )
@@ -224,9 +225,8 @@ def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Call
     return partial(session.sql, " ".join(filter(None, parts)))
 
 
-def _layout_sql(lake: Lake, session: Any, target: Address, side: Address) -> str:
+def _layout_sql(lake: Lake, session: Any, target: Address, side: Address, state: TableState) -> str:
     """Return the clause for the partitions of a side table, or else for the columns that cluster it."""
-    state = observe_table(lake, side)
     if state.partition_columns:
         return f"PARTITIONED BY ({', '.join(map(name_sql, state.partition_columns))})"
     # A side table that was built from nothing has no clustering; that of the old table is kept then.
