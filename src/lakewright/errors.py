@@ -199,6 +199,18 @@ class LakewrightError(Exception):
         )
 
 
+def retryable_codes() -> frozenset[str]:
+    """Return the codes of all errors after which the same work may succeed when it is tried again."""
+    pending: list[type[LakewrightError]] = [LakewrightError]
+    found = set()
+    while pending:
+        error = pending.pop()
+        pending += error.__subclasses__()
+        if error.is_retryable:
+            found.add(error.code)
+    return frozenset(found)
+
+
 class SpecError(LakewrightError):
     """The project's files are invalid. One error holds all faults found by a load.
 

@@ -137,6 +137,7 @@ def test_remedies_are_sentences(error: type[LakewrightError]) -> None:
 def test_only_a_retryable_error_says_that_a_retry_may_succeed() -> None:
     retryable = {error for error in all_errors() if error.is_retryable}
     assert retryable == set(all_errors(errors.RetryableError))
+    assert errors.retryable_codes() == {error.code for error in retryable}
 
 
 def test_an_error_of_several_faults_prints_each_with_its_place() -> None:

@@ -15,15 +15,7 @@ from functools import partial
 from itertools import count
 from threading import Event, Thread
 
-from lakewright.errors import (
-    CommitConflict,
-    LeaseLost,
-    RetryableError,
-    SliceUnsettled,
-    StorageUnavailable,
-    StoreUnavailable,
-    TargetTimeout,
-)
+from lakewright.errors import TargetTimeout, retryable_codes
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
@@ -41,19 +33,6 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before the second attempt, doubled before each further one, and the longest pause."""
-
-TEMPORARY = frozenset(
-    each.code
-    for each in (
-        CommitConflict,
-        LeaseLost,
-        RetryableError,
-        SliceUnsettled,
-        StorageUnavailable,
-        StoreUnavailable,
-    )
-)
-"""Codes of errors that may not occur again on a retry."""
 
 POLL = 0.2
 """Seconds between two checks whether to stop, and between two attempts to cancel."""
@@ -204,4 +183,4 @@ def _is_temporary(error: Exception) -> bool:
 
 def _is_temporary_outcome(outcome: Outcome) -> bool:
     is_failed = outcome.status is Status.FAILED and outcome.error is not None
-    return is_failed and outcome.error is not None and outcome.error.code in TEMPORARY
+    return is_failed and outcome.error is not None and outcome.error.code in retryable_codes()

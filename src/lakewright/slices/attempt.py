@@ -32,7 +32,7 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import failure
 from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
-from lakewright.slices.discover import find_unchanged_slice, slice_name
+from lakewright.slices.discover import called_name, find_unchanged_slice, slice_name
 from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
@@ -275,7 +275,7 @@ class SliceProcessor:
         if claim.item_id not in self.late or is_late_allowed(self.context, self.entity, claim.item):
             return
         name = slice_name(claim.item)
-        typed = command("requeue", f"{self.entity.name}/{name}")
+        typed = command("requeue", called_name(self.entity.name, name))
         raise LateSliceError(
             f"the slice {name} is older than one that is already processed",
             remedy=f"Apply it with `{typed} --late`, or skip the item.",

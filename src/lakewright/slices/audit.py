@@ -18,7 +18,7 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import called_name
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.spec.models.entity import Entity
@@ -180,7 +180,7 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
 
 
 def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:
-    named = f"{entity.name}/{slice_name(item)}"
+    named = called_name(entity.name, item)
     problem = (
         f"it is processed by commit {number}, but the table of {entity.name} ends with {last or 'none'}: "
         f"was it restored or removed? `{command('requeue', named)}` applies the slice again"

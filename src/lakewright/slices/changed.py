@@ -16,7 +16,7 @@ from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query, Store
 from lakewright.plan.other_runs import commands_of
 from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
-from lakewright.slices.discover import discovered, item_id, natural_key, slice_name
+from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 
 if TYPE_CHECKING:
     from lakewright.manifest.discovery import DiscoveredSlice
@@ -93,8 +93,8 @@ def requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str,
     first = natural_key(slice_name(changed[0]))
     is_followed = any(natural_key(slice_name(item)) > first for item in items.values())
     if is_followed and entity.settings.late_slices == "refuse":
-        return f"{command('requeue', f'{entity.name}/{slice_name(changed[0])}')} --cascade"
-    return command("requeue", *(f"{entity.name}/{slice_name(item)}" for item in changed))
+        return f"{command('requeue', called_name(entity.name, changed[0]))} --cascade"
+    return command("requeue", *(called_name(entity.name, item) for item in changed))
 
 
 def _jobs(

@@ -17,7 +17,7 @@ from lakewright.errors import Fault, SliceError
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Deviations:
     @property
     def _typed(self) -> str:
         """The commands that have the changed slices processed again."""
-        names = (f"{self.entity}/{slice_name(item)}" for item in self.changed)
+        names = (called_name(self.entity, item) for item in self.changed)
         accept = f", or keep what was processed with `{command('accept', *names)}`"
         jobs = " and ".join(f"`{command}`" for command in self.jobs)
         if self.jobs and self.is_requeued_by_jobs:

@@ -39,6 +39,7 @@ __all__ = [
     "BRONZE_UNREADABLE",
     "Listing",
     "Slice",
+    "called_name",
     "canonical_id",
     "check_not_empty",
     "discovered",
@@ -253,6 +254,11 @@ def slice_name(item: Item) -> str:
         return str(noted)
     last = item.item_id.rstrip("/").rpartition("/")[2]
     return unquote(last, errors="surrogateescape") if item.item_id.startswith("file:") else last
+
+
+def called_name(entity: str, slice_: Item | str) -> str:
+    """Return what commands call a slice of an entity, by its item or its name: `ENTITY/SLICE`."""
+    return f"{entity}/{slice_ if isinstance(slice_, str) else slice_name(slice_)}"
 
 
 SECOND_LOOKS = (0.5, 1.0, 2.0)

@@ -26,7 +26,7 @@ from lakewright.slices.changed import (
     processed_items,
     requeue_changed,
 )
-from lakewright.slices.discover import discovered, item_id, list_bronze, natural_key, slice_name
+from lakewright.slices.discover import called_name, discovered, item_id, list_bronze, natural_key, slice_name
 from lakewright.slices.recover_from_log import recover_slices
 from lakewright.slices.settle import without_unsettled
 
@@ -273,7 +273,7 @@ def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> L
     if verdict in {Verdict.PROCESSED, Verdict.SKIPPED}:
         return UsageError(
             f"the slice {name} is {verdict} for {context.application} already",
-            remedy=f"To process it again: `{command('requeue', f'{entity.name}/{name}')}`.",
+            remedy=f"To process it again: `{command('requeue', called_name(entity.name, name))}`.",
         )
     return held_error(context, entity, item)
 
@@ -289,7 +289,7 @@ def holding_error(context: ProcessingContext, entity: Entity, pending: Pending) 
 def held_error(context: ProcessingContext, entity: Entity, item: Item) -> LakewrightError:
     """Return the error that says who or what holds an item."""
     lock = context.ledger.lock(item)
-    name = f"{entity.name}/{slice_name(item)}"
+    name = called_name(entity.name, item)
     if item.problem is not None:
         return invalid_error(item, name)
     if lock is not None:

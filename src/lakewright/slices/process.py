@@ -27,7 +27,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import recovery_advice
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.fold import FoldResult, fold_slices
 from lakewright.slices.fold_choice import FEWEST, choose_fold, one_by_one_reason, one_by_one_text
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
@@ -222,7 +222,7 @@ def _with_slice(
             return replace(result, errors=(*result.errors, error))
         item = processor.context.ledger.item(claim.item.item_id)
         if item.failed is not None:
-            error.remedy = recovery_advice(item, f"{processor.entity.name}/{name}")
+            error.remedy = recovery_advice(item, called_name(processor.entity.name, name))
         return replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
     report(replace(about, result=done))
     return replace(result, slices=(*result.slices, done))

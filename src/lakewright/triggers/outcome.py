@@ -7,19 +7,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from lakewright.errors import DatabaseUnavailable, ItemLocked, JvmEnded, LeaseHeld
-from lakewright.run.step_runner import TEMPORARY
+from lakewright.errors import ItemLocked, JvmEnded, LeaseHeld, retryable_codes
 from lakewright.triggers.state import Attempt, Ending, Result
 
 __all__ = ["RETRYABLE", "ending_of"]
 
-RETRYABLE = TEMPORARY | {
-    ItemLocked.code,
-    LeaseHeld.code,
-    DatabaseUnavailable.code,
-    JvmEnded.code,
-    "interrupted",
-}
+RETRYABLE = retryable_codes() | {ItemLocked.code, LeaseHeld.code, JvmEnded.code, "interrupted"}
 """Codes of errors that may pass by themselves: what another run holds, and what does not answer.
 
 The JVM of a server may have been killed, or have run out of memory, because of another request.

@@ -15,7 +15,7 @@ from lakewright.manifest.lock import Lock, command, recovery_command
 from lakewright.manifest.record import ANYONE, Application, State, format_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of, applications_before
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import sort_pending
 from lakewright.spec.suggestions import suggestion
@@ -261,7 +261,7 @@ def find_item(app: App, text: str) -> Item:
 def typed_name(app: App, item: Item) -> str:
     """Return what commands call an item: `entity/slice` if `find_item` finds it by that, else its id."""
     entity = item.new.note.get("entity") if item.new is not None else None
-    text = f"{entity}/{slice_name(item)}"
+    text = called_name(str(entity), item)
     found = _item_of_entity(app, text) if entity is not None else ()
     return text if item.item_id.rstrip("/") in [each.rstrip("/") for each in found] else item.item_id
 

@@ -11,7 +11,7 @@ from lakewright.lake.frames import SupportsArrow, arrow_table, created_frame, ho
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command, locked_error
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id
+from lakewright.slices.discover import called_name, item_id
 from lakewright.slices.land import LandedSlice, land_slice
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _check_unlocked(app: App, entity: Entity, name: str) -> None:
     place = f"{entity.places(app.project.lake).bronze}/{name}"
     lock = app.ledger.lock(app.ledger.item(item_id(place)))
     if lock is not None and not lock.is_stale:
-        raise locked_error(lock, f"{entity.name}/{name}")
+        raise locked_error(lock, called_name(entity.name, name))
 
 
 def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
@@ -87,5 +87,5 @@ def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
             "%s: slice %s was processed before it was replaced; to process its new content: %s",
             entity.name,
             landed.name,
-            command("requeue", f"{entity.name}/{landed.name}"),
+            command("requeue", called_name(entity.name, landed.name)),
         )

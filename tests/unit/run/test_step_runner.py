@@ -113,11 +113,12 @@ def test_what_stays_wrong_is_not_tried_again(
     assert pauses == []
 
 
+@pytest.mark.parametrize("code", ["store_unavailable", "executor_lost", "database_unavailable"])
 def test_a_failure_that_the_target_itself_tells_of_is_tried_again_if_it_may_pass(
-    tmp_path: Path, pauses: list[float]
+    tmp_path: Path, pauses: list[float], code: str
 ) -> None:
     bench = bench_of(tmp_path, retries=1)
-    told = iter([Outcome(Status.FAILED, error=Fault("the store is down", code="store_unavailable"))])
+    told = iter([Outcome(Status.FAILED, error=Fault("it does not answer", code=code))])
     bench.world.act = lambda target, context, phase: next(told, None)
 
     assert ended(bench.run(Phase.BUILD)) == {"BUILD a": Status.SUCCESS}

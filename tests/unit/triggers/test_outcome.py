@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakewright.errors import JvmEnded, LakewrightError, SliceError, StorageUnavailable, StoreUnavailable
+from lakewright.errors import (
+    ExecutorLost,
+    JvmEnded,
+    LakewrightError,
+    SliceError,
+    StorageUnavailable,
+    StoreUnavailable,
+)
 from lakewright.spark.jvm import jvm_failure
 from lakewright.triggers.outcome import ending_of
 from lakewright.triggers.state import Attempt, Ending, Result
@@ -30,6 +37,7 @@ def printed(*errors: LakewrightError) -> str:
         ([JvmEnded("Spark's JVM was killed")], "retry"),
         ([StorageUnavailable("No space left on device")], "retry"),
         ([StoreUnavailable("the manifest does not answer")], "retry"),
+        ([ExecutorLost("an executor was lost")], "retry"),
         ([SliceError("it is no CSV")], "failed"),
         ([JvmEnded("Spark's JVM was killed"), SliceError("it is no CSV")], "failed"),
     ],

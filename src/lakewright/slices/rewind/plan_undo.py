@@ -17,7 +17,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, slices_in
 from lakewright.slices.changed import processed_items
-from lakewright.slices.discover import find_slice, item_id, slice_name
+from lakewright.slices.discover import called_name, find_slice, item_id, slice_name
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.words import counted
@@ -215,7 +215,7 @@ def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, 
     if not has_no_commit(context.ledger.store, item, context.application):
         raise _unknown_commit(entity, item)
     if is_requeued:
-        name = f"{entity.name}/{slice_name(item)}"
+        name = called_name(entity.name, item)
         raise UsageError(
             f"the slice {slice_name(item)} of {entity.name} changed nothing, so there is nothing to undo",
             remedy=f"`{command('requeue', name)}` has it processed again.",
@@ -231,7 +231,7 @@ def _processed_item(
         UsageError: It has not.
         ItemLocked, ItemFailed: The slice is being processed, or the table holds it and it has failed since.
     """
-    named = f"{entity.name}/{name}"
+    named = called_name(entity.name, name)
     found = context.ledger.item(item_id(f"{entity.places(context.lake.settings).bronze}/{name}"))
     lock = context.ledger.lock(found)
     if lock is not None:
