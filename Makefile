@@ -18,7 +18,7 @@ ALONGSIDE := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What `make test` passes on to pytest, as in `make test ARGS="tests/unit -x"`.
 ARGS ?=
 
-.PHONY: help setup demo test durations check coverage nightly chaos format lint types docs bench fuzz lock clean
+.PHONY: help setup demo test durations slow check coverage nightly chaos format lint types docs bench fuzz lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: setup ## Run all tests; ARGS="..." goes to pytest
 
 durations: setup ## Run all tests and keep how long they took, in tests/durations.json
 	@KEEP_DURATIONS=1 $(BIN)/pytest $(ALONGSIDE)
+
+slow: setup ## List the files whose tests take longer than their budget of 25 s, as kept in tests/durations.json
+	@$(BIN)/python -m tests.durations
 
 check: setup ## What CI runs: format, lint, types, layers, tests, doctests
 	$(BIN)/ruff format --check

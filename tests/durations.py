@@ -6,22 +6,25 @@ short files fill the end. No pytest plugin does this: pytest-split divides tests
 pytest-xdist knows no durations.
 
 `make durations` runs everything and writes the file anew. `KEEP_DURATIONS=1` before a run of some files, on a
-machine that does nothing else, replaces what is kept of these files.
+machine that does nothing else, replaces what is kept of these files. `make slow` lists the files that take
+longer than their budget, by what is kept of the tests that `make test` has.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
 import pytest
 
-__all__ = ["Durations", "kind_of", "load_kept", "longest_first"]
+__all__ = ["Durations", "kept_by_day", "kind_of", "load_kept", "longest_first", "over_budget"]
 
 ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_name("durations.json")
@@ -101,7 +104,7 @@ class Durations:
         for text in self.summary(load_kept()):
             terminalreporter.write_line(text)
         if terminalreporter.config.getoption("markexpr") == "not nightly":
-            for text in self.over_budget():
+            for text in ("", *over_budget(self.files())):
                 terminalreporter.write_line(text)
         if os.environ.get("KEEP_DURATIONS"):
             KEPT.write_text(json.dumps(self.to_keep(load_kept()), indent=0, sort_keys=True) + "\n")
@@ -118,17 +121,6 @@ class Durations:
         long = (test for test in self.tests.items() if test[1] >= LONG)
         slowest = sorted(long, key=lambda test: -test[1])[:SHOWN]
         return [*lines, "", *(_beside(nodeid, seconds, kept.get(nodeid)) for nodeid, seconds in slowest)]
-
-    def over_budget(self) -> list[str]:
-        """Return the lines that tell which files take longer than their budget."""
-        over = [(name, seconds) for name, seconds in self.files().items() if seconds > BUDGET]
-        if not over:
-            return []
-        lines = [
-            f"{seconds:>7.1f} s {name}: {REASONS.get(name, 'OVER ITS BUDGET')}"
-            for name, seconds in sorted(over, key=lambda file: -file[1])
-        ]
-        return ["", f"Files that take longer than {BUDGET:.0f} s", *lines]
 
     def files(self) -> dict[str, float]:
         """Return the seconds of each file."""
@@ -152,7 +144,47 @@ class Durations:
         return {**others, **{name: round(seconds, 1) for name, seconds in {**files, **long}.items()}}
 
 
+def over_budget(files: Mapping[str, float]) -> list[str]:
+    """Return the lines that tell which files take longer than their budget, the longest first."""
+    over = [(name, seconds) for name, seconds in files.items() if seconds > BUDGET]
+    if not over:
+        return []
+    lines = [
+        f"{seconds:>7.1f} s {name}: {REASONS.get(name, 'OVER ITS BUDGET')}"
+        for name, seconds in sorted(over, key=lambda file: -file[1])
+    ]
+    return [f"Files that take longer than {BUDGET:.0f} s", *lines]
+
+
+def kept_by_day(kept: Mapping[str, float], tests: Collection[str]) -> dict[str, float]:
+    """Return the kept seconds of the files of some tests, without those of their other long tests.
+
+    Example:
+        >>> kept_by_day({"a.py": 9.0, "a.py::x": 5.0, "a.py::y": 3.0, "b.py": 2.0}, {"a.py::y"})
+        {'a.py': 4.0}
+    """
+    files = {name: kept[name] for name in map(file_of, tests) if name in kept}
+    for nodeid, seconds in kept.items():
+        if "::" in nodeid and nodeid not in tests and file_of(nodeid) in files:
+            files[file_of(nodeid)] -= seconds
+    return files
+
+
+def _tests() -> set[str]:
+    """Return the tests of `make test`."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {line for line in done.stdout.splitlines() if "::" in line}
+
+
 def _beside(nodeid: str, seconds: float, kept: float | None) -> str:
     told = "new" if kept is None else f"kept {kept:.1f}"
     slower = "  SLOWER" if kept is not None and seconds > SLOWER * kept else ""
     return f"{seconds:>7.1f} s ({told}) {nodeid}{slower}"
+
+
+if __name__ == "__main__":
+    by_day = kept_by_day(load_kept(), _tests())
+    for line in over_budget(by_day):
+        print(line)
+    print(f"{sum(by_day.values()):>7.0f} s all files")
