@@ -9,7 +9,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.paths import split_url
 
-__all__ = ["check_conditional_writes"]
+__all__ = ["check_conditional_writes", "try_writes"]
 
 _FOLDER = ".lakewright"
 """Folder in the lake for the object that is written twice."""
@@ -32,22 +32,33 @@ def check_conditional_writes(storage: ObjectStorage, location: str, state_folder
     """
     if storage.settings.single_driver:
         return
-    name, key = split_url(location)
+    name, _ = split_url(location)
     known = state_folder / "conditional_writes" / f"{storage.endpoint_url or 'aws'}/{name}".replace("/", "_")
     if known.exists():
         return
+    try_writes(storage, location)
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.touch()
+
+
+def try_writes(storage: ObjectStorage, location: str) -> None:
+    """Raise an error if no object can be created and removed at a location, or if it can be created twice.
+
+    Raises:
+        SpecError: The store creates the object twice, and the project doesn't declare a single driver.
+        StorageUnavailable: The store can't be reached, or refuses to write or to remove.
+    """
+    name, key = split_url(location)
     bucket = storage.bucket(name)
     probe = f"{key}/{_FOLDER}/probe-{uuid4()}".lstrip("/")
+    bucket.put_if_absent(probe, b"first")
     try:
-        bucket.put_if_absent(probe, b"first")
         is_refused = not bucket.put_if_absent(probe, b"second")
     finally:
         bucket.remove([probe])
-    if not is_refused:
+    if not is_refused and not storage.settings.single_driver:
         raise SpecError.of(
             f"the store of s3://{name} ignores `If-None-Match`: two drivers would lose each other's commits",
             remedy="Use a version of the store with conditional writes, or declare "
             "`storage: {single_driver: true}` if only one process at a time ever writes to the lake.",
         )
-    known.parent.mkdir(parents=True, exist_ok=True)
-    known.touch()

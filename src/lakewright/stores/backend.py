@@ -52,6 +52,11 @@ class Backend(ABC):
         """The local folder in which opening creates the manifest's files; None if that is not checked."""
         return None
 
+    @property
+    def is_writable(self) -> bool | None:
+        """Whether this user may write to the manifest that exists; None if only a write would show it."""
+        return None
+
     @abstractmethod
     def open(self) -> Store:
         """Return the store, ready for use; the manifest is created if it does not exist."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import sys
 import tempfile
@@ -14,14 +13,19 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from lakewright.doctor import plan_repair as planning
 from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
 from lakewright.doctor.plan_repair import RepairPlan
-from lakewright.errors import LakewrightError, SpecError
+from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
 from lakewright.lake.cluster import check_cluster_settings, lake_master
+from lakewright.lake.conditional_writes import try_writes
+from lakewright.lake.files import files_at
 from lakewright.lake.observation import observe_table
+from lakewright.lake.paths import is_s3, join, local_path
+from lakewright.lake.storage_errors import store_fault
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import list_slices
@@ -158,9 +162,9 @@ def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
         yield _guarded("log store for S3", lambda: str(log_store_jar()))
     if is_cluster(master := lake_master(app.lake)):
         yield _guarded("cluster", lambda: _cluster(app, master))
-    yield _guarded("write access", lambda: _write_access(str(project.lake.root_folder)))
     if starts_session:
         yield _guarded("session", lambda: f"Spark {app.lake.spark.version} started")
+    yield _write_check(app, str(project.lake.root_folder))
 
 
 def _cluster(app: App, master: str) -> str:
@@ -279,22 +283,58 @@ def unopened_project(error: LakewrightError, *, is_named: bool) -> Check:
 
 def _manifest(app: App) -> str:
     settings = app.manifest_settings
-    kind = settings["kind"]
+    kind, backend = settings["kind"], select_backend(settings)
     if isinstance(app.store, DeferredStore) and not app.store.exists:
-        folder = select_backend(settings).new_folder
-        can = "" if folder is None else f"; {_write_access(str(folder))}"
+        folder = backend.new_folder
+        can = "; that was not tried" if folder is None else f"; {_write_access(str(folder))}"
         return f"{kind}, does not exist yet, the first run creates it{can}"
     items = sum(app.store.counts().values())
     ahead = (app.store.now() - datetime.now(UTC)).total_seconds()
     clock = f"; its clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
-    return f"{kind}, answers, {items} verdicts" + (clock if abs(ahead) >= 1 else "")
+    if backend.is_writable is False:
+        raise StorageUnavailable(
+            f"{kind}, can be read, but this user may not write to it",
+            remedy="Give this user the right to write there; what only reads works without.",
+        )
+    tried = "" if backend.is_writable else "; writing was not tried"
+    return f"{kind}, answers, {items} verdicts{tried}" + (clock if abs(ahead) >= 1 else "")
+
+
+def _write_check(app: App, root: str) -> Check:
+    """Write a file in the lake and remove it, unless only Spark could and its session was not asked for."""
+    if local_path(root) is not None:
+        return _guarded("write access", lambda: _write_access(root))
+    if is_s3(root) or app.lake.is_started:
+        return _guarded("write access", lambda: _remote_write_access(app, root))
+    said = f"not checked: only Spark can write to {root}"
+    return Check("write access", None, said, "`lakewright doctor --start` starts Spark and tries it.")
+
+
+def _remote_write_access(app: App, root: str) -> str:
+    if is_s3(root):
+        try_writes(app.lake.storage, root)
+    else:
+        _try_hadoop(app, root)
+    return f"a file was written to {root}, and removed"
+
+
+def _try_hadoop(app: App, root: str) -> None:
+    from py4j.protocol import Py4JJavaError
+
+    files, probe = files_at(root, app.lake), join(root, f".lakewright-probe-{uuid4()}")
+    try:
+        files.write(probe, b"")
+        files.remove(probe)
+    except Py4JJavaError as error:
+        fault = store_fault(str(error.java_exception.getMessage()))
+        raise StorageUnavailable(f"{root} can't be written: {fault.reason}", remedy=fault.remedy) from error
 
 
 def _write_access(root: str) -> str:
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", root) and not root.startswith("file:"):
-        return f"{root} is not on this machine and was not checked"
-    folder = Path(root.removeprefix("file://"))
-    nearest = next(place for place in (folder, *folder.parents) if place.is_dir())
+    folder = (local_path(root) or Path(root)).absolute()
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if not nearest.is_dir():
+        raise NotADirectoryError(f"{nearest} is a file, and {folder} needs a folder there")
     with tempfile.TemporaryFile(dir=nearest):
         return f"{nearest} is writable" + ("" if nearest == folder else f"; {folder} will be created there")
 

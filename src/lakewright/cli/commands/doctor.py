@@ -48,8 +48,9 @@ __all__ = ["doctor"]
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:
     """Check Python, Java, Spark, Delta, its jars, the project, its manifest and its folders.
 
-    Each check is OK, or comes with a remedy. With ENTITY, check its slices, the rows of its silver table by
-    the rules of its strategy, and whether the table has the commits that the manifest records.
+    Each check is OK, comes with a remedy, or says that it was skipped: only what was tried is OK. With
+    ENTITY, check its slices, the rows of its silver table by the rules of its strategy, and whether the table
+    has the commits that the manifest records.
     """
     if entity is not None:
         return _repair(call, entity, **options) if repair else _diagnose(call, entity)

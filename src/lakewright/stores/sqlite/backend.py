@@ -42,6 +42,13 @@ class SqliteBackend(Backend):
     def new_folder(self) -> Path | None:
         return self.path.parent
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether this user may write the file."""
+        from lakewright.stores.sqlite.readonly import is_writable
+
+        return is_writable(self.path)
+
     def open(self) -> Store:
         from lakewright.stores.sqlite.store import SqliteStore
 
