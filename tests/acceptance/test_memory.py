@@ -31,9 +31,9 @@ def test_a_jvm_without_memory_fails_no_slice_and_with_more_the_result_is_exact(
     fed = lake.run(*build)
 
     assert (refused.code, starved.code) == (1, 1), starved.all
-    assert "Spark can't be started: [INVALID_DRIVER_MEMORY]" in refused.out
-    assert "Spark's JVM ran out of memory" in starved.out
-    assert "spark.driver.memory" in starved.out
+    assert "Spark can't be started: [INVALID_DRIVER_MEMORY]" in refused.err
+    assert "Spark's JVM ran out of memory" in starved.err
+    assert "spark.driver.memory" in starved.err
     assert fed.code == 0, fed.all
     assert sorted((row["id"], len(row["name"])) for row in lake.silver("customers")) == [
         (key, 120_000_000) for key in range(3)

@@ -52,6 +52,11 @@ class Output:
         return not self.is_json and self.out.isatty() and self.err.isatty()
 
     @property
+    def has_page_errors(self) -> bool:
+        """Whether a page tells errors in full: without a terminal they are told once, on stderr."""
+        return self.is_json or self.out.isatty()
+
+    @property
     def can_ask(self) -> bool:
         """Whether questions are shown to a user: stderr is a terminal."""
         return self.err.isatty()

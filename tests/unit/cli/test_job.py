@@ -139,8 +139,10 @@ def test_a_run_is_a_tree_whose_last_line_can_be_found_by_grep() -> None:
     assert answered.code == 0
 
 
-def test_a_failure_is_told_once_more_on_stderr() -> None:
-    answered = call_with(FakeApp(result=result_of(ended(status=Status.FAILED, error=BROKEN))), *BUILD)
+def test_without_a_terminal_a_failure_is_told_once_on_stderr() -> None:
+    """A tree in a file refers to stderr, where scripts and schedulers look for errors."""
+    failed = ended(status=Status.FAILED, error=BROKEN, reasons=("1 slice is pending", "column b is gone"))
+    answered = call_with(FakeApp(result=result_of(failed)), *BUILD)
     assert answered.code == 1
     assert answered.err.splitlines()[-4:] == [
         "FAILED regions in BUILD month=2022-01: column b is gone",
@@ -148,6 +150,28 @@ def test_a_failure_is_told_once_more_on_stderr() -> None:
         "  where: m.yml:7",
         "  do: Put it back.",
     ]
+    assert "    FAILED regions (relation): 1 slice is pending; its error is on stderr" in answered.out
+    assert (answered.out + answered.err).count("column b is gone") == 1
+    whole = call_with(FakeApp(result=result_of(failed)), *BUILD, "-v")
+    assert (whole.out + whole.err).count("column b is gone") == 1
+
+
+@pytest.mark.parametrize(("option", "told"), [((), 1), (("-q",), 1), (("-o", "json"), 1)])
+def test_scripts_find_a_failure_on_stderr_with_each_output(option: tuple[str, ...], told: int) -> None:
+    failed = ended(status=Status.FAILED, error=BROKEN)
+    answered = call_with(FakeApp(result=result_of(failed)), *BUILD, *option)
+    assert answered.err.count("column b is gone") == told
+    assert answered.out.count("column b is gone") == ("json" in option)
+
+
+def test_on_a_terminal_a_short_tree_tells_a_failure_once_and_a_long_one_again_below() -> None:
+    failed = ended(status=Status.FAILED, error=BROKEN)
+    short = call_with(FakeApp(result=result_of(failed)), *BUILD, terminal=True)
+    assert short.out.count("column b is gone") == 1
+    assert "column b is gone" not in short.err
+    many = result_of(failed, *(ended(f"t{number}") for number in range(20)))
+    long = call_with(FakeApp(result=many), *BUILD, terminal=True)
+    assert (long.out.count("column b is gone"), long.err.count("column b is gone")) == (1, 1)
 
 
 @pytest.mark.parametrize(

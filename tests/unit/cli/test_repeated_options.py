@@ -29,15 +29,16 @@ def failed() -> FakeApp:
 
 
 def test_the_report_of_a_job_repeats_them() -> None:
+    seen = call_with(failed(), "job", "daily", "build", *OPTIONS, terminal=True)
+    assert f"lakewright manifest requeue o/1 o/2 {TYPED}" in " ".join(seen.out.split())
     answered = call_with(failed(), "job", "daily", "build", *OPTIONS)
-    assert f"`lakewright manifest requeue o/1 o/2 {TYPED}`" in answered.out
     assert f"`lakewright manifest requeue o/1 o/2 {TYPED}`" in answered.err
 
 
 def test_options_before_the_command_are_repeated_too() -> None:
     assert (
         "`lakewright manifest requeue o/1 o/2 -P prod`"
-        in call_with(failed(), "-P", "prod", "job", "a", "build").out
+        in call_with(failed(), "-P", "prod", "job", "a", "build").err
     )
 
 
@@ -47,7 +48,7 @@ def test_an_error_repeats_them() -> None:
 
 
 def test_without_such_options_nothing_is_added() -> None:
-    assert "`lakewright manifest requeue o/1 o/2`" in call_with(failed(), "job", "daily", "build", "-v").out
+    assert "`lakewright manifest requeue o/1 o/2`" in call_with(failed(), "job", "daily", "build", "-v").err
 
 
 def test_json_keeps_the_command_as_every_caller_gets_it() -> None:
@@ -58,7 +59,7 @@ def test_json_keeps_the_command_as_every_caller_gets_it() -> None:
 
 def test_a_secret_is_not_repeated_but_left_to_be_filled_in() -> None:
     answered = call_with(failed(), "job", "daily", "build", "-D", "db_password=hunter2-x", "-D", "user=ada")
-    assert "`lakewright manifest requeue o/1 o/2 -D db_password=<db_password> -D user=ada`" in answered.out
+    assert "`lakewright manifest requeue o/1 o/2 -D db_password=<db_password> -D user=ada`" in answered.err
     assert "hunter2-x" not in answered.out + answered.err
 
 

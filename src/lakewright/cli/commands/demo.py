@@ -67,7 +67,8 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
 def _run(call: Call, folder: Path, count: int) -> int:
     result = run_watched(call, job_request(JOB, Phase.VERIFY, ARGUMENTS))
     advice = [] if result.status.is_failure else _next(folder)
-    call.output.result(_document(folder, count, result.as_json()), [*run_page(result), *advice])
+    page = run_page(result, has_errors=call.output.has_page_errors)
+    call.output.result(_document(folder, count, result.as_json()), [*page, *advice])
     call.output.note(*failure_lines(result, is_one_screen=call.output.is_one_screen))
     call.output.last(result.summary)
     return result.exit_code

@@ -69,8 +69,9 @@ def job(
         call.output.note("Nothing was removed.")
         return DECLINED
     result = run_watched(call, request)
-    call.output.result(result.as_json(), run_page(result, is_whole=call.settings.verbosity > 0))
-    call.output.note(*failure_lines(result, is_one_screen=call.output.is_one_screen))
+    output, is_whole = call.output, call.settings.verbosity > 0
+    output.result(result.as_json(), run_page(result, is_whole=is_whole, has_errors=output.has_page_errors))
+    output.note(*failure_lines(result, is_one_screen=output.is_one_screen))
     call.output.last(result.summary)
     return result.exit_code
 

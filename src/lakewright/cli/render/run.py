@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -21,6 +22,9 @@ SHORT_TREE = 12
 
 MOST_REASONS = 2
 
+ERROR_ELSEWHERE = "its error is on stderr"
+"""Stands in the tree of stdout where no terminal shows both streams."""
+
 # Metrics of a slice that are shown unless they are zero, with their words.
 COUNTS = {
     "inserted": "inserted",
@@ -34,11 +38,13 @@ COUNTS = {
 }
 
 
-def run_page(result: RunResult, *, is_whole: bool = False) -> Iterator[Block]:
+def run_page(result: RunResult, *, is_whole: bool = False, has_errors: bool = True) -> Iterator[Block]:
     """Yield the page of a run: a heading, then a tree for each instance.
 
-    What was skipped is only counted, with its reasons, unless `is_whole`.
+    What was skipped is only counted, with its reasons, unless `is_whole`. Without `has_errors`, the errors
+    that `failure_lines` tells are left to it.
     """
+    result = result if has_errors else _with_errors_elsewhere(result)
     yield line(
         Span(f"{result.project}/{result.job}", "bold"),
         f" up to {result.phase.value.lower()}, run {result.run_id}",
@@ -117,6 +123,15 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
     """
     if is_one_screen and sum(1 for _ in result.targets()) <= SHORT_TREE:
         return
+    for instance, target in _failures(result):
+        error = {} if target.error is None else target.error.as_json()
+        place = (target.name, "in", target.phase.value, assignments(instance.parameters))
+        head = line(status(target.status.value), f" {' '.join(filter(None, place))}: ", _first(error))
+        yield Branch(head, tuple(_error(error)))
+
+
+def _failures(result: RunResult) -> Iterator[tuple[InstanceResult, TargetResult]]:
+    """Yield each target with an error, unless the same target failed in a later phase."""
     for instance in result.instances:
         targets = [target for phase in instance.phases for target in phase.targets]
         failed = {t.name for t in targets if t.status.is_failure and not _refers_to_earlier(t)}
@@ -124,10 +139,32 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
             # What a check of the same target found before is the cause, and part of the tree.
             is_repeated = target.name in failed and not target.status.is_failure
             if target.error is not None and not is_repeated:
-                error = target.error.as_json()
-                place = (target.name, "in", target.phase.value, assignments(instance.parameters))
-                head = line(status(target.status.value), f" {' '.join(filter(None, place))}: ", _first(error))
-                yield Branch(head, tuple(_error(error)))
+                yield instance, target
+
+
+def _with_errors_elsewhere(result: RunResult) -> RunResult:
+    """Return the result with a reference to stderr in place of each error that is told there."""
+    told = {id(target) for _, target in _failures(result)}
+
+    def of(target: TargetResult) -> TargetResult:
+        if id(target) not in told:
+            return target
+        metrics = target.metrics if any(target.metrics.values()) else {}
+        reasons = (*_own_reasons(target), ERROR_ELSEWHERE)
+        return replace(target, error=None, reasons=reasons, metrics=metrics)
+
+    return replace(
+        result,
+        instances=tuple(
+            replace(
+                instance,
+                phases=tuple(
+                    replace(phase, targets=tuple(map(of, phase.targets))) for phase in instance.phases
+                ),
+            )
+            for instance in result.instances
+        ),
+    )
 
 
 def _refers_to_earlier(target: TargetResult) -> bool:
@@ -208,14 +245,18 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
         ", ".join(target.name for target in targets) if len(targets) > 1 else f"{first.name} ({first.kind})"
     )
     time = Span(f" {seconds(first.seconds)}", "dim") if first.status.is_success else ""
-    # The error stands below.
-    message = first.error.message.splitlines()[:1] if first.error is not None else []
-    said = [reason for reason in first.reasons if reason not in message]
+    said = _own_reasons(first)
     reasons = f": {'; '.join(said)}" if said else ""
     return Branch(
         line(status(first.status.value), f" {names}", time, reasons),
         tuple(details(first.metrics, first.error.as_json() if first.error else None)),
     )
+
+
+def _own_reasons(target: TargetResult) -> list[str]:
+    """Return the reasons of a target without the message of its error, which is told besides."""
+    message = target.error.message.splitlines()[:1] if target.error is not None else []
+    return [reason for reason in target.reasons if reason not in message]
 
 
 def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iterator[Branch]:
