@@ -39,7 +39,15 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["check_cluster_settings", "check_reachable", "check_written", "lake_master", "prepare_cluster"]
+__all__ = [
+    "MOST_TASKS",
+    "cancelled_without_executors",
+    "check_cluster_settings",
+    "check_reachable",
+    "check_written",
+    "lake_master",
+    "prepare_cluster",
+]
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +168,7 @@ def _ask_executors(lake: Lake, spark: SparkSession) -> list[ExecutorFacts]:
     tasks = min(max(spark.sparkContext.defaultParallelism, 2), MOST_TASKS)
     frame = spark.range(0, tasks, 1, tasks).selectExpr(f"{executor_facts_sql()} AS value")
     try:
-        with _cancelled_without_executors(lake, spark):
+        with cancelled_without_executors(lake, spark):
             frame.write.text(folder)
             lines = [str(row.value) for row in spark.read.text(folder).collect()]
     finally:
@@ -175,7 +183,7 @@ def _ask_executors(lake: Lake, spark: SparkSession) -> list[ExecutorFacts]:
 
 
 @contextmanager
-def _cancelled_without_executors(lake: Lake, spark: SparkSession) -> Iterator[None]:
+def cancelled_without_executors(lake: Lake, spark: SparkSession) -> Iterator[None]:
     """Cancel the jobs of the block if there is still no executor when the patience is over."""
     context, patience = spark.sparkContext, lake.session.patience
     tag = f"lakewright cluster {uuid4()}"

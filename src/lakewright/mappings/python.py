@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
+from lakewright.lake.executor_python import check_python
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.suggestions import suggestion
@@ -59,6 +60,7 @@ class PythonMapping(Mapping):
 
         Raises:
             SpecError: The function does not exist, does not accept the arguments, or returns no frame.
+            SparkUnavailable: The frame runs Python on executors of a cluster that can't.
         """
         from pyspark.sql import DataFrame as Frame
 
@@ -77,6 +79,7 @@ class PythonMapping(Mapping):
                 f"mapping {self.name!r}: {self.function} gave {type(found).__name__}",
                 remedy="Return a DataFrame from the function.",
             )
+        check_python(workspace.lake, found, f"mapping {self.name!r}")
         return found
 
 

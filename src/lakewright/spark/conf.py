@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = [
     "LONG_WORK",
     "SessionSettings",
     "driver_memory_gib",
+    "executor_python",
     "local_cores",
     "machine_memory",
     "master_of",
@@ -243,6 +245,18 @@ def java_options(
         # Counters for tools like jstat: sampling them wakes an idle JVM twenty times a second.
         options += ["-XX:-UsePerfData"]
     return options
+
+
+def executor_python(settings: SessionSettings, environ: Mapping[str, str]) -> str:
+    """Return the program that runs a project's Python functions on executors.
+
+    It is the one that the user's `spark.pyspark.python` names, which PySpark reads in `spark-submit` alone.
+    Without that, it is the one of PYSPARK_PYTHON on a cluster, else the Python of this process.
+    """
+    declared = settings.conf.get("spark.pyspark.python")
+    if declared or local_cores(master_of(settings)) is not None:
+        return declared or sys.executable
+    return environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def local_cores(master: str) -> int | None:

@@ -20,6 +20,7 @@ from lakewright.spark.class_archive import archive_options
 from lakewright.spark.cluster import check_master, executor_cores, is_cluster
 from lakewright.spark.conf import (
     SessionSettings,
+    executor_python,
     local_cores,
     master_of,
     results_conf,
@@ -350,7 +351,7 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     java = find_java(os.environ)
     environ = {
         "JAVA_HOME": str(java_home_for_spark(java, os.environ)),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": executor_python(settings, os.environ),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     if local_cores(master_of(settings)) is not None:

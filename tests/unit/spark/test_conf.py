@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from lakewright.spark.conf import (
     LONG_WORK,
     SessionSettings,
     driver_memory_gib,
+    executor_python,
     local_cores,
     runtime_conf,
     session_conf,
@@ -155,3 +157,18 @@ def test_a_resident_jvm_has_both_compilers_and_ends_when_it_is_out_of_memory() -
     alone = session_conf(SessionSettings(STATE), jars=[])
     assert "ExitOnOutOfMemoryError" not in alone["spark.driver.defaultJavaOptions"]
     assert "spark.sql.ui.retainedExecutions" not in alone
+
+
+@pytest.mark.parametrize(
+    ("master", "conf", "environ", "expected"),
+    [
+        ("spark://host:7077", {}, {"PYSPARK_PYTHON": "/opt/python"}, "/opt/python"),
+        ("spark://host:7077", {"spark.pyspark.python": "/mine"}, {"PYSPARK_PYTHON": "/opt/python"}, "/mine"),
+        ("spark://host:7077", {}, {}, sys.executable),
+        ("local[2]", {}, {"PYSPARK_PYTHON": "/opt/python"}, sys.executable),
+    ],
+)
+def test_executors_of_a_cluster_run_the_python_that_the_user_names(
+    master: str, conf: dict[str, str], environ: dict[str, str], expected: str
+) -> None:
+    assert executor_python(SessionSettings(STATE, master=master, conf=conf), environ) == expected
