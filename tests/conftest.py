@@ -13,9 +13,9 @@ from tests.durations import Durations, load_kept, longest_first
 from tests.stores.cluster import programs, running_cluster
 
 from lakewright.lake.object_storage import LOG_STORE
+from lakewright.spark.build import build_session
 from lakewright.spark.conf import LATE_COMPILER, SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
-from lakewright.spark.session import build_session
 from lakewright.strategies import slice_load
 from lakewright.strategies.slice_load import INTERPRETED
 

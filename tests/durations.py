@@ -68,7 +68,7 @@ def kind_of(nodeid: str) -> str:
     """Return the kind of a test: the folder below `tests`, or `doctests`.
 
     Example:
-        >>> kind_of("tests/unit/test_a.py::test_b"), kind_of("src/lakewright/errors.py::lakewright.errors")
+        >>> kind_of("tests/unit/test_a.py::test_b"), kind_of("src/lakewright/app.py::lakewright.app")
         ('unit', 'doctests')
     """
     parts = file_of(nodeid).split("/")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.session import SharedSession, build_session
+from lakewright.spark.session import SharedSession
 from lakewright.strategies.slice_load import tune
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakewright.spark.attached import Wanted, jvm_variables
+from lakewright.spark.build import build_session
 from lakewright.spark.conf import master_of
 from lakewright.spark.metastore import CATALOG
-from lakewright.spark.session import build_session
 
 __all__ = ["Place", "ResidentJvm"]
 

@@ -7,41 +7,17 @@ or, with the key `spark.remote`, on a Spark Connect server.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 from weakref import WeakKeyDictionary
 
-from lakewright.errors import LakewrightError, NotInstalled, SparkUnavailable
-from lakewright.spark.class_archive import archive_options
-from lakewright.spark.cluster import check_master, executor_cores, is_cluster
-from lakewright.spark.conf import (
-    SessionSettings,
-    executor_python,
-    local_cores,
-    master_of,
-    results_conf,
-    runtime_conf,
-    session_conf,
-)
+from lakewright.errors import LakewrightError, SparkUnavailable
+from lakewright.spark.build import build_session
+from lakewright.spark.cluster import executor_cores, is_cluster
+from lakewright.spark.conf import SessionSettings, master_of, runtime_conf
 from lakewright.spark.given import CATALOG_KEY, DELTA_CATALOG, check_given_session, check_jvm
-from lakewright.spark.jars import Jar, fetch_jars
-from lakewright.spark.java import find_java, java_home_for_spark
-from lakewright.spark.jvm import is_jvm_failure
-from lakewright.spark.launch import (
-    end_launched_jvm,
-    environment_set,
-    forget_jvm,
-    has_jvm,
-    interrupts_kept,
-    launched_jvms,
-)
-from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
-from lakewright.spark.s3 import log_store_jar, s3_jars
-from lakewright.spark.scratch import scratch_folder
+from lakewright.spark.launch import end_launched_jvm, forget_jvm, has_jvm, launched_jvms
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JVMView
@@ -53,7 +29,6 @@ __all__ = [
     "OwnSession",
     "Sessions",
     "SharedSession",
-    "build_session",
 ]
 
 log = logging.getLogger(__name__)
@@ -328,88 +303,3 @@ class NoSession:
 
     def stop(self, session: SparkSession) -> None:
         """Do nothing: there is no session."""
-
-
-def build_session(settings: SessionSettings, *, is_resident: bool = False) -> SparkSession:
-    """Return the process's session with these settings, which starts a JVM unless one runs already.
-
-    If a session exists already, only settings that Spark can change at run time take effect. The JVM of a
-    resident session has both compilers, and ends when it is out of memory.
-
-    Raises:
-        NotInstalled: PySpark, a Java or Delta's jars are missing and can't be fetched.
-        LeaseHeld: Another process has the catalog's metastore open.
-        SparkUnavailable: Spark refuses the settings.
-    """
-    if "spark.remote" in settings.conf:
-        return _session(results_conf() | dict(settings.conf))
-    metastore = embedded_metastore(settings.conf, settings.state_folder)
-    if metastore is not None and not has_jvm():
-        check_metastore_is_free(metastore)
-    if not has_jvm():
-        check_master(master_of(settings), settings.patience, os.environ)
-    java = find_java(os.environ)
-    environ = {
-        "JAVA_HOME": str(java_home_for_spark(java, os.environ)),
-        "PYSPARK_PYTHON": executor_python(settings, os.environ),
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
-    if local_cores(master_of(settings)) is not None:
-        # Otherwise Spark resolves this machine's name, and listens on the network.
-        environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    conf = session_conf(
-        settings,
-        jars=_jars(needs_s3=settings.needs_s3),
-        drivers=_drivers(settings.drivers),
-        jvm_options=(*archive_options(java), f"-Djava.io.tmpdir={scratch_folder()}"),
-        is_resident=is_resident,
-    )
-    settings.state_folder.mkdir(parents=True, exist_ok=True)
-    with environment_set(environ), interrupts_kept():
-        return _session(conf)
-
-
-def _jars(*, needs_s3: bool) -> list[Path]:
-    jars = fetch_jars(os.environ)
-    return [*jars, log_store_jar(), *fetch_jars(os.environ, s3_jars())] if needs_s3 else jars
-
-
-def _drivers(jars: Sequence[Jar]) -> list[Path]:
-    try:
-        return fetch_jars(os.environ, jars)
-    except NotInstalled as error:
-        # Work that needs the driver will fail and say so; other work doesn't need it.
-        log.warning("a JDBC driver is missing: %s %s", error, error.remedy)
-        return []
-
-
-def _session(conf: Mapping[str, str]) -> SparkSession:
-    try:
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder
-        for key, value in conf.items():
-            builder = builder.config(key, value)
-        return builder.getOrCreate()
-    except ImportError as error:
-        raise NotInstalled(
-            f"PySpark, or a part of it, is not installed: {error}",
-            remedy="Run `pip install 'lakewright[spark]'`; Spark Connect needs pyspark[connect]==4.2.0 too.",
-        ) from error
-    except Exception as error:
-        if is_jvm_failure(error):
-            raise
-        way = "reached" if "spark.remote" in conf else "started"
-        told = str(_java_message(error) or error).strip().partition("\n")[0] or type(error).__name__
-        master = conf.get("spark.master", "")
-        if "stopped SparkContext" in told and is_cluster(master):
-            raise SparkUnavailable(
-                f"the cluster {master} ended the application while Spark started: its executors fail at once",
-                remedy="Look into the logs of the workers for the cause; nothing was claimed.",
-            ) from error
-        raise SparkUnavailable(f"Spark can't be {way}: {told}") from error
-
-
-def _java_message(error: Exception) -> str | None:
-    java = getattr(error, "java_exception", None)
-    return None if java is None else java.getMessage() or java.toString()

@@ -16,21 +16,28 @@ from lakewright.app import App
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.lease import LEASE, Lease
-from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command
-from lakewright.manifest.record import Application, format_instant
+from lakewright.manifest.lock import Lock
+from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Query
-from lakewright.slices.discover import slice_name
 from lakewright.spec.project import Project
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
+from lakewright.usecases.concerns import (
+    Concern,
+    concern_of_item,
+    concern_of_lock,
+    concern_of_run,
+    concern_of_trigger,
+    concern_of_warning,
+    first_line,
+    other_lines,
+)
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.status import (
     Quarantined,
     is_requeued,
-    is_rewind,
     read_quarantined,
-    resume_command,
     told_changed,
     undone_runs,
     unrecorded_entities,
@@ -38,7 +45,7 @@ from lakewright.usecases.status import (
 )
 from lakewright.usecases.triggers import TriggerStatus, list_triggers, withheld_triggers
 
-__all__ = ["Concern", "Inbox", "Observed", "observe_slices", "read_inbox"]
+__all__ = ["Inbox", "Observed", "observe_slices", "read_inbox"]
 
 MOST = 50
 """The largest number of concerns of one kind that are read."""
@@ -48,64 +55,6 @@ MOST_NAMED = 5
 
 RECENT = 200
 LAST_RUNS = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concern:
-    """Something that needs a person.
-
-    Attributes:
-        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed` or `unreadable`;
-            that of a notice is `vanished` or `quarantined`.
-        subject: What it is about: an entity and its slice, or a job.
-        why: The cause, in one line.
-        more: The rest of the message.
-        since: Since when.
-        behind: How many slices wait behind it.
-        blocked: The targets that were blocked by it in the last run.
-        triggers: The triggers that start nothing until it is mended.
-        advice: What to do, with the command to type.
-        command: The command to type.
-        action: What the command does, if a page may offer it: `resolve`, `requeue`, `release` or `resume`.
-        item_id: The item, if it is about one.
-        run_id: The run, if it is about one.
-        entity: The entity, if it is about a slice of one.
-        code: The code of the error.
-    """
-
-    kind: str
-    subject: str
-    why: str
-    since: datetime | None
-    more: str = ""
-    behind: int = 0
-    blocked: tuple[str, ...] = ()
-    triggers: tuple[str, ...] = ()
-    advice: str = ""
-    command: str | None = None
-    action: str | None = None
-    item_id: str | None = None
-    run_id: str | None = None
-    entity: str | None = None
-    code: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the concern as the API shows it."""
-        return {
-            "kind": self.kind,
-            "subject": self.subject,
-            "why": "\n".join(filter(None, (self.why, self.more))),
-            "since": None if self.since is None else format_instant(self.since),
-            "behind": self.behind,
-            "blocked": list(self.blocked),
-            "triggers": list(self.triggers),
-            "do": self.command,
-            "advice": self.advice,
-            "item_id": self.item_id,
-            "run_id": self.run_id,
-            "entity": self.entity,
-            "code": self.code,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,25 +135,13 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     runs = tuple(app.journal.runs(RECENT))
     locks = _locks(app, islice(store.select(Query(verdicts=frozenset({Verdict.LOCKED}))), MOST), now)
     broken = islice(store.select(Query(verdicts=frozenset({Verdict.FAILED, Verdict.INVALID}))), MOST)
-    failed = sorted((_failed(item, ready, typed_name(app, item)) for item in broken), key=_urgency)
-    stale = [_stale(lock, item, typed_name(app, item)) for lock, item in locks if lock.is_stale]
-    undone = [_undone(app, run) for run in islice(undone_runs(runs), MOST)]
+    failed = sorted((concern_of_item(item, ready, typed_name(app, item)) for item in broken), key=_urgency)
+    stale = [concern_of_lock(lock, item, typed_name(app, item)) for lock, item in locks if lock.is_stale]
+    undone = [concern_of_run(app, run) for run in islice(undone_runs(runs), MOST)]
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
-    warned = [
-        Concern(
-            kind="warning",
-            subject=f"{each.entry['name']} in {each.entry['phase']}",
-            why=_first(each.entry["error"]["message"]),
-            more=_rest(each.entry["error"]["message"]),
-            since=each.run.finished or each.run.started,
-            advice=each.entry["error"].get("remedy") or "",
-            run_id=each.run.run_id,
-            code=each.entry["error"].get("code"),
-        )
-        for each in warnings[:MOST]
-    ]
+    warned = [concern_of_warning(each) for each in warnings[:MOST]]
     triggers = list_triggers(app)
-    stuck = [_stuck(each) for each in triggers if each.has_failed]
+    stuck = [concern_of_trigger(each) for each in triggers if each.has_failed]
     return Inbox(
         concerns=(
             *_of_files(app.project),
@@ -235,8 +172,8 @@ def _of_files(project: Project) -> Iterator[Concern]:
         yield Concern(
             kind="project",
             subject=str(fault.location or project.name),
-            why=_first(fault.message),
-            more=_rest(fault.message),
+            why=first_line(fault.message),
+            more=other_lines(fault.message),
             since=None,
             triggers=tuple(str(each.lane) for each in withheld if each.fault == fault),
             advice=fault.remedy or "Correct it; the file is read again at once.",
@@ -266,8 +203,8 @@ def _deviations(observed: Observed | None, told: Collection[str]) -> Iterator[Co
             yield Concern(
                 kind=kind,
                 subject="bronze",
-                why=_first(fault.message),
-                more=_rest(fault.message),
+                why=first_line(fault.message),
+                more=other_lines(fault.message),
                 since=None,
                 advice=fault.remedy or "",
                 code=fault.code,
@@ -322,108 +259,3 @@ def _locks(app: App, items: Iterable[Item], now: datetime) -> list[tuple[Lock, I
         if lock is not None:
             found.append((lock, item))
     return found
-
-
-def _failed(item: Item, ready: Mapping[tuple[str, str | None], int], named: str) -> Concern:
-    entity, mark = _entity(item), item.failed
-    if mark is None:
-        return Concern(
-            kind="damaged",
-            subject=f"{entity or 'item'} {slice_name(item)}",
-            why=item.problem or "its records contradict each other",
-            since=item.since,
-            advice="Inspect its records, then skip or requeue it.",
-            command=command("show", named),
-            item_id=item.item_id,
-            entity=entity,
-        )
-    error = mark.note.get("error")
-    message = error.get("message") if isinstance(error, Mapping) else error
-    holds_back = bool(mark.note.get("holds_back", True))
-    typed = recovery_command(item, named)
-    return Concern(
-        kind="failed",
-        subject=f"{entity or mark.application} {slice_name(item)}",
-        why=_first(message),
-        more=_rest(message),
-        since=mark.since,
-        behind=_behind(mark.application, ready) if holds_back else 0,
-        advice=recovery_advice(item, named).replace(f" Then `{typed}`.", "").replace(f": `{typed}`.", "."),
-        command=typed,
-        action="requeue" if "requeue" in typed else "resolve",
-        item_id=item.item_id,
-        run_id=mark.run_id,
-        entity=entity,
-        code=error.get("code") if isinstance(error, Mapping) else None,
-    )
-
-
-def _behind(application: Application, ready: Mapping[tuple[str, str | None], int]) -> int:
-    return ready.get(application.key, 0)
-
-
-def _stale(lock: Lock, item: Item, named: str) -> Concern:
-    return Concern(
-        kind="stale",
-        subject=f"{_entity(item) or lock.processing.application} {slice_name(item)}",
-        why=f"its lock is stale: {lock.stale_reason}",
-        since=lock.processing.since,
-        advice="Run the job again, which takes it over, or release it."
-        if lock.processing.application.is_of_entity
-        else f"See whether its work is done, release it, and run {lock.processing.application} again.",
-        command=command("release", named),
-        action="release",
-        item_id=item.item_id,
-        run_id=lock.processing.run_id,
-        entity=_entity(item),
-    )
-
-
-def _undone(app: App, run: Run) -> Concern:
-    entries = list(app.journal.targets(run.run_id))
-    failed = [each for each in entries if each["status"] in ("FAILED", "ABORTED")]
-    blocked = dict.fromkeys(each["name"] for each in entries if each["status"] == "BLOCKED")
-    errors = [each["error"]["message"] for each in failed if each.get("error")]
-    named = ", ".join(dict.fromkeys(each["name"] for each in failed))
-    return Concern(
-        kind="run",
-        subject=" ".join([run.job, run.phase.lower(), *(f"{k}={v}" for k, v in run.parameters.items())]),
-        why=_first(errors[0]) if errors else f"the run ended {run.status}",
-        more=f"failed: {named}" if named else "",
-        since=run.finished or run.started,
-        blocked=tuple(blocked),
-        advice="Mend the cause, then do it again: what is done already is not repeated."
-        if is_rewind(run)
-        else "Mend the cause, then resume the run.",
-        command=resume_command(run),
-        action=None if is_rewind(run) else "resume",
-        run_id=run.run_id,
-    )
-
-
-def _stuck(each: TriggerStatus) -> Concern:
-    name = f"{each.lane.trigger} {each.lane.entity}".strip()
-    waits = each.word == "failed"
-    return Concern(
-        kind="trigger",
-        subject=f"trigger {name}",
-        why=_first(each.message),
-        more=_rest(each.message),
-        since=None,
-        advice="It runs again when the cause is mended." if waits else "It is tried again by itself.",
-        command=f"lakewright triggers run {shlex.quote(each.lane.trigger)}",
-    )
-
-
-def _entity(item: Item) -> str | None:
-    named = item.new.note.get("entity") if item.new is not None else None
-    return None if named is None else str(named)
-
-
-def _first(message: object) -> str:
-    lines = str(message or "no reason was recorded").splitlines()
-    return lines[0] if lines else "no reason was recorded"
-
-
-def _rest(message: object) -> str:
-    return "\n".join(str(message or "").splitlines()[1:])

@@ -521,7 +521,7 @@ RUN = """
 import sys
 from pathlib import Path
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.session import build_session
+from lakewright.spark.build import build_session
 from tests.spark.strategies.bench import SmallLake, entity, hours
 root = Path(sys.argv[1])
 lake = SmallLake.shared(build_session(SessionSettings(root / "state", master="local[1]")), root)

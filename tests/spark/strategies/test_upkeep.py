@@ -93,7 +93,7 @@ COMPACT = """
 import sys
 from pathlib import Path
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.session import build_session
+from lakewright.spark.build import build_session
 from lakewright.targets.entity.maintenance import maintain
 from tests.spark.strategies.bench import SmallLake
 from tests.spark.strategies.test_upkeep import OFTEN, entity

@@ -6,7 +6,7 @@ Source: the project files' rules, `1. Project files`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -24,6 +24,7 @@ from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
 from lakewright.spec.loading.faulty import find_faulty, in_module, touching
 from lakewright.spec.loading.inheritance import inherit
+from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.namespace_file import namespace_warnings
 from lakewright.spec.loading.references import check_references
 from lakewright.spec.loading.settings import (
@@ -61,30 +62,6 @@ MOST_FAULTS = 200
 DEEPEST_IMPORT = 10
 NAMESPACE = "default"
 """The name of the only namespace, as Flowman names the one that it uses by default."""
-
-LARGEST_SECRET = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadOptions:
-    """The options of a load. See `load_project`.
-
-    Attributes:
-        importing: Folders of the projects whose imports lead to this one.
-        on_read: Receives each file and folder that the load reads or looks for.
-        despite_faults: Whether definitions that no fault touches are loaded although others are faulty.
-    """
-
-    kinds: Registry
-    context: EvaluationContext
-    profiles: Sequence[str] = ()
-    definitions: Mapping[str, str]
-    config: Mapping[str, str]
-    check_manifest: Check
-    overrides: Path | None = None
-    importing: tuple[Path, ...] = ()
-    on_read: Callable[[Path], None] = lambda _: None
-    despite_faults: bool = False
 
 
 def load_project(
@@ -125,7 +102,7 @@ def load_project(
     """
     options = LoadOptions(
         kinds=kinds,
-        context=EvaluationContext(environ=environ, clock=clock, read_file=partial(_read_file, on_read)),
+        context=EvaluationContext(environ=environ, clock=clock, read_file=partial(read_text, on_read)),
         profiles=profiles,
         definitions=definitions or {},
         config=config or {},
@@ -135,17 +112,6 @@ def load_project(
         despite_faults=despite_faults,
     )
     return _Loader(folder.absolute(), options).project()
-
-
-def _read_file(on_read: Callable[[Path], None], path: str) -> str:
-    """Return the text of a file, or an empty text if it does not exist, like Flowman."""
-    file = Path(path)
-    on_read(file.absolute())
-    if not file.is_file():
-        return ""
-    if file.stat().st_size > LARGEST_SECRET:
-        raise ValueError(f"{path!r} has more than {LARGEST_SECRET} bytes")
-    return file.read_text(encoding="utf-8")
 
 
 def _sorted_faults(faults: Sequence[Fault]) -> list[Fault]:

@@ -1,0 +1,60 @@
+"""Errors that the author of a project, or the caller of a function or command, mends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lakewright.errors.base import LakewrightError
+from lakewright.errors.fault import Fault, Location
+
+__all__ = [
+    "RunFailed",
+    "SpecError",
+    "UsageError",
+]
+
+
+class SpecError(LakewrightError):
+    """The project's files are invalid. One error holds all faults found by a load.
+
+    Example:
+        >>> str(SpecError.of("unknown key 'tpye'", location=Location("project.yml", 3)))
+        "project.yml:3: unknown key 'tpye'"
+    """
+
+    code = "spec"
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults: tuple[Fault, ...] = tuple(faults)
+        first = self.faults[0]
+        super().__init__(first.message, remedy=first.remedy, location=first.location)
+
+    @classmethod
+    def of(
+        cls,
+        message: str,
+        *,
+        location: Location | None = None,
+        remedy: str | None = None,
+    ) -> SpecError:
+        """Return an error with one fault."""
+        return cls([Fault(message, location=location, remedy=remedy)])
+
+    def __str__(self) -> str:
+        return "\n".join(str(fault) for fault in self.faults)
+
+
+class UsageError(LakewrightError):
+    """The arguments are invalid: an unknown name, parameter or combination."""
+
+    code = "usage"
+
+
+class RunFailed(LakewrightError):
+    """A run of a job did not succeed. Its result, the history and the manifest have every target's error.
+
+    Attributes:
+        details: `run_id`, `status`, and the number of `undone` targets.
+    """
+
+    code = "run_failed"

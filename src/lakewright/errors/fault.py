@@ -1,0 +1,72 @@
+"""What is wrong, where, and what to do, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+__all__ = [
+    "Fault",
+    "Location",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A position in a project's files. Lines and columns start at 1."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line) if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One problem in the project or the arguments: what is wrong, where, and what to do.
+
+    Attributes:
+        details: Values that the message is made from. Equality of faults ignores them.
+        touches: The definitions that are wrong because of it, as category and name, or `("module", file)`;
+            empty if it may concern the whole project.
+    """
+
+    message: str
+    location: Location | None = None
+    remedy: str | None = None
+    code: str = "spec"
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    touches: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+
+    def and_also(self, other: Fault | None) -> Fault:
+        """Return this fault with another one of the same target below it."""
+        if other is None:
+            return self
+        alerts = [*self.details.get("alerts", ()), *other.details.get("alerts", ())]
+        return replace(
+            self,
+            message=f"{self.message}\n{other.message}",
+            remedy=" ".join(filter(None, (self.remedy, other.remedy))) or None,
+            details={**other.details, **self.details, **({"alerts": alerts} if alerts else {})},
+        )
+
+    @property
+    def located_message(self) -> str:
+        """The message after its place, if that is known."""
+        return f"{self.location}: {self.message}" if self.location else self.message
+
+    def __str__(self) -> str:
+        advice = f" ({self.remedy})" if self.remedy else ""
+        return f"{self.located_message}{advice}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the `error` object that `-o json` prints: code, message, remedy, location."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "remedy": self.remedy,
+            "location": str(self.location) if self.location else None,
+        }

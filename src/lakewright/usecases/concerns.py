@@ -1,0 +1,214 @@
+"""What needs a person, made from an item, a lock, a run, a target's warning or a trigger."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakewright.app import App
+from lakewright.manifest.item import Item
+from lakewright.manifest.journal import Run
+from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command
+from lakewright.manifest.record import Application, format_instant
+from lakewright.slices.discover import slice_name
+from lakewright.usecases.history import Warned
+from lakewright.usecases.status import is_rewind, resume_command
+from lakewright.usecases.triggers import TriggerStatus
+
+__all__ = [
+    "Concern",
+    "concern_of_item",
+    "concern_of_lock",
+    "concern_of_run",
+    "concern_of_trigger",
+    "concern_of_warning",
+    "first_line",
+    "other_lines",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concern:
+    """Something that needs a person.
+
+    Attributes:
+        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed` or `unreadable`;
+            that of a notice is `vanished` or `quarantined`.
+        subject: What it is about: an entity and its slice, or a job.
+        why: The cause, in one line.
+        more: The rest of the message.
+        since: Since when.
+        behind: How many slices wait behind it.
+        blocked: The targets that were blocked by it in the last run.
+        triggers: The triggers that start nothing until it is mended.
+        advice: What to do, with the command to type.
+        command: The command to type.
+        action: What the command does, if a page may offer it: `resolve`, `requeue`, `release` or `resume`.
+        item_id: The item, if it is about one.
+        run_id: The run, if it is about one.
+        entity: The entity, if it is about a slice of one.
+        code: The code of the error.
+    """
+
+    kind: str
+    subject: str
+    why: str
+    since: datetime | None
+    more: str = ""
+    behind: int = 0
+    blocked: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    advice: str = ""
+    command: str | None = None
+    action: str | None = None
+    item_id: str | None = None
+    run_id: str | None = None
+    entity: str | None = None
+    code: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the concern as the API shows it."""
+        return {
+            "kind": self.kind,
+            "subject": self.subject,
+            "why": "\n".join(filter(None, (self.why, self.more))),
+            "since": None if self.since is None else format_instant(self.since),
+            "behind": self.behind,
+            "blocked": list(self.blocked),
+            "triggers": list(self.triggers),
+            "do": self.command,
+            "advice": self.advice,
+            "item_id": self.item_id,
+            "run_id": self.run_id,
+            "entity": self.entity,
+            "code": self.code,
+        }
+
+
+def concern_of_item(item: Item, ready: Mapping[tuple[str, str | None], int], named: str) -> Concern:
+    """Return what is wrong with a failed or damaged item; `ready` counts what waits behind it."""
+    entity, mark = _entity(item), item.failed
+    if mark is None:
+        return Concern(
+            kind="damaged",
+            subject=f"{entity or 'item'} {slice_name(item)}",
+            why=item.problem or "its records contradict each other",
+            since=item.since,
+            advice="Inspect its records, then skip or requeue it.",
+            command=command("show", named),
+            item_id=item.item_id,
+            entity=entity,
+        )
+    error = mark.note.get("error")
+    message = error.get("message") if isinstance(error, Mapping) else error
+    holds_back = bool(mark.note.get("holds_back", True))
+    typed = recovery_command(item, named)
+    return Concern(
+        kind="failed",
+        subject=f"{entity or mark.application} {slice_name(item)}",
+        why=first_line(message),
+        more=other_lines(message),
+        since=mark.since,
+        behind=_behind(mark.application, ready) if holds_back else 0,
+        advice=recovery_advice(item, named).replace(f" Then `{typed}`.", "").replace(f": `{typed}`.", "."),
+        command=typed,
+        action="requeue" if "requeue" in typed else "resolve",
+        item_id=item.item_id,
+        run_id=mark.run_id,
+        entity=entity,
+        code=error.get("code") if isinstance(error, Mapping) else None,
+    )
+
+
+def _behind(application: Application, ready: Mapping[tuple[str, str | None], int]) -> int:
+    return ready.get(application.key, 0)
+
+
+def concern_of_lock(lock: Lock, item: Item, named: str) -> Concern:
+    """Return what a stale lock of an item asks for."""
+    return Concern(
+        kind="stale",
+        subject=f"{_entity(item) or lock.processing.application} {slice_name(item)}",
+        why=f"its lock is stale: {lock.stale_reason}",
+        since=lock.processing.since,
+        advice="Run the job again, which takes it over, or release it."
+        if lock.processing.application.is_of_entity
+        else f"See whether its work is done, release it, and run {lock.processing.application} again.",
+        command=command("release", named),
+        action="release",
+        item_id=item.item_id,
+        run_id=lock.processing.run_id,
+        entity=_entity(item),
+    )
+
+
+def concern_of_run(app: App, run: Run) -> Concern:
+    """Return why a run did not succeed, with the targets that it blocked."""
+    entries = list(app.journal.targets(run.run_id))
+    failed = [each for each in entries if each["status"] in ("FAILED", "ABORTED")]
+    blocked = dict.fromkeys(each["name"] for each in entries if each["status"] == "BLOCKED")
+    errors = [each["error"]["message"] for each in failed if each.get("error")]
+    named = ", ".join(dict.fromkeys(each["name"] for each in failed))
+    return Concern(
+        kind="run",
+        subject=" ".join([run.job, run.phase.lower(), *(f"{k}={v}" for k, v in run.parameters.items())]),
+        why=first_line(errors[0]) if errors else f"the run ended {run.status}",
+        more=f"failed: {named}" if named else "",
+        since=run.finished or run.started,
+        blocked=tuple(blocked),
+        advice="Mend the cause, then do it again: what is done already is not repeated."
+        if is_rewind(run)
+        else "Mend the cause, then resume the run.",
+        command=resume_command(run),
+        action=None if is_rewind(run) else "resume",
+        run_id=run.run_id,
+    )
+
+
+def concern_of_warning(warned: Warned) -> Concern:
+    """Return what a target warned of in its last run."""
+    error, run = warned.entry["error"], warned.run
+    return Concern(
+        kind="warning",
+        subject=f"{warned.entry['name']} in {warned.entry['phase']}",
+        why=first_line(error["message"]),
+        more=other_lines(error["message"]),
+        since=run.finished or run.started,
+        advice=error.get("remedy") or "",
+        run_id=run.run_id,
+        code=error.get("code"),
+    )
+
+
+def concern_of_trigger(each: TriggerStatus) -> Concern:
+    """Return why the last run of a trigger failed."""
+    name = f"{each.lane.trigger} {each.lane.entity}".strip()
+    waits = each.word == "failed"
+    return Concern(
+        kind="trigger",
+        subject=f"trigger {name}",
+        why=first_line(each.message),
+        more=other_lines(each.message),
+        since=None,
+        advice="It runs again when the cause is mended." if waits else "It is tried again by itself.",
+        command=f"lakewright triggers run {shlex.quote(each.lane.trigger)}",
+    )
+
+
+def _entity(item: Item) -> str | None:
+    named = item.new.note.get("entity") if item.new is not None else None
+    return None if named is None else str(named)
+
+
+def first_line(message: object) -> str:
+    """Return the first line of a message, or that there is none."""
+    lines = str(message or "no reason was recorded").splitlines()
+    return lines[0] if lines else "no reason was recorded"
+
+
+def other_lines(message: object) -> str:
+    """Return the lines of a message after the first one."""
+    return "\n".join(str(message or "").splitlines()[1:])
