@@ -6,7 +6,6 @@ each, with an `App` as first argument.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,24 +13,20 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from lakewright.errors import Fault
-from lakewright.lake.cluster import check_cluster_settings
-from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.lake import Lake
-from lakewright.lake.paths import is_s3
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Author
 from lakewright.manifest.redact import Redactor
-from lakewright.manifest.settings import lease_duration, takeover
+from lakewright.manifest.settings import lease_duration
 from lakewright.manifest.store import Store
-from lakewright.run.execute import Interruption
 from lakewright.run.kinds import registry
-from lakewright.run.session_settings import settings_of_project, state_folder, storage_of_project
+from lakewright.run.session_settings import settings_of_project, storage_of_project
 from lakewright.slices.result import SliceReport
 from lakewright.spark.session import OwnSession, Sessions
 from lakewright.spec.loading.loader import load_project
@@ -39,16 +34,10 @@ from lakewright.spec.project import Project
 from lakewright.spec.reading.files import find_project
 from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.process import is_dead, this_process
-from lakewright.stores.registry import check_manifest, open_lazily, read_store, resolve_settings
-from lakewright.targets.context import Context, RunOptions
-from lakewright.targets.defaults import TargetDefaults
+from lakewright.stores.registry import check_manifest, open_lazily, resolve_settings
 from lakewright.workspace.workspace import Workspace
 
-log = logging.getLogger(__name__)
-
 __all__ = ["App"]
-
-T = TypeVar("T")
 
 TRIGGER = "LAKEWRIGHT_TRIGGER"
 """The environment variable that names what began a run: a trigger, or another scheduler's own name for it."""
@@ -138,19 +127,6 @@ class App:
         storage = storage_of_project(self.project, self.environ)
         return Lake(self.project.lake, settings, sessions=self.sessions, storage=storage)
 
-    def check_session(self) -> None:
-        """Raise an error if Spark work can't succeed, before anything is claimed.
-
-        Raises:
-            SparkUnavailable: The session that is running already lacks Delta Lake, or is of Spark Connect.
-            SpecError: The object store of the lake would lose commits, or a cluster does not see the lake.
-        """
-        check_cluster_settings(self.lake, has_entities=bool(self.project.entities))
-        self.sessions.check()
-        root = self.project.lake.root_folder
-        if is_s3(root):
-            check_conditional_writes(self.lake.storage, root, state_folder(self.project, self.environ))
-
     @property
     def workspace(self) -> Workspace:
         """The project's definitions outside of any job."""
@@ -172,10 +148,6 @@ class App:
         """Create the manifest if it does not exist yet: until then, each read looks for it again."""
         if isinstance(self.store, DeferredStore):
             self.store.create()
-
-    def read_store(self, ask: Callable[[Store], T]) -> T:
-        """Return the result of `ask` for the manifest; nothing is written, not even an empty manifest."""
-        return read_store(self.manifest_settings, ask)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -213,39 +185,6 @@ class App:
         """Return the leases in a store, by default the manifest's, taken by this process."""
         duration = lease_duration(self.project.manifest)
         return Leases(store or self.store, self.holder, self.ids, duration=duration, is_dead=is_dead)
-
-    def context(
-        self,
-        options: RunOptions | None = None,
-        store: Store | None = None,
-        interruption: Interruption | None = None,
-    ) -> Callable[[Workspace], Context]:
-        """Return a function that makes targets' contexts from workspaces; by default with the manifest."""
-        store = store or self.store
-
-        def context(workspace: Workspace) -> Context:
-            return Context(
-                workspace=workspace,
-                ledger=self.ledger_of(store),
-                leases=self.leases(store),
-                clock=self.clock,
-                run_id=self.run_id,
-                say=self.say,
-                options=options or RunOptions(),
-                defaults=TargetDefaults.of(self.project.config),
-                takeover=takeover(self.project.manifest),
-                is_stopping=lambda: interruption is not None and interruption.signal is not None,
-                warn=log.warning,
-                report=self._report,
-                redact=self.redactor.text,
-            )
-
-        return context
-
-    def _report(self, report: SliceReport) -> None:
-        text = self.redactor.text(str(report))
-        log.info("%s", text, extra={"run_id": self.run_id, "item": report.item_id})
-        self.on_slice(report)
 
     def begin_run(self) -> None:
         """Give the next run an id of its own; without this call, a second run would overwrite the first."""

@@ -28,6 +28,7 @@ from lakewright.slices.discover import list_bronze
 from lakewright.slices.pending import find_pending
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
+from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context
 from lakewright.targets.entity.work import processing_context
 
@@ -178,7 +179,7 @@ class Observer:
 
     @cached_property
     def _context(self) -> Context:
-        return self.app.context()(self.app.workspace)
+        return target_contexts(self.app)(self.app.workspace)
 
     def _ready(self, name: str, settle: timedelta) -> tuple[str, bool]:
         """Return the mark of the slices that `process` would take now, and whether all others are settled."""

@@ -39,6 +39,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.registry import select_backend
+from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions
 from lakewright.usecases.items import Rows, entity_application
 
@@ -388,4 +389,4 @@ def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, rea
 
 
 def _context(app: App, permissions: Permissions = NO_PERMISSIONS) -> Context:
-    return app.context(RunOptions(permissions=permissions))(app.workspace)
+    return target_contexts(app, RunOptions(permissions=permissions))(app.workspace)

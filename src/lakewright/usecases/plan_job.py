@@ -12,6 +12,8 @@ from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.spec.expressions.values import render_value
 from lakewright.stores.memory import MemoryStore
+from lakewright.stores.registry import read_store
+from lakewright.target_contexts import target_contexts
 
 __all__ = ["instance_parameters", "job_run", "plan_job", "target_nodes"]
 
@@ -22,7 +24,7 @@ def plan_job(app: App, request: JobRequest) -> Plan:
     Raises:
         SpecError: The job, its arguments or a definition are wrong.
     """
-    return app.read_store(lambda store: job_run(app, request, store).plan())
+    return read_store(app.manifest_settings, lambda store: job_run(app, request, store).plan())
 
 
 def target_nodes(app: App, request: JobRequest) -> dict[str, Node]:
@@ -49,5 +51,5 @@ def instance_parameters(app: App, request: JobRequest) -> tuple[dict[str, str], 
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
     """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
-    context = app.context(request.options, store, interruption)
+    context = target_contexts(app, request.options, store, interruption)
     return JobRun(app.project, app.lake, app.journal_of(store), request, context, app.clock, app.environ)

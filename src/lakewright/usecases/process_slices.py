@@ -14,9 +14,11 @@ from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
+from lakewright.usecases.session_check import check_session
 
 __all__ = ["process_slices"]
 
@@ -60,7 +62,7 @@ def process_slices(
             f"the entity {found.name!r} is disabled",
             remedy="Set enabled: true where it, or its connection, is declared.",
         )
-    app.check_session()
+    check_session(app)
     app.make_store()
     options = ProcessingOptions(
         strategy=None if strategy is None else Strategy(strategy),
@@ -71,7 +73,7 @@ def process_slices(
         wait=wait,
         settle=settle_of(app.project.config),
     )
-    context = app.context(interruption=interruption)(app.workspace)
+    context = target_contexts(app, interruption=interruption)(app.workspace)
     with (
         told_command(app, "process", found) as told,
         span(f"process {found.name}", entity=found.name, run=app.run_id),

@@ -17,6 +17,7 @@ from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
+from lakewright.usecases.session_check import check_session
 
 __all__ = ["Rebuilt", "rebuild_table"]
 
@@ -93,7 +94,7 @@ def rebuild_table(
     """
     start = _start(app, from_slice, from_time)
     found = app.project.entity(entity)
-    app.check_session()
+    check_session(app)
     app.make_store()
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)

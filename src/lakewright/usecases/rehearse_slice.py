@@ -18,9 +18,11 @@ from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.delete_inference import DeletePreview
 from lakewright.strategies.summary import Summary
+from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.past_table import PastTable
+from lakewright.usecases.session_check import check_session
 from lakewright.usecases.slice_changes import RowChange, changes_of
 
 if TYPE_CHECKING:
@@ -147,7 +149,7 @@ def rehearse_slice(
         LeaseHeld: Another process is rehearsing a slice of the entity.
     """
     found = app.project.entity(entity)
-    app.check_session()
+    check_session(app)
     options = ProcessingOptions(
         strategy=None if strategy is None else Strategy(strategy),
         processing_time=processing_time,
@@ -155,7 +157,9 @@ def rehearse_slice(
         permissions=permissions,
         settle=settle_of(app.project.config),
     )
-    context = processing_context(app.context(interruption=interruption)(app.workspace), found, options)
+    context = processing_context(
+        target_contexts(app, interruption=interruption)(app.workspace), found, options
+    )
     with (
         span(f"rehearse {found.name}", entity=found.name, run=app.run_id),
         rehearsed(context, found, slice) as rehearsal,

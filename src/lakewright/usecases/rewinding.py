@@ -15,6 +15,7 @@ from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.settle import conclude
 from lakewright.strategies.failures import storage_error
+from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
 
@@ -29,7 +30,7 @@ def rewind_context(
     app: App, entity: Entity, interruption: Interruption | None = None, *, author: str | None = None
 ) -> ProcessingContext:
     """Return the context in which an entity's table is rewound; records are written in the author's name."""
-    target = app.context(interruption=interruption)(app.workspace)
+    target = target_contexts(app, interruption=interruption)(app.workspace)
     context = processing_context(target, entity, ProcessingOptions())
     return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
 
@@ -41,7 +42,7 @@ def table_lease(app: App, entity: Entity) -> Iterator[None]:
     Raises:
         LeaseHeld: Another run writes the table.
     """
-    target = app.context()(app.workspace)
+    target = target_contexts(app)(app.workspace)
     with hold_leases(target, frozenset({table_resource(entity.places(app.project.lake).silver)})):
         yield
 

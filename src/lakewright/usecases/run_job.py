@@ -13,6 +13,7 @@ from lakewright.run.execute import Interruption, Listener
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.usecases.plan_job import job_run
+from lakewright.usecases.session_check import check_session
 
 __all__ = ["run_job"]
 
@@ -29,7 +30,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         StoreUnavailable: The manifest's back end does not answer; nothing ran.
         SparkUnavailable: The Spark session of this process has no Delta Lake; nothing ran.
     """
-    app.check_session()
+    check_session(app)
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
     result = job_run(app, request, app.store, interruption).run(

@@ -21,6 +21,7 @@ from lakewright.run.session_settings import settings_of_tests
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.suggestions import suggestion
 from lakewright.stores.memory import MemoryStore
+from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import RunOptions
 
 __all__ = ["plan_tests", "rehearsal", "run_tests", "select_tests"]
@@ -105,7 +106,7 @@ def _case_run(
         stage=setup,
         lake=redirected_lake(shared, redirects_of(setup, shared, folder / f"test-{name}")),
         journal=app.journal_of(store),
-        context=app.context(options, store, interruption),
+        context=target_contexts(app, options, store, interruption),
         clock=app.clock,
         environ=app.environ,
         keep_going=keep_going,

@@ -15,6 +15,7 @@ from lakewright.manifest.store import Store
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion
+from lakewright.stores.registry import read_store
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import TriggerState, next_due
@@ -135,7 +136,9 @@ def withheld_triggers(project: Project) -> tuple[Withheld, ...]:
 def list_triggers(app: App) -> tuple[TriggerStatus, ...]:
     """Return the project's triggers with their states; nothing is written."""
     declared = {name: app.project.trigger(name) for name in app.project.triggers}
-    return app.read_store(lambda store: tuple(_statuses(app, store, declared))) if declared else ()
+    if not declared:
+        return ()
+    return read_store(app.manifest_settings, lambda store: tuple(_statuses(app, store, declared)))
 
 
 def triggers_of_job(app: App, job: str) -> tuple[TriggerStatus, ...]:

@@ -19,6 +19,7 @@ from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
+from lakewright.usecases.session_check import check_session
 
 if TYPE_CHECKING:
     from lakewright.manifest.store import Put
@@ -172,7 +173,7 @@ def undo_slice(
         SliceError: Slices that must be applied again are gone from bronze, or have changed.
     """
     found = app.project.entity(entity)
-    app.check_session()
+    check_session(app)
     app.make_store()
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)

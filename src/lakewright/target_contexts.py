@@ -1,0 +1,53 @@
+"""What the targets of a run are given of an open project."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from lakewright.app import App
+from lakewright.manifest.settings import takeover
+from lakewright.manifest.store import Store
+from lakewright.run.execute import Interruption
+from lakewright.slices.result import SliceReport
+from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.defaults import TargetDefaults
+from lakewright.workspace.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+__all__ = ["target_contexts"]
+
+
+def target_contexts(
+    app: App,
+    options: RunOptions | None = None,
+    store: Store | None = None,
+    interruption: Interruption | None = None,
+) -> Callable[[Workspace], Context]:
+    """Return a function that makes targets' contexts from workspaces; by default with the manifest."""
+    store = store or app.store
+
+    def report(slice_: SliceReport) -> None:
+        text = app.redactor.text(str(slice_))
+        log.info("%s", text, extra={"run_id": app.run_id, "item": slice_.item_id})
+        app.on_slice(slice_)
+
+    def context(workspace: Workspace) -> Context:
+        return Context(
+            workspace=workspace,
+            ledger=app.ledger_of(store),
+            leases=app.leases(store),
+            clock=app.clock,
+            run_id=app.run_id,
+            say=app.say,
+            options=options or RunOptions(),
+            defaults=TargetDefaults.of(app.project.config),
+            takeover=takeover(app.project.manifest),
+            is_stopping=lambda: interruption is not None and interruption.signal is not None,
+            warn=log.warning,
+            report=report,
+            redact=app.redactor.text,
+        )
+
+    return context
