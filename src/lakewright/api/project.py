@@ -28,10 +28,11 @@ from lakewright.spark.session import SharedSession
 from lakewright.spec.suggestions import suggestion
 from lakewright.usecases.history import list_runs
 from lakewright.usecases.plan_job import instance_parameters, plan_job
+from lakewright.usecases.project_status import ProjectStatus
 from lakewright.usecases.query import query_frame
 from lakewright.usecases.run_job import run_job
 from lakewright.usecases.run_tests import run_tests, select_tests
-from lakewright.usecases.status import ProjectStatus, project_status
+from lakewright.usecases.status import project_status
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

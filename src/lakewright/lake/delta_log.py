@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,15 +155,12 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
         TargetError: A checkpoint is torn, so that nothing can read the table.
         StorageUnavailable: The log's files can't be read, or the object store can't be reached.
     """
-    # Reads the variable once. By default the package logs each place in which it finds no credentials.
-    with environment_set({"RUST_LOG": os.environ.get("RUST_LOG", "off")}):
-        from deltalake.exceptions import DeltaError
-
+    error_of_delta = _delta_error()
     if log is None:
         return False, None
     try:
         return True, log.open()
-    except DeltaError as error:
+    except error_of_delta as error:
         torn = log.torn_checkpoints()
         if not torn:
             return False, None
@@ -172,6 +170,15 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
             "away: the table can be read without them. Otherwise restore the table from a copy.",
             details={"torn": torn},
         ) from error
+
+
+@cache
+def _delta_error() -> type[Exception]:
+    """Return the base of the package's errors; import the package, which then logs nothing by itself."""
+    # Reads the variable once. By default the package logs each place in which it finds no credentials.
+    with environment_set({"RUST_LOG": os.environ.get("RUST_LOG", "off")}):
+        from deltalake.exceptions import DeltaError
+    return DeltaError
 
 
 def read_history(log: TableLog | None, table: DeltaFile, limit: int | None) -> list[dict[str, Any]] | None:

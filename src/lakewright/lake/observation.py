@@ -44,6 +44,7 @@ __all__ = [
     "may_be_clustered",
     "missing_files",
     "observe_table",
+    "observe_without_spark",
     "read_table",
     "table_log",
 ]
@@ -70,6 +71,21 @@ def _observe(lake: Lake, address: Address) -> TableState:
     if log.holds_others():
         raise _not_delta(address)
     return ABSENT
+
+
+def observe_without_spark(lake: Lake, address: Address) -> TableState | None:
+    """Return the present state of a table by its log alone; None if only Spark can tell it.
+
+    Raises:
+        LakewrightError: The log can't be read.
+    """
+    if address.location is None:
+        return None
+    log = table_log(lake, address)
+    is_read, table = read_log(log)
+    if log is None or not is_read:
+        return None
+    return ABSENT if table is None else state_of(table)
 
 
 def table_log(lake: Lake, address: Address) -> TableLog | None:

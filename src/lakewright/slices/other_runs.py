@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.spec.project import Project
 
-__all__ = ["entity_name", "find_other_runs"]
+__all__ = ["entity_name", "find_other_runs", "processing_jobs"]
 
 MOST_TRIED = 200
 """Combinations of parameters that are tried for one slice and job."""
@@ -50,7 +50,7 @@ class _Limited:
 
 def find_other_runs(project: Project, entity: str, slices: Sequence[str]) -> tuple[OtherRun, ...]:
     """Return a run that takes each of the first slices, in their order; slices without one are left out."""
-    limited = list(_limited_targets(project, entity))
+    limited = [_Limited(job, declared) for job, declared in processing_jobs(project, entity)]
     found = (_run_of(project, limited, name) for name in slices[:MOST_TYPED])
     return tuple(run for run in found if run is not None)
 
@@ -63,14 +63,15 @@ def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _limited_targets(project: Project, entity: str) -> Iterator[_Limited]:
+def processing_jobs(project: Project, entity: str) -> Iterator[tuple[Job, Mapping[str, Any]]]:
+    """Yield the jobs with a target that processes an entity, each with that target as declared."""
     for job in project.jobs.values():
         for name in job.targets:
             definition = project.targets.get(name)
             if definition is None or definition.kind != "entity":
                 continue
             if entity_name(project, definition.raw) == entity:
-                yield _Limited(job, definition.raw)
+                yield job, definition.raw
 
 
 def _run_of(project: Project, limited: Iterable[_Limited], name: str) -> OtherRun | None:

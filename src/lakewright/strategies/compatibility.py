@@ -6,24 +6,17 @@ Source: `processing-strategies.md`, "Behavior" of the strategies (first run); re
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import (
-    EXPRESSIONS_PROPERTY,
     HASH_VERSION_PROPERTY,
-    HISTORY_PROPERTY,
     KEY_PROPERTY,
     NAMES_PROPERTY,
     STRATEGY_PROPERTY,
-    TRANSFORMATIONS,
-    expression_digests,
-    history_text,
-    is_same_history,
     key_text,
 )
 from lakewright.transform.hash import HASH_VERSION
@@ -31,15 +24,12 @@ from lakewright.transform.hash import HASH_VERSION
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.lake import LakeSettings
     from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = [
     "check_partitions",
     "check_slice_compatible",
     "check_table_compatible",
-    "outdated_reasons",
-    "outdated_rows",
 ]
 
 _RELOAD = (
@@ -96,54 +86,6 @@ def check_table_compatible(
     if kept and sorted(kept) != declared:
         raise _key_error(", ".join(sorted(kept)), ", ".join(declared))
     _check_names(state, {column.source: column.silver for column in entity.columns})
-
-
-def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
-    """Return why rows of a table lack what the entity declares now, each with the command that mends it."""
-    said = outdated_reasons(state, entity, lake)
-    return tuple(f"{each}; `lakewright rebuild {shlex.quote(entity.name)}` builds it again" for each in said)
-
-
-def outdated_reasons(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
-    """Return why rows of a table lack what the entity declares now.
-
-    Slices may be processed all the same: rows that they do not change stay as the former declaration made
-    them. Of tables that earlier versions of Lakewright made, nothing is known.
-    """
-    if not state.exists or state.is_empty or entity.strategy is Strategy.FULL:
-        return ()
-    return (*_changed_expressions(state, entity), *_changed_history(state, entity, lake))
-
-
-def _changed_expressions(state: TableState, entity: Entity) -> Iterator[str]:
-    kept = state.properties.get(EXPRESSIONS_PROPERTY)
-    if kept is None:
-        return
-    before, now = json.loads(kept), expression_digests(entity)
-    changed = sorted(name for name in {**before, **now} if before.get(name) != now.get(name))
-    if not changed:
-        return
-    columns = [name for name in changed if name != TRANSFORMATIONS]
-    words = [f"the expression of {', '.join(columns)}"] if columns else []
-    words += ["the list of transformations"] if TRANSFORMATIONS in changed else []
-    verb = "has" if len(changed) == 1 else "have"
-    yield (
-        f"{' and '.join(words)} {verb} changed since the table was built: rows that no slice changes keep "
-        "their values"
-    )
-
-
-def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> Iterator[str]:
-    kept = state.properties.get(HISTORY_PROPERTY) or None
-    declared = history_text(entity, lake)
-    if kept is None and declared is None:
-        return
-    if kept is None:
-        yield "the table was built without the versions of history_from"
-    elif declared is None:
-        yield "the table holds versions of a history_from that is no longer declared"
-    elif not is_same_history(kept, declared):
-        yield "history_from has changed since the table was built"
 
 
 def check_partitions(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from lakewright.lake.paths import local_path
 from lakewright.spec.expressions.expression import has_expression
+from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform.hash import HASH_VERSION
@@ -21,12 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPRESSIONS_PROPERTY",
+    "GIVEN",
     "HASH_VERSION_PROPERTY",
     "HISTORY_PROPERTY",
     "KEY_PROPERTY",
     "NAMES_PROPERTY",
     "STRATEGY_PROPERTY",
     "declared_properties",
+    "definition_digests",
+    "entries_used",
     "expression_digests",
     "history_text",
     "is_same_history",
@@ -42,13 +47,19 @@ NAMES_PROPERTY = "lakewright.names"
 """JSON of renamed columns: name in the source, in lower case, to the name in the table."""
 
 EXPRESSIONS_PROPERTY = "lakewright.expressions"
-"""JSON of computed columns: name to the digest of the expression that computed them when rows came first."""
+"""JSON of computed columns: name to the digest of the expression that computed them when rows came first.
+
+The entries that `-D` overrode then stand under `GIVEN`.
+"""
 
 HISTORY_PROPERTY = "lakewright.historyFrom"
 """The declaration by which past versions were loaded before the first slice; see `history_text`."""
 
 TRANSFORMATIONS = "transformations"
 """Name under which the digest of lists of expressions stands."""
+
+GIVEN = "-D"
+"""Name under which the digests of entries stand that `-D` overrode when the table was built."""
 
 INDEXED = 32
 """Number of columns, from the first on, for which Delta collects statistics by default."""
@@ -94,22 +105,67 @@ def declared_properties(entity: Entity) -> dict[str, str]:
     """
     if entity.strategy is Strategy.FULL:
         return {}  # each slice replaces all rows
-    return {EXPRESSIONS_PROPERTY: json.dumps(expression_digests(entity), sort_keys=True)}
+    given = definition_digests(entity)
+    digests = {**expression_digests(entity, given), **({GIVEN: given} if given else {})}
+    return {EXPRESSIONS_PROPERTY: json.dumps(digests, sort_keys=True)}
 
 
-def expression_digests(entity: Entity) -> dict[str, str]:
+def expression_digests(entity: Entity, given: Mapping[str, str]) -> dict[str, str]:
     """Return what an entity computes, by the name in silver: a digest of the expression of each column.
 
     Lists of expressions have no column of their own; they have one digest together. Spaces do not count.
-    Expressions count as the file declares them, with the entries of the project's environment that they use:
-    one that holds a parameter or the date is the same in each run.
+    Expressions count as the file declares them, with the entries that they use of the environments of the
+    project and the job: one that holds a parameter or the date is the same in each run.
+
+    Args:
+        entity: The entity.
+        given: Names that `-D` overrides, with the digests of their values; see `definition_digests`.
     """
     texts: dict[str, list[str]] = {}
     for column, expression in expressions_of(entity.as_declared()):
         name = TRANSFORMATIONS if column == expression else entity.silver_name(column)
-        entries = [f"{key}={text}" for key, text in sorted(entity.entries_behind(expression).items())]
+        behind = sorted(entity.entries_behind(expression, given).items())
+        entries = [f"{key}={given.get(key) or _digest(text)}" for key, text in behind]
         texts.setdefault(name, []).append("\n".join([" ".join(expression.split()), *entries]))
-    return {name: sha256("\n".join(found).encode()).hexdigest()[:16] for name, found in texts.items()}
+    return {name: _digest("\n".join(found)) for name, found in texts.items()}
+
+
+def definition_digests(entity: Entity) -> dict[str, str]:
+    """Return the names of entries behind an entity's expressions that `-D` overrides, with their digests.
+
+    A name that no environment declares is a parameter, and left out. Of a secret, nothing is told but that it
+    is overridden.
+    """
+    given = entity.definitions
+    used = entries_used(entity, given)
+    return {
+        name: "secret" if is_secret_name(name) else _digest(text)
+        for name, text in sorted(given.items())
+        if name in used
+    }
+
+
+def entries_used(
+    entity: Entity, given: Collection[str], columns: Collection[str] | None = None
+) -> frozenset[str]:
+    """Return the names of entries of environments behind an entity's expressions.
+
+    Args:
+        entity: The entity.
+        given: Names that `-D` overrides.
+        columns: The names, as `expression_digests` has them, of the expressions; by default all.
+    """
+    return frozenset(
+        name
+        for column, expression in expressions_of(entity.as_declared())
+        if columns is None
+        or (TRANSFORMATIONS if column == expression else entity.silver_name(column)) in columns
+        for name in entity.entries_behind(expression, given)
+    )
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def history_text(entity: Entity, lake: LakeSettings) -> str | None:

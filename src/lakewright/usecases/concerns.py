@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,20 +14,26 @@ from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command
 from lakewright.manifest.record import Application, format_instant
 from lakewright.slices.discover import slice_name
+from lakewright.spec.project import Project
 from lakewright.usecases.history import Warned
-from lakewright.usecases.status import is_rewind, resume_command
-from lakewright.usecases.triggers import TriggerStatus
+from lakewright.usecases.resume import is_rewind, resume_command
+from lakewright.usecases.triggers import TriggerStatus, withheld_triggers
 
 __all__ = [
+    "MOST",
     "Concern",
     "concern_of_item",
     "concern_of_lock",
     "concern_of_run",
     "concern_of_trigger",
     "concern_of_warning",
+    "concerns_of_files",
     "first_line",
     "other_lines",
 ]
+
+MOST = 50
+"""The largest number of concerns of one kind that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +41,8 @@ class Concern:
     """Something that needs a person.
 
     Attributes:
-        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed` or `unreadable`;
-            that of a notice is `vanished` or `quarantined`.
+        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed`, `unreadable`
+            or `rebuild`; that of a notice is `vanished`, `quarantined` or `unseen`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.
@@ -86,6 +92,23 @@ class Concern:
             "entity": self.entity,
             "code": self.code,
         }
+
+
+def concerns_of_files(project: Project) -> Iterator[Concern]:
+    """Yield the faults of the project's files, each with the triggers that wait until it is mended."""
+    withheld = withheld_triggers(project)
+    for fault in project.faults[:MOST]:
+        yield Concern(
+            kind="project",
+            subject=str(fault.location or project.name),
+            why=first_line(fault.message),
+            more=other_lines(fault.message),
+            since=None,
+            triggers=tuple(str(each.lane) for each in withheld if each.fault == fault),
+            advice=fault.remedy or "Correct it; the file is read again at once.",
+            command="lakewright validate",
+            code=fault.code,
+        )
 
 
 def concern_of_item(item: Item, ready: Mapping[tuple[str, str | None], int], named: str) -> Concern:

@@ -5,8 +5,7 @@ It reads what is wrong and counts the rest, so that what it costs does not grow 
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -19,39 +18,23 @@ from lakewright.manifest.lease import LEASE, Lease
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Query
-from lakewright.spec.project import Project
-from lakewright.spec.words import counted, first_of
-from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import (
+    MOST,
     Concern,
     concern_of_item,
     concern_of_lock,
     concern_of_run,
     concern_of_trigger,
     concern_of_warning,
-    first_line,
-    other_lines,
+    concerns_of_files,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
 from lakewright.usecases.items import typed_name
-from lakewright.usecases.status import (
-    Quarantined,
-    is_requeued,
-    read_quarantined,
-    told_changed,
-    undone_runs,
-    unrecorded_entities,
-    warned_targets,
-)
-from lakewright.usecases.triggers import TriggerStatus, list_triggers, withheld_triggers
+from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
+from lakewright.usecases.status import is_requeued, told_changed, undone_runs, warned_targets
+from lakewright.usecases.triggers import TriggerStatus, list_triggers
 
-__all__ = ["Inbox", "Observed", "observe_slices", "read_inbox"]
-
-MOST = 50
-"""The largest number of concerns of one kind that are read."""
-
-MOST_NAMED = 5
-"""The largest number of slices that a notice names."""
+__all__ = ["Inbox", "read_inbox"]
 
 RECENT = 200
 LAST_RUNS = 8
@@ -69,8 +52,9 @@ class Inbox:
         standings: How the entities stand.
         last_runs: The latest runs.
         triggers: The triggers with their states.
-        notices: What an operator should know of, but need not act on: slices that are gone, rows put aside.
-        seen: When bronze was looked at for them; None if it was not yet.
+        notices: What an operator should know of, but need not act on: slices that are gone, rows put aside,
+            tables that were not looked at.
+        seen: When the lake was looked at for them; None if it was not yet.
     """
 
     concerns: tuple[Concern, ...]
@@ -99,34 +83,13 @@ class Inbox:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What takes a look at bronze and at all processed slices, so that it grows with their number.
-
-    Attributes:
-        unrecorded: Entities whose tables have commits, if the manifest has no item at all.
-        at: When it was looked at.
-    """
-
-    bronze: BronzeStatus
-    quarantined: tuple[Quarantined, ...]
-    unrecorded: tuple[str, ...]
-    at: datetime
-
-
-def observe_slices(app: App) -> Observed:
-    """Look at bronze and at processed slices."""
-    quarantined, unrecorded = tuple(read_quarantined(app)), tuple(unrecorded_entities(app))
-    return Observed(look_at_bronze(app), quarantined, unrecorded, app.store.now())
-
-
 def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     """Return what needs a person.
 
     Args:
         app: The project.
-        observed: What a look at bronze found; without it, slices that changed or are gone, and rows that were
-            put aside, are left out.
+        observed: What a look at the lake found; without it, slices that changed or are gone, rows that were
+            put aside, and tables that need a rebuild, are left out.
     """
     store = app.store
     now = store.now()
@@ -144,13 +107,13 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     stuck = [concern_of_trigger(each) for each in triggers if each.has_failed]
     return Inbox(
         concerns=(
-            *_of_files(app.project),
+            *concerns_of_files(app.project),
             *failed,
             *stale,
             *undone,
             *stuck,
             *warned,
-            *_deviations(observed, told_changed(warnings)),
+            *observed_concerns(app, observed, told_changed(warnings), ready),
         ),
         hidden=_hidden(app, len(failed)),
         running=tuple(run for run in runs if run.status == RUNNING),
@@ -160,79 +123,9 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
         now=now,
         waiting=tuple(each for each in standings.entities if each.standing.count(Verdict.READY)),
         triggers=triggers,
-        notices=() if observed is None else tuple(_notices(observed)),
+        notices=() if observed is None else tuple(observed_notices(observed)),
         seen=None if observed is None else observed.at,
     )
-
-
-def _of_files(project: Project) -> Iterator[Concern]:
-    """Yield the faults of the project's files, each with the triggers that wait until it is mended."""
-    withheld = withheld_triggers(project)
-    for fault in project.faults[:MOST]:
-        yield Concern(
-            kind="project",
-            subject=str(fault.location or project.name),
-            why=first_line(fault.message),
-            more=other_lines(fault.message),
-            since=None,
-            triggers=tuple(str(each.lane) for each in withheld if each.fault == fault),
-            advice=fault.remedy or "Correct it; the file is read again at once.",
-            command="lakewright validate",
-            code=fault.code,
-        )
-
-
-def _deviations(observed: Observed | None, told: Collection[str]) -> Iterator[Concern]:
-    """Yield what of bronze needs a person: changed slices, unless a run told, and what can't be read."""
-    if observed is None:
-        return
-    if observed.unrecorded:
-        yield Concern(
-            kind="damaged",
-            subject="manifest",
-            why="the manifest is empty, but tables have commits: "
-            f"{first_of(observed.unrecorded, MOST_NAMED)}",
-            since=None,
-            advice="If its file or database was moved, bring it back or correct `manifest:`. "
-            "Otherwise the next run recovers the slices that the tables hold.",
-            command="lakewright manifest discover",
-        )
-    bronze = observed.bronze
-    for kind, faults in (("changed", bronze.changed_beside(told)), ("unreadable", bronze.unreadable)):
-        for fault in faults[:MOST]:
-            yield Concern(
-                kind=kind,
-                subject="bronze",
-                why=first_line(fault.message),
-                more=other_lines(fault.message),
-                since=None,
-                advice=fault.remedy or "",
-                code=fault.code,
-            )
-
-
-def _notices(observed: Observed) -> Iterator[Concern]:
-    for gone in observed.bronze.vanished[:MOST]:
-        yield Concern(
-            kind="vanished",
-            subject=gone.entity,
-            why=f"{counted(gone.count, 'processed slice')} no longer in bronze: "
-            f"{first_of(gone.slices, MOST_NAMED)}",
-            since=None,
-            advice="The table keeps their rows; a rebuild would need them.",
-            command=shlex.join(["lakewright", "manifest", "discover", "--entity", gone.entity]),
-            entity=gone.entity,
-        )
-    for each in observed.quarantined[:MOST]:
-        yield Concern(
-            kind="quarantined",
-            subject=each.entity,
-            why=f"{counted(each.rows, 'bad row')} of {counted(len(each.slices), 'slice')} put aside: "
-            f"{first_of(each.slices, MOST_NAMED)}",
-            since=None,
-            advice=f"They are in {each.folder}.",
-            entity=each.entity,
-        )
 
 
 def _hidden(app: App, shown: int) -> dict[str, int]:

@@ -1,27 +1,40 @@
-"""Tables that only a rebuild makes true again, as a look at their logs shows it.
+"""Tables that only a rebuild makes true again, as a look at their logs shows it, without Spark.
 
-Only tables on this machine are looked at: the logs of others are read more slowly, or by Spark alone. No item
+Tables in object stores are looked at together, for a bounded time. What was not looked at is named. No item
 of the manifest is read.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError
-from lakewright.lake.observation import local_table_path, observe_table
+from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
-from lakewright.strategies.compatibility import check_table_compatible, outdated_reasons
+from lakewright.lake.table_state import TableState
+from lakewright.slices.other_runs import processing_jobs
+from lakewright.strategies.compatibility import check_table_compatible
+from lakewright.strategies.outdated import outdated_parts, rebuild_command
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["DueRebuild", "due_rebuilds"]
+__all__ = ["DueRebuild", "RebuildStatus", "Unseen", "due_rebuilds"]
+
+SECONDS = 5.0
+"""Seconds for all tables in object stores: a store that does not answer must not hold a status up."""
+
+AT_ONCE = 8
+"""Tables in object stores that are read at the same time: reading one is waiting, a few requests long."""
+
+_ONLY_SPARK = "only Spark can read the table, which `lakewright plan` and a run do"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +62,133 @@ class DueRebuild:
         }
 
 
-def due_rebuilds(app: App) -> Iterator[DueRebuild]:
-    """Yield the tables of a project that a rebuild would make as they are declared now."""
-    for entity in app.project.entities.values():
-        try:
-            yield from _of(app, entity)
-        except LakewrightError:
-            # A table that can't be read, or a place that can't be evaluated: a plan says so.
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A table that was not looked at.
+
+    Attributes:
+        why: Why not.
+    """
+
+    entity: str
+    why: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        return {"entity": self.entity, "why": self.why}
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildStatus:
+    """The tables of a project that a rebuild would make as they are declared now.
+
+    Attributes:
+        unseen: The tables of which that is not known.
+    """
+
+    due: tuple[DueRebuild, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+
+
+def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
+    """Return the tables of a project that a rebuild would make as they are declared now.
+
+    Args:
+        app: The project.
+        seconds: How long tables in object stores are waited for.
+    """
+    due: list[DueRebuild] = []
+    unseen: list[Unseen] = []
+    for entity, seen in _looks(app, seconds):
+        if isinstance(seen, str):
+            unseen.append(Unseen(entity.name, seen))
+        elif STRATEGY_PROPERTY in seen.properties:
+            # Another is no table yet, or one of another program, which no slices could make again.
+            due += _of(app, entity, seen)
+    return RebuildStatus(tuple(due), tuple(unseen))
+
+
+def _looks(app: App, seconds: float) -> Iterator[tuple[Entity, TableState | str]]:
+    """Yield the entities that are processed, each with its table or with why that is not known."""
+    remote: dict[str, Callable[[], TableState | str]] = {}
+    found: dict[str, TableState | str] = {}
+    for name, entity in app.project.entities.items():
+        if not entity.enabled:
             continue
+        try:
+            location = entity.places(app.project.lake).silver.location
+        except LakewrightError as error:
+            found[name] = error.message
+            continue
+        look = _look_at(app, entity)
+        if location is None or local_path(location) is not None:
+            found[name] = look()
+        else:
+            remote[name] = look
+    found |= _within(remote, seconds)
+    for name, seen in found.items():
+        yield app.project.entities[name], seen
 
 
-def _of(app: App, entity: Entity) -> Iterator[DueRebuild]:
-    silver = entity.places(app.project.lake).silver
-    if silver.location is None or local_path(silver.location) is None:
-        return
-    if not entity.enabled or local_table_path(app.lake, silver) is None:
-        return
-    state = observe_table(app.lake, silver)
-    if STRATEGY_PROPERTY not in state.properties:
-        return  # no table yet, or one of another program, which no slices could make again
-    command = f"lakewright rebuild {shlex.quote(entity.name)}"
+def _look_at(app: App, entity: Entity) -> Callable[[], TableState | str]:
+    def look() -> TableState | str:
+        try:
+            silver = entity.places(app.project.lake).silver
+            return observe_without_spark(app.lake, silver) or _ONLY_SPARK
+        except LakewrightError as error:
+            return error.message
+
+    return look
+
+
+def _within(
+    looks: Mapping[str, Callable[[], TableState | str]], seconds: float
+) -> dict[str, TableState | str]:
+    """Return what each look has found in time, or that it has not.
+
+    Threads that still wait for a store are left behind; they end by themselves, or with the process.
+    """
+    waiting: SimpleQueue[tuple[str, Callable[[], TableState | str]]] = SimpleQueue()
+    answers: SimpleQueue[tuple[str, TableState | str]] = SimpleQueue()
+    for pair in looks.items():
+        waiting.put(pair)
+
+    def work() -> None:
+        while True:
+            try:
+                name, look = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                answers.put((name, look()))
+            except Exception as error:  # of a library of the store: told like any other reason
+                answers.put((name, f"its table can't be read: {error}"))
+
+    for _ in range(min(AT_ONCE, len(looks))):
+        Thread(target=work, name="due rebuilds", daemon=True).start()
+    found: dict[str, TableState | str] = dict.fromkeys(
+        looks, f"reading the tables in object stores takes longer than {seconds:g} s"
+    )
+    end = monotonic() + seconds
+    for _ in looks:
+        try:
+            name, seen = answers.get(timeout=max(0.0, end - monotonic()))
+        except Empty:
+            break
+        found[name] = seen
+    return found
+
+
+def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:
     try:
         check_table_compatible(state, entity.strategy, entity, allow_data_loss=False)
     except LakewrightError as error:
-        yield DueRebuild(entity.name, error.message, True, command)
-    for reason in outdated_reasons(state, entity, app.project.lake):
-        yield DueRebuild(entity.name, reason, False, command)
+        yield DueRebuild(entity.name, error.message, True, rebuild_command(entity))
+    for part in outdated_parts(state, entity, app.project.lake, jobs=_of_jobs(app, entity)):
+        yield DueRebuild(entity.name, part.reason, False, part.command)
+
+
+def _of_jobs(app: App, entity: Entity) -> Iterator[Entity]:
+    """Yield an entity with the names of each job that processes it."""
+    for job, _ in processing_jobs(app.project, entity.name):
+        yield entity.within(app.project.job_scope(job), entity.as_declared)

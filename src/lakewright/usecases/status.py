@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import replace
 
 from lakewright.app import App
-from lakewright.errors import Fault
 from lakewright.lake.observation import table_log
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import ANYONE
-from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
-from lakewright.notebook import html_table
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
@@ -24,24 +19,17 @@ from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
-from lakewright.usecases.bronze_status import Vanished, look_at_bronze
-from lakewright.usecases.history import Warned, run_as_json
+from lakewright.usecases.bronze_status import look_at_bronze
+from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
-from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
-from lakewright.usecases.rebuild_status import DueRebuild, due_rebuilds
-from lakewright.usecases.status_table import concern_rows
-from lakewright.usecases.triggers import TriggerStatus, Withheld, list_triggers, withheld_triggers
+from lakewright.usecases.project_status import ProjectStatus
+from lakewright.usecases.quarantine_status import read_quarantined
+from lakewright.usecases.rebuild_status import due_rebuilds
+from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
 __all__ = [
-    "ProjectStatus",
-    "Quarantined",
-    "Warned",
-    "hidden_parameters",
     "is_requeued",
-    "is_rewind",
     "project_status",
-    "read_quarantined",
-    "resume_command",
     "told_changed",
     "undone_runs",
     "unrecorded_entities",
@@ -53,146 +41,7 @@ RECENT = 200
 
 LAST_RUNS = 5
 
-REWINDS = ("UNDO", "REBUILD")
-"""The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
-
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
-
-
-_SHOWN = (
-    *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "unreadable"),
-    *("rebuilds", "quarantined", "vanished", "unrecorded", "faults"),
-)
-"""Parts of a status that its text counts."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ProjectStatus:
-    """The status of a project's manifest and history.
-
-    Attributes:
-        running: Runs in progress.
-        locked: Items being processed.
-        stale: Items whose lock is stale.
-        failed: Items that wait for an operator, or are damaged.
-        waiting: Items that are ready, or will be once the item they wait for is done.
-        warned: Targets that ended with errors in the last run of their job and phase.
-        quarantined: Bad rows that were put aside, by entity.
-        undone: Failed runs without a later successful run of the same job, phase and parameters.
-        triggers: The project's triggers.
-        unrecorded: Entities with commits in their tables, if the manifest has no items at all.
-        limits: For each entity whose targets only take some of its slices, what they take.
-        commands: For each of these entities, the commands that process its first waiting slices.
-        vanished: Processed slices that are no longer in bronze, by entity.
-        changed: Slices that changed since they were processed, as errors with the commands to type.
-        rebuilds: Tables that only a rebuild makes as they are declared now.
-        unreadable: What can't be read in bronze and silver, as errors.
-        faults: What is wrong in the project's files.
-        withheld: The triggers that start nothing because of it.
-    """
-
-    running: tuple[Run, ...]
-    locked: tuple[Row, ...]
-    stale: tuple[Row, ...]
-    failed: tuple[Row, ...]
-    waiting: tuple[Row, ...]
-    undone: tuple[Run, ...]
-    warned: tuple[Warned, ...]
-    last_runs: tuple[Run, ...]
-    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    vanished: tuple[Vanished, ...] = ()
-    changed: tuple[Fault, ...] = ()
-    unreadable: tuple[Fault, ...] = ()
-    quarantined: tuple[Quarantined, ...] = ()
-    triggers: tuple[TriggerStatus, ...] = ()
-    unrecorded: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    withheld: tuple[Withheld, ...] = ()
-    rebuilds: tuple[DueRebuild, ...] = ()
-
-    @property
-    def is_calm(self) -> bool:
-        """Whether nothing is running, waiting or failed."""
-        return not (
-            self.running
-            or self.locked
-            or self.stale
-            or self.failed
-            or self.waiting
-            or self.undone
-            or self.warned
-            or self.unrecorded
-            or any(each.has_failed for each in self.triggers)
-            or self.faults
-            or self.changed
-            or self.rebuilds
-            or self.unreadable
-        )
-
-    def __repr__(self) -> str:
-        counts = {part: len(getattr(self, part)) for part in _SHOWN}
-        counts["triggers"] = sum(each.has_failed for each in self.triggers)
-        said = " ".join(f"{part}={count}" for part, count in counts.items() if count)
-        return f"<ProjectStatus {said or 'nothing is running, waiting or failed'}>"
-
-    def _repr_html_(self) -> str:
-        items = {
-            "locked": self.locked,
-            "stale lock": self.stale,
-            "failed": self.failed,
-            "waits": self.waiting,
-        }
-        rows = [("running", run.job, run.run_id, "") for run in self.running]
-        rows += [(run.status, run.job, run.run_id, resume_command(run)) for run in self.undone]
-        rows += [
-            (state, row.entity or str(row.application), row.slice, row.next_command or "")
-            for state, found in items.items()
-            for row in found
-        ]
-        rows += concern_rows(
-            faults=self.faults,
-            bronze=(*self.changed, *self.unreadable),
-            warned=[each.entry for each in self.warned],
-            rebuilds=self.rebuilds,
-            quarantined=self.quarantined,
-            vanished=self.vanished,
-            unrecorded=self.unrecorded,
-            triggers=self.triggers,
-        )
-        title = "Status" if rows else "Nothing is running, waiting or failed"
-        return html_table(title, ("state", "entity or job", "slice, run or message", "command"), rows)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that `status -o json` prints."""
-        undone = {run.run_id for run in self.undone}
-        return {
-            "running": [*map(run_as_json, self.running), *(row.as_json() for row in self.locked)],
-            "waiting": [
-                {
-                    **row.as_json(),
-                    "limits": list(self.limits.get(row.entity or "", ())),
-                    "do": list(self.commands.get(row.entity or "", ())),
-                }
-                for row in self.waiting
-            ],
-            "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
-            "warnings": [one.as_json() for one in self.warned],
-            "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
-            "quarantined": [each.as_json() for each in self.quarantined],
-            "unrecorded": list(self.unrecorded),
-            "triggers": [each.as_json() for each in self.triggers],
-            "faults": [fault.as_json() for fault in self.faults],
-            "withheld": [each.as_json() for each in self.withheld],
-            "unreadable": [fault.as_json() for fault in self.unreadable],
-            "changed": [fault.as_json() for fault in self.changed],
-            "vanished": [each.as_json() for each in self.vanished],
-            "rebuilds": [each.as_json() for each in self.rebuilds],
-            "last_runs": [
-                {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
-                for run in self.last_runs
-            ],
-        }
 
 
 def project_status(app: App) -> ProjectStatus:
@@ -204,7 +53,7 @@ def project_status(app: App) -> ProjectStatus:
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
     limits = _limits(app.project)
-    bronze = look_at_bronze(app)
+    bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     return ProjectStatus(
         running=tuple(run for run in runs if run.status == RUNNING),
@@ -225,7 +74,8 @@ def project_status(app: App) -> ProjectStatus:
         unrecorded=tuple(unrecorded_entities(app)),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
-        rebuilds=tuple(due_rebuilds(app)),
+        rebuilds=rebuilds.due,
+        unseen=rebuilds.unseen,
     )
 
 
@@ -278,39 +128,6 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
     """Yield the awaited rows that were not found already."""
     listed = {(row.item.item_id, row.application.key) for row in found}
     return (row for row in awaited if (row.item.item_id, row.application.key) not in listed)
-
-
-def is_rewind(run: Run) -> bool:
-    """Return whether a run is an undo or a rebuild, which the history lists beside those of jobs."""
-    return run.phase in REWINDS
-
-
-def resume_command(run: Run) -> str:
-    """Return the command that resumes a run; a secret value becomes `<name>`, which no shell accepts."""
-    if is_rewind(run):
-        return _rewind_command(run)
-    hidden = hidden_parameters(run)
-    arguments = [
-        f"{name}=<{name}>" if name in hidden else shlex.quote(f"{name}={value}")
-        for name, value in run.parameters.items()
-    ]
-    return " ".join(
-        [*map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower())), *arguments, "--resume"]
-    )
-
-
-def _rewind_command(run: Run) -> str:
-    """Return the command that does an undo or a rebuild again; it continues one that was interrupted."""
-    facts = run.facts
-    flags = [f"--{flag}" for flag in ("requeue", "check") if facts.get(flag)]
-    started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
-    names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]
-    return shlex.join(["lakewright", *map(str, names), *started, *flags])
-
-
-def hidden_parameters(run: Run) -> tuple[str, ...]:
-    """Return the names of a run's parameters whose values are secret and were not recorded."""
-    return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
 
 
 def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:

@@ -16,7 +16,7 @@ from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
-from lakewright.usecases.rebuild_status import DueRebuild
+from lakewright.usecases.rebuild_status import DueRebuild, Unseen
 
 
 @pytest.fixture
@@ -61,12 +61,14 @@ def test_a_notebook_shows_what_the_status_is_not_calm_for(shop: Project) -> None
     calm = shop.status()
     changed = Fault("1 slice of <orders> changed", remedy="lakewright manifest requeue orders/1")
     due = DueRebuild("orders", "an expression changed", refuses_slices=False, command="lakewright rebuild x")
-    found = replace(calm, changed=(changed,), rebuilds=(due,), unrecorded=("prices",))
-    assert repr(found) == "<ProjectStatus changed=1 rebuilds=1 unrecorded=1>"
+    unseen = (Unseen("stock", "only Spark can read the table"),)
+    found = replace(calm, changed=(changed,), rebuilds=(due,), unrecorded=("prices",), unseen=unseen)
+    assert repr(found) == "<ProjectStatus changed=1 rebuilds=1 unseen=1 unrecorded=1>"
     html = found._repr_html_()
     assert "<td>1 slice of &lt;orders&gt; changed</td><td>lakewright manifest requeue orders/1</td>" in html
     assert "<td>an expression changed</td><td>lakewright rebuild x</td>" in html
     assert "<td>prices</td><td>its table has commits, but the manifest is empty</td>" in html
+    assert "<td>not looked at</td><td>stock</td><td>only Spark can read the table</td>" in html
     assert "Nothing is running" in calm._repr_html_()
 
 

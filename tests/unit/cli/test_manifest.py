@@ -557,7 +557,7 @@ class TestStatus:
         assert list(found) == [
             *("running", "waiting", "failed", "warnings", "stale"),
             *("quarantined", "unrecorded", "triggers", "faults", "withheld"),
-            *("unreadable", "changed", "vanished", "rebuilds", "last_runs"),
+            *("unreadable", "changed", "vanished", "rebuilds", "unseen", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]

@@ -23,8 +23,8 @@ from lakewright.serve.http.application import make_application
 from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.routes import Pages
 from lakewright.usecases.discover_slices import discover_slices
-from lakewright.usecases.inbox import Observed
 from lakewright.usecases.items import find_item
+from lakewright.usecases.observed_lake import Observed
 
 
 @pytest.fixture
@@ -384,6 +384,41 @@ def test_the_inbox_tells_of_slices_that_changed_or_are_gone_and_of_rows_put_asid
         assert [each["kind"] for each in (*told["concerns"], *told["notices"])] == [
             *("changed", "vanished", "quarantined")
         ]
+
+
+def test_the_inbox_names_due_rebuilds_and_tables_that_it_did_not_look_at(tmp_path: Path) -> None:
+    """Issue 15: the page and `status` show the same tables."""
+    write_project(
+        tmp_path, MODEL.replace("processtype: full", "processtype: full, settings: {silver_table: db.p}")
+    )
+    with served(tmp_path) as shop:
+        discover(shop.app, "orders", ["1", "2"])
+        silver = shop.app.project.entity("orders").places(shop.app.project.lake).silver.location
+        write_deltalake(str(silver), pa.table({"id": [1]}), configuration={})
+        log = Path(str(silver), "_delta_log", f"{0:020}.json")
+        log.write_text(
+            log.read_text().replace(
+                '"configuration":{}', '"configuration":{"lakewright.strategy":"historic"}'
+            )
+        )
+        (due,) = [each for each in shop.get("/inbox")["concerns"] if each["kind"] == "rebuild"]
+        (unseen,) = [each for each in shop.get("/inbox")["notices"] if each["kind"] == "unseen"]
+        told = shop.get("/status")
+        assert [due["why"].partition("\n")[0]] == [each["reason"] for each in told["rebuilds"]]
+        assert (due["subject"], due["do"], due["behind"]) == ("orders", "lakewright rebuild orders", 2)
+        assert due["why"].endswith("No slice is processed until then.")
+        assert unseen["subject"] == "people"
+        assert [each["entity"] for each in told["unseen"]] == ["people"]
+        pages = Pages(shop.site)
+        client = TestClient(
+            make_application(shop.site, lambda _: pages), base_url=BASE, headers=dict(shop.client.headers)
+        )
+        client.get("/")
+        pages.observer.wait(20)
+        text = words(client.get("/").text)
+        assert "needs a rebuild orders" in text
+        assert "lakewright rebuild orders" in text
+        assert "not looked at people not looked at for a rebuild: only Spark can read the table" in text
 
 
 def test_a_look_at_bronze_neither_delays_the_inbox_nor_repeats_at_once(shop: Served) -> None:

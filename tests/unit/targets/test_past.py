@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 from tests.commands import InProcess
-from tests.projects import make_workspace
+from tests.projects import KINDS, make_workspace
 from tests.unit.spec.kinds import faults
 
 from lakewright.lake.table_state import TableState
+from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.strategies import compatibility
+from lakewright.strategies import outdated
 from lakewright.strategies.past_load import PastLoad
 from lakewright.strategies.table_properties import (
     EXPRESSIONS_PROPERTY,
@@ -62,7 +63,7 @@ LAKE = LakeSettings(root_folder="/lake")
 
 
 def outdated_rows(state: TableState, declared: Entity, lake: LakeSettings = LAKE) -> tuple[str, ...]:
-    return compatibility.outdated_rows(state, declared, lake)
+    return outdated.outdated_rows(state, declared, lake)
 
 
 def table(made_for: Entity, **properties: str) -> TableState:
@@ -165,7 +166,62 @@ def test_an_expression_with_a_parameter_or_the_date_is_the_same_each_day(tmp_pat
     for same in (of("2024-05-02", used), first):
         assert outdated_rows(made, same) == ()
     for changed in (of("2024-05-01", used + " + 1"), of("2024-05-01", used, share="0.2")):
-        assert "the expression of total has changed" in outdated_rows(made, changed)[0]
+        (said,) = outdated_rows(made, changed)
+        assert said.startswith("the expression of total, or an entry of an environment that it uses (now, ra")
+
+
+def seen(folder: Path, *, given: dict[str, str] | None = None, job: str = "", share: str = "0.1") -> Entity:
+    """Return an entity as a job sees it: with `-D`, and entries of the job's environment."""
+    folder = folder / str(len(list(folder.iterdir())))
+    folder.mkdir()
+    text = f'environment: ["rate=$share", "share={share}"]\n' + MODEL.format(settings="", total="$rate + $x")
+    text = text.replace("targets: [prices]}", f"targets: [prices], environment: [{job}]}}")
+    (folder / "project.yml").write_text("name: t\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
+    (folder / "m.yml").write_text(text)
+    given = {"x": "1", **(given or {})}
+    project = load_project(folder, kinds=KINDS, environ={}, definitions=given)
+    return project.within(project.job_scope(project.job("daily"))).entity("prices")
+
+
+def test_what_a_job_or_an_option_gives_an_expression_counts_as_declared(tmp_path: Path) -> None:
+    """A job's entries are those of the files; `-D` counts where it overrides an entry that they declare."""
+    plain = table(seen(tmp_path))
+    assert outdated_rows(plain, seen(tmp_path)) == ()
+    (of_job,) = outdated_rows(plain, seen(tmp_path, job="'share=0.2'"))
+    assert of_job == (
+        "the expression of total, or an entry of an environment that it uses (rate, share), has changed "
+        "since the table was built: rows that no slice changes keep their values; `lakewright rebuild prices "
+        "-D share=0.2` builds it again"
+    )
+    (given,) = outdated_rows(plain, seen(tmp_path, given={"share": "0.2"}))
+    assert given == (
+        "share, which the expression of total uses, has another value than when the table was built, by -D: "
+        "rows that no slice changes keep their values; `lakewright rebuild prices` builds it again"
+    )
+    assert "`lakewright rebuild prices -D token=<token>`" in outdated_rows(
+        plain, seen(tmp_path, job="'rate=$token', 'token=abc'")
+    )[0].replace(" -D 'rate=$token'", "")
+
+
+def test_a_table_that_was_built_with_an_option_wants_the_same_again(tmp_path: Path) -> None:
+    """`rebuild -D` gives what the job's entry has; without it the table would get other values."""
+    made = table(seen(tmp_path, given={"share": "0.2"}))
+    for same in ({"given": {"share": "0.2"}}, {"job": "'share=0.2'"}):
+        assert outdated_rows(made, seen(tmp_path, **same)) == ()
+    (without,) = outdated_rows(made, seen(tmp_path))
+    assert "share, which the expression of total uses, has another value" in without
+    assert "was built, without -D: " in without
+    (other,) = outdated_rows(made, seen(tmp_path, given={"share": "0.3"}))
+    assert "share, which the expression of total uses, has another value" in other
+    assert "0.2" not in made.properties[EXPRESSIONS_PROPERTY]
+    edited = seen(tmp_path, given={"share": "0.2"}, share="0.9")
+    assert outdated_rows(made, edited) == ()  # what -D overrides is not used
+
+
+def test_a_name_that_no_environment_declares_is_a_parameter(tmp_path: Path) -> None:
+    """Like the parameters of jobs, it may differ in each run: `process orders -D day=…`."""
+    made = table(seen(tmp_path))
+    assert outdated_rows(made, seen(tmp_path, given={"x": "2"})) == ()
 
 
 REFUSED = [

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -11,14 +14,22 @@ from deltalake import write_deltalake
 from tests.commands import InProcess
 from tests.unit.slices.test_recover_from_log import pa
 
+from lakewright.app import App
+from lakewright.errors import StorageUnavailable
+from lakewright.lake.table_state import TableState
+from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.lake import LakeSettings
+from lakewright.spec.models.places import Address, Places
 from lakewright.strategies.table_properties import (
     EXPRESSIONS_PROPERTY,
     HASH_VERSION_PROPERTY,
     HISTORY_PROPERTY,
     KEY_PROPERTY,
     STRATEGY_PROPERTY,
+    declared_properties,
 )
 from lakewright.transform.hash import HASH_VERSION
+from lakewright.usecases import rebuild_status
 
 MODEL = """
 connections: {{c: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}}}
@@ -100,6 +111,105 @@ def test_status_gives_the_reason_of_the_plan_with_the_command(tmp_path: Path, na
     assert ("no slice is processed until then" in page) is refuses
     assert "Nothing is running" not in page
     assert reason in " ".join(shop.run("plan", "daily", "build").all.split())
+
+
+def test_status_knows_the_entries_of_jobs_and_what_an_option_gave(tmp_path: Path) -> None:
+    """A table is as declared if one of its jobs would have made it so, and `-D` counts as it was then."""
+    model = MODEL.replace('expression: "1"', 'expression: "$rate"')
+    for name, stored, of_job, do in (
+        ("project", "0.1", "", None),
+        ("job", "0.2", "'rate=0.2'", None),
+        ("edited", "0.2", "'rate=0.3'", "lakewright rebuild prices -D rate=0.3"),
+        ("gone", "0.2", "", "lakewright rebuild prices"),
+    ):
+        shop = project(tmp_path / name)
+        file = tmp_path / name / "model" / "m.yml"
+        jobs = f"targets: [prices], environment: [{of_job}]}}"
+        text = model.format(partition="").replace("targets: [prices]}", jobs)
+        file.write_text(f"environment: ['rate={stored}']\n{text}")
+        built = App.open(tmp_path / name, environ={}).project.entity("prices")
+        log = tmp_path / name / "lake" / "silver" / "prices" / "_delta_log" / f"{0:020}.json"
+        _set(log, {**SOUND, **declared_properties(built)})
+        file.write_text(f"environment: ['rate=0.1']\n{text}")
+        found = json.loads(shop.run("status", "-o", "json").out)["rebuilds"]
+        assert [each["do"] for each in found] == ([] if do is None else [do]), name
+
+    shop = project(tmp_path / "option")
+    file = tmp_path / "option" / "model" / "m.yml"
+    file.write_text("environment: ['rate=0.1']\n" + model.format(partition=""))
+    built = App.open(tmp_path / "option", environ={}, definitions={"rate": "7"}).project.entity("prices")
+    log = tmp_path / "option" / "lake" / "silver" / "prices" / "_delta_log" / f"{0:020}.json"
+    _set(log, {**SOUND, **declared_properties(built)})
+    assert json.loads(shop.run("status", "-o", "json").out)["rebuilds"] == []
+    told = " ".join(shop.run("plan", "daily", "build").all.split())
+    assert "rate, which the expression of total uses, has another value than when the table was built" in told
+    assert "has another value" not in shop.run("plan", "daily", "build", "-D", "rate=7").all
+
+
+def test_status_says_which_tables_it_did_not_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark is not started; a store that does not answer is waited for once, for all its tables."""
+    text = MODEL.format(partition="").replace(
+        "targets: {",
+        "\n".join(
+            f"  {name}: {{id: {name}, connection: c, processtype: merge, settings: {{{place}}},\n"
+            "    columns: [{name: id, fieldroles: [businesskey]}]}"
+            for name, place in (
+                ("named", "silver_table: db.named"),
+                ("away", "silver_table: db.away"),
+                ("due", "silver_table: db.due"),
+                *((f"slow{n}", f"silver_table: db.slow{n}") for n in range(12)),
+                ("regional", "silver_path: '$region/x'"),
+            )
+        )
+        + "\ntargets: {",
+    )
+    shop = project(tmp_path)
+    (tmp_path / "model" / "m.yml").write_text(text)
+    released = Event()
+
+    def look(_: object, address: Address) -> TableState | None:
+        name = (address.location or "").rpartition("/")[2]
+        if name.startswith("slow"):
+            released.wait(20)
+        if name == "away":
+            raise StorageUnavailable("s3://away/due can't be read: no credentials were found")
+        properties = {**SOUND, HASH_VERSION_PROPERTY: "0"} if name == "due" else {}
+        return TableState(True, columns=(), partition_columns=(), properties=properties, is_empty=False)
+
+    def places(entity: Entity, lake: LakeSettings) -> Places:
+        found = real(entity, lake)
+        name = entity.name
+        is_far = name in ("away", "due") or name.startswith("slow")
+        return replace(found, silver=Address(location=f"s3://lake/{name}")) if is_far else found
+
+    app, real = App.open(tmp_path, environ={}), Entity.places
+    monkeypatch.setattr(Entity, "places", places)
+    monkeypatch.setattr(
+        rebuild_status, "observe_without_spark", lambda *a: look(*a) if a[1].location else None
+    )
+    begun = monotonic()
+    found = rebuild_status.due_rebuilds(app, 0.5)
+    assert monotonic() - begun < 10
+    released.set()
+    assert [(each.entity, each.refuses_slices) for each in found.due] == [("due", True)]
+    why = {each.entity: each.why for each in found.unseen}
+    assert why.pop("named").startswith("only Spark can read the table")
+    assert why.pop("away") == "s3://away/due can't be read: no credentials were found"
+    assert "region" in why.pop("regional")
+    assert set(why) == {f"slow{n}" for n in range(12)}
+    assert set(why.values()) == {"reading the tables in object stores takes longer than 0.5 s"}
+
+    monkeypatch.undo()
+    (tmp_path / "model" / "m.yml").write_text(text.replace("$region", "north"))
+    told = shop.run("status")
+    page = " ".join(told.out.split())
+    assert (
+        "Not looked at for a rebuild: named, away, due and 12 more: only Spark can read the table, which "
+        "`lakewright plan` and a run do"
+    ) in page
+    assert "Nothing is running" in page
+    unseen = json.loads(shop.run("status", "-o", "json").out)["unseen"]
+    assert "named" in [each["entity"] for each in unseen]
 
 
 def test_a_table_as_it_is_declared_is_no_news_and_neither_is_one_of_another_program(tmp_path: Path) -> None:

@@ -20,12 +20,14 @@ from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock, recovery_advice, stale_advice
 from lakewright.manifest.record import ANYONE
+from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.bronze_status import Vanished
+    from lakewright.usecases.history import Warned
     from lakewright.usecases.items import Row
+    from lakewright.usecases.project_status import ProjectStatus
     from lakewright.usecases.rebuild_status import DueRebuild
-    from lakewright.usecases.status import ProjectStatus, Warned
 
 __all__ = ["status"]
 
@@ -72,6 +74,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
     rebuilds = [_rebuild(each) for each in found.rebuilds]
     yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
+    yield from _unseen(found)
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
     if (soon := next_line(found.triggers, now)) is not None:
@@ -137,7 +140,7 @@ def _run(run: Run, now: datetime) -> Branch:
 
 
 def _undone(run: Run, now: datetime) -> Branch:
-    from lakewright.usecases.status import hidden_parameters, resume_command
+    from lakewright.usecases.resume import hidden_parameters, resume_command
 
     why, resume = f"`lakewright history show {run.run_id}`", f"`{resume_command(run)}`"
     names = " and ".join(hidden_parameters(run))
@@ -170,6 +173,14 @@ def _rebuild(found: DueRebuild) -> Branch:
     said = line(Span(found.entity, "bold"), f": {found.reason}")
     refused = (Branch(line("no slice is processed until then")),) if found.refuses_slices else ()
     return Branch(said, (*refused, _do(f"`{found.command}`")))
+
+
+def _unseen(found: ProjectStatus) -> Iterator[Block]:
+    reasons: dict[str, list[str]] = {}
+    for each in found.unseen:
+        reasons.setdefault(each.why, []).append(each.entity)
+    for why, names in reasons.items():
+        yield line(Span(f"Not looked at for a rebuild: {first_of(names, MOST_NAMED)}: {why}", "dim"))
 
 
 def _waiting(found: ProjectStatus) -> Iterator[Branch]:

@@ -14,8 +14,9 @@ from lakewright.usecases.draw_graph import declared_graph, graph_as_json, starti
 from lakewright.usecases.entity_overview import read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, list_runs, run_as_json, run_with_targets
-from lakewright.usecases.inbox import observe_slices, read_inbox
+from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.list_items import count_items, list_backlog, list_items, show_item
+from lakewright.usecases.observed_lake import observe_lake
 from lakewright.usecases.status import project_status
 from lakewright.usecases.triggers import list_triggers
 from lakewright.usecases.validate_project import validate_project
@@ -202,7 +203,7 @@ READS = (
         "/inbox",
         "What needs a person, with its cause, what waits behind it, and what to do.",
         "state",
-        lambda call: read_inbox(call.app, observe_slices(call.app)).as_json(),
+        lambda call: read_inbox(call.app, observe_lake(call.app)).as_json(),
         form="lakewright/inbox/1",
     ),
     _get(

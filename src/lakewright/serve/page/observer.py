@@ -1,4 +1,4 @@
-"""A look at bronze for the inbox, made in the background: screens do not wait for it."""
+"""A look at the lake for the inbox, made in the background: screens do not wait for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from lakewright.usecases.inbox import Observed, observe_slices
+from lakewright.usecases.observed_lake import Observed, observe_lake
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -34,7 +34,7 @@ class BackgroundObserver:
         clock: Returns seconds.
     """
 
-    observe: Callable[[App], Observed] = observe_slices
+    observe: Callable[[App], Observed] = observe_lake
     clock: Callable[[], float] = time.monotonic
     _found: tuple[int, Observed] | None = field(init=False, default=None)
     _tried: int = field(init=False, default=-1)
@@ -68,6 +68,6 @@ class BackgroundObserver:
         try:
             self._found = (loads, self.observe(app))
         except Exception as error:  # the rest of the inbox does not depend on it
-            log.warning("bronze could not be looked at for the inbox: %s", error)
+            log.warning("the lake could not be looked at for the inbox: %s", error)
         took = self.clock() - begun
         self._next = self.clock() + max(LEAST_PAUSE, took / SHARE)

@@ -19,11 +19,12 @@ from lakewright.serve.page.drawing import draw_bars, draw_rows
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
-from lakewright.usecases.inbox import Observed, read_inbox
+from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
+from lakewright.usecases.observed_lake import Observed
+from lakewright.usecases.resume import is_rewind, resume_command
 from lakewright.usecases.sample_rows import read_sample
-from lakewright.usecases.status import is_rewind, resume_command
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -62,6 +63,8 @@ NAMES = {
     "changed": "changed",
     "unreadable": "unreadable",
     "project": "project",
+    "rebuild": "needs a rebuild",
+    "unseen": "not looked at",
     "vanished": "gone from bronze",
     "quarantined": "put aside",
 }

@@ -7,7 +7,7 @@ Source: the project files' rules, "Expressions".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from threading import RLock
@@ -215,24 +215,51 @@ class Scope:
                 pending += [entry.text for entry in entries if isinstance(entry, Entry)]
         return frozenset(found)
 
-    def entries_behind(self, text: str) -> dict[str, str]:
-        """Return the entries of the project's environment that a text uses, each as a text, by name.
+    def entries_behind(self, text: str, given: Collection[str] = ()) -> dict[str, str]:
+        """Return the entries of environments that a text uses, each as a text, by name.
 
-        Entries behind entries are among them. Parameters and `-D` are left out, although they override: the
-        result is the same in each run.
+        Entries behind entries are among them. Those of a job override those of the project. Parameters are
+        left out, although they override: the result is the same in each run.
+
+        Args:
+            text: The text.
+            given: Names that `-D` overrides: what their entries use is left out.
 
         Raises:
             SpecError: An expression is incomplete.
         """
-        own = next((layer.values for layer in self._layers if layer.rank == PROJECT), {})
         found: dict[str, str] = {}
         pending = [text]
         while pending:
             for name in sorted(names_in(parse_template(pending.pop())) - found.keys()):
-                if isinstance(entry := own.get(name), Entry):
-                    found[name] = entry.text
-                    pending.append(entry.text)
+                if texts := list(self._declared_texts(name)):
+                    found[name] = "\n".join(texts)
+                    pending += () if name in given else texts
         return found
+
+    def _declared_texts(self, name: str) -> Iterator[str]:
+        """Yield the text of an entry, followed by that which it overrides if it uses its own name."""
+        for layer in self._layers:
+            entry = layer.values.get(name) if layer.rank in (PROJECT, JOB) else None
+            if isinstance(entry, Entry):
+                yield entry.text
+                if name not in names_in(parse_template(entry.text)):
+                    return
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The texts of `-D`, and of the file that overrides entries on this machine, by name."""
+        return self._entries_of(DEFINITIONS)
+
+    @property
+    def job_entries(self) -> dict[str, str]:
+        """The texts of the job's environment, by name."""
+        return self._entries_of(JOB)
+
+    def _entries_of(self, rank: int) -> dict[str, str]:
+        layers = [layer.values for layer in reversed(self._layers) if layer.rank == rank]
+        pairs = (pair for values in layers for pair in values.items())
+        return {name: entry.text for name, entry in pairs if isinstance(entry, Entry)}
 
     def _note(self, name: str, value: object) -> object:
         """Return a value, and record it as secret if its name denotes a secret."""

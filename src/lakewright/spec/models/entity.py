@@ -5,7 +5,7 @@ Source: `processing-strategies.md`. Names and shapes are Datalake Foundation's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -213,9 +213,22 @@ class Entity(Named):
         """
         return (None if self._declare is None else self._declare()) or self
 
-    def entries_behind(self, text: str) -> Mapping[str, str]:
-        """Return the entries of the project's environment that a text as the file has it uses, as texts."""
-        return {} if self._scope is None else self._scope.entries_behind(text)
+    def entries_behind(self, text: str, given: Collection[str] = ()) -> Mapping[str, str]:
+        """Return the entries of environments that a text as the file has it uses, as texts.
+
+        What the entries of names in `given` use is left out.
+        """
+        return {} if self._scope is None else self._scope.entries_behind(text, given)
+
+    @property
+    def definitions(self) -> Mapping[str, str]:
+        """The texts that `-D` gives names, in place of their entries in environments."""
+        return {} if self._scope is None else self._scope.definitions
+
+    @property
+    def job_entries(self) -> Mapping[str, str]:
+        """The entries of the environment of the job that processes it, as texts."""
+        return {} if self._scope is None else self._scope.job_entries
 
     def places(self, lake: LakeSettings) -> Places:
         """Return the places of the entity's slices and its table.

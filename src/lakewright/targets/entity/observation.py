@@ -21,7 +21,8 @@ from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import adopted_columns
-from lakewright.strategies.compatibility import check_table_compatible, outdated_rows
+from lakewright.strategies.compatibility import check_table_compatible
+from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
 

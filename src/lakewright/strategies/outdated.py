@@ -1,0 +1,174 @@
+"""What rows of a table lack of today's declaration, although slices may still be processed.
+
+Rows that no slice changes stay as the former declaration made them: only a rebuild mends it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakewright.spec.expressions.secrets import is_secret_name
+from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.table_properties import (
+    EXPRESSIONS_PROPERTY,
+    GIVEN,
+    HISTORY_PROPERTY,
+    TRANSFORMATIONS,
+    definition_digests,
+    entries_used,
+    expression_digests,
+    history_text,
+    is_same_history,
+)
+
+if TYPE_CHECKING:
+    from lakewright.lake.table_state import TableState
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.lake import LakeSettings
+
+__all__ = ["Outdated", "outdated_parts", "outdated_rows", "rebuild_command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Something that rows of a table lack of today's declaration.
+
+    Attributes:
+        reason: What it is.
+        command: The command that builds the table again.
+    """
+
+    reason: str
+    command: str
+
+
+def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
+    """Return why rows of a table lack what the entity declares now, each with the command that mends it."""
+    said = outdated_parts(state, entity, lake)
+    return tuple(f"{each.reason}; `{each.command}` builds it again" for each in said)
+
+
+def outdated_parts(
+    state: TableState, entity: Entity, lake: LakeSettings, *, jobs: Iterable[Entity] | None = None
+) -> tuple[Outdated, ...]:
+    """Return what rows of a table lack of what the entity declares now.
+
+    Of tables that earlier versions of Lakewright made, nothing is known.
+
+    Args:
+        state: The table.
+        entity: The entity, with the names of the run.
+        lake: The settings of the lake.
+        jobs: For who knows no run: the entity with the names of each job that processes it. What is as one of
+            them, or `process`, has it is not outdated; `-D` counts as it was when the table was built.
+    """
+    if not state.exists or state.is_empty or entity.strategy is Strategy.FULL:
+        return ()
+    kept = state.properties.get(EXPRESSIONS_PROPERTY)
+    changed = () if kept is None else _changed_expressions(json.loads(kept), entity, jobs)
+    past = (Outdated(why, rebuild_command(entity)) for why in _changed_history(state, entity, lake))
+    return (*changed, *past)
+
+
+def rebuild_command(entity: Entity, names: Collection[str] = ()) -> str:
+    """Return the command that builds an entity's table again.
+
+    Args:
+        entity: The entity, with the names of a run.
+        names: Entries that its expressions use. A rebuild belongs to no job, so that those of a job's
+            environment are given by `-D`; a secret becomes `<name>`, which no shell accepts.
+    """
+    entries = entity.job_entries
+    words = ["lakewright", "rebuild", shlex.quote(entity.name)]
+    for name in sorted(names):
+        if name in entries and name not in entity.definitions:
+            is_secret = is_secret_name(name)
+            words += ["-D", f"{name}=<{name}>" if is_secret else shlex.quote(f"{name}={entries[name]}")]
+    return " ".join(words)
+
+
+def _changed_expressions(
+    kept: Mapping[str, object], entity: Entity, jobs: Iterable[Entity] | None
+) -> tuple[Outdated, ...]:
+    """Return what has changed of the expressions, given what the table's property says of them."""
+    then = kept.get(GIVEN)
+    given: Mapping[str, str] = then if isinstance(then, Mapping) else {}
+    before = {name: digest for name, digest in kept.items() if name != GIVEN}
+    if jobs is not None:
+        return _for_all(before, entity, jobs, given)
+    now = definition_digests(entity)
+    changed = _differing(before, expression_digests(entity, now))
+    by_files = _differing(before, expression_digests(entity, given))
+    of_files = _of_files(entity, [name for name in changed if name in by_files], now)
+    return (*of_files, *_of_values(entity, [name for name in changed if name not in by_files], given, now))
+
+
+def _for_all(
+    before: Mapping[str, object], entity: Entity, jobs: Iterable[Entity], given: Mapping[str, str]
+) -> tuple[Outdated, ...]:
+    """Return what has changed for whoever processes the entity: as its jobs see it, if it has any."""
+    changed = _differing(before, expression_digests(entity, given))
+    if not changed:
+        return ()
+    of_jobs = [(form, _differing(before, expression_digests(form, given))) for form in jobs]
+    form, named = next(iter(of_jobs), (entity, changed))
+    return _of_files(form, named, given) if all(found for _, found in of_jobs) else ()
+
+
+def _differing(before: Mapping[str, object], now: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in {**before, **now} if before.get(name) != now.get(name))
+
+
+def _of_files(entity: Entity, changed: Sequence[str], given: Collection[str]) -> tuple[Outdated, ...]:
+    """Return what has changed in the files: expressions, or entries that they use."""
+    if not changed:
+        return ()
+    used = entries_used(entity, given, changed)
+    it = "they use" if len(changed) > 1 else "it uses"
+    entries = f", or an entry of an environment that {it} ({', '.join(sorted(used))})," if used else ""
+    verb = "has" if len(changed) == 1 or used else "have"
+    reason = f"{_named(changed)}{entries} {verb} changed since the table was built: {_KEPT}"
+    return (Outdated(reason, rebuild_command(entity, used)),)
+
+
+def _of_values(
+    entity: Entity, changed: Sequence[str], then: Mapping[str, str], now: Mapping[str, str]
+) -> tuple[Outdated, ...]:
+    """Return what has changed only because `-D` gives names other values than when the table was built."""
+    if not changed:
+        return ()
+    used = entries_used(entity, now, changed)
+    names = [name for name in _differing(then, now) if name in used] or _differing(then, now)
+    verb = "has another value" if len(names) == 1 else "have other values"
+    reason = (
+        f"{', '.join(names)}, which {_named(changed)} uses, {verb} than when the table was built, "
+        f"{'by' if now else 'without'} -D: {_KEPT}"
+    )
+    return (Outdated(reason, rebuild_command(entity, used)),)
+
+
+_KEPT = "rows that no slice changes keep their values"
+
+
+def _named(changed: Sequence[str]) -> str:
+    columns = [name for name in changed if name != TRANSFORMATIONS]
+    words = [f"the expression of {', '.join(columns)}"] if columns else []
+    words += ["the list of transformations"] if TRANSFORMATIONS in changed else []
+    return " and ".join(words)
+
+
+def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> Iterator[str]:
+    kept = state.properties.get(HISTORY_PROPERTY) or None
+    declared = history_text(entity, lake)
+    if kept is None and declared is None:
+        return
+    if kept is None:
+        yield "the table was built without the versions of history_from"
+    elif declared is None:
+        yield "the table holds versions of a history_from that is no longer declared"
+    elif not is_same_history(kept, declared):
+        yield "history_from has changed since the table was built"

@@ -1,0 +1,140 @@
+"""What only a look at the lake tells the inbox: at bronze, the quarantine, and the logs of tables."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakewright.app import App
+from lakewright.slices.application import application_of
+from lakewright.spec.words import counted, first_of
+from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
+from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
+from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
+from lakewright.usecases.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
+from lakewright.usecases.status import unrecorded_entities
+
+__all__ = ["Observed", "observe_lake", "observed_concerns", "observed_notices"]
+
+MOST_NAMED = 5
+"""The largest number of slices or tables that a notice names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What takes a look at bronze, tables and all processed slices, so that it grows with their number.
+
+    Attributes:
+        unrecorded: Entities whose tables have commits, if the manifest has no item at all.
+        rebuilds: The tables that only a rebuild makes as they are declared now.
+        at: When it was looked at.
+    """
+
+    bronze: BronzeStatus
+    quarantined: tuple[Quarantined, ...]
+    unrecorded: tuple[str, ...]
+    rebuilds: RebuildStatus
+    at: datetime
+
+
+def observe_lake(app: App) -> Observed:
+    """Look at bronze, at processed slices and at the logs of tables."""
+    quarantined, unrecorded = tuple(read_quarantined(app)), tuple(unrecorded_entities(app))
+    bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
+    return Observed(bronze, quarantined, unrecorded, rebuilds, app.store.now())
+
+
+def observed_concerns(
+    app: App,
+    observed: Observed | None,
+    told: Collection[str],
+    ready: Mapping[tuple[str, str | None], int],
+) -> Iterator[Concern]:
+    """Yield what of the lake needs a person: changed slices, what can't be read, tables to build again.
+
+    Args:
+        app: The project.
+        observed: What a look found; None before the first one.
+        told: Items of changed slices of which a run has told.
+        ready: How many slices each application has ready, by its key.
+    """
+    if observed is None:
+        return
+    if observed.unrecorded:
+        yield Concern(
+            kind="damaged",
+            subject="manifest",
+            why="the manifest is empty, but tables have commits: "
+            f"{first_of(observed.unrecorded, MOST_NAMED)}",
+            since=None,
+            advice="If its file or database was moved, bring it back or correct `manifest:`. "
+            "Otherwise the next run recovers the slices that the tables hold.",
+            command="lakewright manifest discover",
+        )
+    bronze = observed.bronze
+    for kind, faults in (("changed", bronze.changed_beside(told)), ("unreadable", bronze.unreadable)):
+        for fault in faults[:MOST]:
+            yield Concern(
+                kind=kind,
+                subject="bronze",
+                why=first_line(fault.message),
+                more=other_lines(fault.message),
+                since=None,
+                advice=fault.remedy or "",
+                code=fault.code,
+            )
+    for due in observed.rebuilds.due[:MOST]:
+        yield _rebuild_concern(app, due, ready)
+
+
+def _rebuild_concern(app: App, due: DueRebuild, ready: Mapping[tuple[str, str | None], int]) -> Concern:
+    entity = app.project.entities.get(due.entity) if due.refuses_slices else None
+    application = None if entity is None else application_of(app.project.name, entity)
+    return Concern(
+        kind="rebuild",
+        subject=due.entity,
+        why=due.reason,
+        more="No slice is processed until then." if due.refuses_slices else "",
+        since=None,
+        behind=0 if application is None else ready.get(application.key, 0),
+        advice="Build the table again from its slices, or declare it as it was.",
+        command=due.command,
+        entity=due.entity,
+    )
+
+
+def observed_notices(observed: Observed) -> Iterator[Concern]:
+    """Yield what an operator should know of: slices that are gone, rows put aside, tables not looked at."""
+    for gone in observed.bronze.vanished[:MOST]:
+        yield Concern(
+            kind="vanished",
+            subject=gone.entity,
+            why=f"{counted(gone.count, 'processed slice')} no longer in bronze: "
+            f"{first_of(gone.slices, MOST_NAMED)}",
+            since=None,
+            advice="The table keeps their rows; a rebuild would need them.",
+            command=shlex.join(["lakewright", "manifest", "discover", "--entity", gone.entity]),
+            entity=gone.entity,
+        )
+    for each in observed.quarantined[:MOST]:
+        yield Concern(
+            kind="quarantined",
+            subject=each.entity,
+            why=f"{counted(each.rows, 'bad row')} of {counted(len(each.slices), 'slice')} put aside: "
+            f"{first_of(each.slices, MOST_NAMED)}",
+            since=None,
+            advice=f"They are in {each.folder}.",
+            entity=each.entity,
+        )
+    reasons: dict[str, list[str]] = {}
+    for unseen in observed.rebuilds.unseen:
+        reasons.setdefault(unseen.why, []).append(unseen.entity)
+    for why, names in list(reasons.items())[:MOST]:
+        yield Concern(
+            kind="unseen",
+            subject=first_of(names, MOST_NAMED),
+            why=f"not looked at for a rebuild: {why}",
+            since=None,
+        )

@@ -1,0 +1,173 @@
+"""The value of a project's status, as it is printed, sent, and shown in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakewright.errors import Fault
+from lakewright.manifest.journal import Run
+from lakewright.notebook import html_table
+from lakewright.spec.words import counted
+from lakewright.usecases.bronze_status import Vanished
+from lakewright.usecases.history import Warned, run_as_json
+from lakewright.usecases.items import Row
+from lakewright.usecases.quarantine_status import Quarantined
+from lakewright.usecases.rebuild_status import DueRebuild, Unseen
+from lakewright.usecases.resume import resume_command
+from lakewright.usecases.triggers import TriggerStatus, Withheld
+
+__all__ = ["ProjectStatus"]
+
+_SHOWN = (
+    *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "unreadable"),
+    *("rebuilds", "unseen", "quarantined", "vanished", "unrecorded", "faults"),
+)
+"""Parts of a status that its text counts."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProjectStatus:
+    """The status of a project's manifest and history.
+
+    Attributes:
+        running: Runs in progress.
+        locked: Items being processed.
+        stale: Items whose lock is stale.
+        failed: Items that wait for an operator, or are damaged.
+        waiting: Items that are ready, or will be once the item they wait for is done.
+        warned: Targets that ended with errors in the last run of their job and phase.
+        quarantined: Bad rows that were put aside, by entity.
+        undone: Failed runs without a later successful run of the same job, phase and parameters.
+        triggers: The project's triggers.
+        unrecorded: Entities with commits in their tables, if the manifest has no items at all.
+        limits: For each entity whose targets only take some of its slices, what they take.
+        commands: For each of these entities, the commands that process its first waiting slices.
+        vanished: Processed slices that are no longer in bronze, by entity.
+        changed: Slices that changed since they were processed, as errors with the commands to type.
+        rebuilds: Tables that only a rebuild makes as they are declared now.
+        unseen: Tables of which that is not known.
+        unreadable: What can't be read in bronze and silver, as errors.
+        faults: What is wrong in the project's files.
+        withheld: The triggers that start nothing because of it.
+    """
+
+    running: tuple[Run, ...]
+    locked: tuple[Row, ...]
+    stale: tuple[Row, ...]
+    failed: tuple[Row, ...]
+    waiting: tuple[Row, ...]
+    undone: tuple[Run, ...]
+    warned: tuple[Warned, ...]
+    last_runs: tuple[Run, ...]
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    vanished: tuple[Vanished, ...] = ()
+    changed: tuple[Fault, ...] = ()
+    unreadable: tuple[Fault, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
+    triggers: tuple[TriggerStatus, ...] = ()
+    unrecorded: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+    rebuilds: tuple[DueRebuild, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing is running, waiting or failed."""
+        return not (
+            self.running
+            or self.locked
+            or self.stale
+            or self.failed
+            or self.waiting
+            or self.undone
+            or self.warned
+            or self.unrecorded
+            or any(each.has_failed for each in self.triggers)
+            or self.faults
+            or self.changed
+            or self.rebuilds
+            or self.unreadable
+        )
+
+    def __repr__(self) -> str:
+        counts = {part: len(getattr(self, part)) for part in _SHOWN}
+        counts["triggers"] = sum(each.has_failed for each in self.triggers)
+        said = " ".join(f"{part}={count}" for part, count in counts.items() if count)
+        return f"<ProjectStatus {said or 'nothing is running, waiting or failed'}>"
+
+    def _repr_html_(self) -> str:
+        items = {
+            "locked": self.locked,
+            "stale lock": self.stale,
+            "failed": self.failed,
+            "waits": self.waiting,
+        }
+        rows = [("running", run.job, run.run_id, "") for run in self.running]
+        rows += [(run.status, run.job, run.run_id, resume_command(run)) for run in self.undone]
+        rows += [
+            (state, row.entity or str(row.application), row.slice, row.next_command or "")
+            for state, found in items.items()
+            for row in found
+        ]
+        rows += _concern_rows(self)
+        title = "Status" if rows else "Nothing is running, waiting or failed"
+        rows += [("not looked at", each.entity, each.why, "") for each in self.unseen]
+        return html_table(title, ("state", "entity or job", "slice, run or message", "command"), rows)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that `status -o json` prints."""
+        undone = {run.run_id for run in self.undone}
+        return {
+            "running": [*map(run_as_json, self.running), *(row.as_json() for row in self.locked)],
+            "waiting": [
+                {
+                    **row.as_json(),
+                    "limits": list(self.limits.get(row.entity or "", ())),
+                    "do": list(self.commands.get(row.entity or "", ())),
+                }
+                for row in self.waiting
+            ],
+            "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
+            "warnings": [one.as_json() for one in self.warned],
+            "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
+            "quarantined": [each.as_json() for each in self.quarantined],
+            "unrecorded": list(self.unrecorded),
+            "triggers": [each.as_json() for each in self.triggers],
+            "faults": [fault.as_json() for fault in self.faults],
+            "withheld": [each.as_json() for each in self.withheld],
+            "unreadable": [fault.as_json() for fault in self.unreadable],
+            "changed": [fault.as_json() for fault in self.changed],
+            "vanished": [each.as_json() for each in self.vanished],
+            "rebuilds": [each.as_json() for each in self.rebuilds],
+            "unseen": [each.as_json() for each in self.unseen],
+            "last_runs": [
+                {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
+                for run in self.last_runs
+            ],
+        }
+
+
+def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
+    """Yield a state, an entity or target, a message and what to do, for what is beside runs and slices."""
+    for fault in status.faults:
+        yield "project", "", fault.located_message, fault.remedy or ""
+    for fault in (*status.changed, *status.unreadable):
+        yield "bronze", "", fault.message, fault.remedy or ""
+    for entry in (each.entry for each in status.warned):
+        error = entry["error"] or {"message": "; ".join(entry["reasons"])}
+        yield "warning", entry["name"], error["message"], error.get("remedy") or ""
+    for due in status.rebuilds:
+        yield "rebuild", due.entity, due.reason, due.command
+    for aside in status.quarantined:
+        yield "put aside", aside.entity, f"{counted(aside.rows, 'bad row')} in {aside.folder}", ""
+    for gone in status.vanished:
+        yield "gone", gone.entity, f"{counted(gone.count, 'processed slice')} gone from bronze", ""
+    for entity in status.unrecorded:
+        yield "manifest", entity, "its table has commits, but the manifest is empty", ""
+    for trigger in status.triggers:
+        if trigger.has_failed:
+            yield f"trigger {trigger.word}", trigger.lane.trigger, trigger.message, ""
