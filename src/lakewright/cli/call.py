@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from lakewright.cli.logs import logging_to
-from lakewright.cli.options import Settings, global_arguments
+from lakewright.cli.options import Settings, global_arguments, takes_despite_faults
 from lakewright.cli.output import Output
 from lakewright.cli.page import Span, line
 from lakewright.cli.repeated_options import repeated_options, with_options
+from lakewright.errors import SpecError
 from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 SERVE = "lakewright.serve"
 """The key of the configuration that tells whether commands leave a server behind."""
 NO_SERVE = "LAKEWRIGHT_NO_SERVE"
+
+ADVICE = "With --despite-faults, what no fault touches can be used meanwhile."
 
 
 class Opener(Protocol):
@@ -86,6 +89,7 @@ class Call:
         leaves_server: Whether it may start a server for the next commands.
         why_cold: Why the command does not run in the project's server, if there is one.
         tells_faults: Whether the faults of a project that is used despite them are printed as notes.
+        advice: What to print below the errors with which the command ends.
     """
 
     output: Output
@@ -97,6 +101,7 @@ class Call:
     why_cold: str = ""
     settings: Settings = field(default_factory=Settings)
     tells_faults: bool = True
+    advice: str = ""
     _app: App | None = None
 
     @contextmanager
@@ -121,13 +126,21 @@ class Call:
     def app(self) -> App:
         """The project, opened on first use."""
         if self._app is None:
-            self._app = self.opener(self.settings, self.environ, self.output.say)
+            self._app = self._opened()
             self.output.redactor = self._app.redactor
             for fault in self._app.warnings:
                 self.output.note(line(Span("warning: ", "yellow"), str(fault)))
             for fault in self._told_faults(self._app):
                 self.output.note(line(Span("fault: ", "red"), str(fault)))
         return self._app
+
+    def _opened(self) -> App:
+        try:
+            return self.opener(self.settings, self.environ, self.output.say)
+        except SpecError as error:
+            if all(fault.touches for fault in error.faults) and takes_despite_faults():
+                self.advice = ADVICE
+            raise
 
     def _told_faults(self, app: App) -> tuple[Fault, ...]:
         return app.project.faults if self.settings.despite_faults and self.tells_faults else ()

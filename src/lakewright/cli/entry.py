@@ -117,6 +117,8 @@ def _failed(call: Call, error: BaseException) -> int:
     call.output.note(*(fault_branch(fault) for fault in faults))
     if len(faults) > 1:
         call.output.note(f"{len(faults)} errors")
+    if call.advice:
+        call.output.note(call.advice)
     return code
 
 

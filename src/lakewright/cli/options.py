@@ -18,6 +18,7 @@ __all__ = [
     "global_options",
     "is_json_wanted",
     "settings_of",
+    "takes_despite_faults",
 ]
 
 META = "lakewright.settings"
@@ -106,6 +107,12 @@ def despite_faults(function: F) -> F:
         help="Run although other definitions of the project have faults; what a fault touches is refused.",
     )
     return decorate(function)
+
+
+def takes_despite_faults() -> bool:
+    """Return whether the command that is being run takes `--despite-faults`."""
+    context = click.get_current_context(silent=True)
+    return context is not None and any(each.name == "despite_faults" for each in context.command.params)
 
 
 def global_arguments(settings: Settings) -> tuple[str, ...]:

@@ -203,10 +203,17 @@ class Project:
             raise self._unknown(self.entities, "entity", str(name))
         return self.entities[matching[0]]
 
+    def faulty_error(self, category: str, name: str) -> SpecError | None:
+        """Return the error that a definition can't be used because of a fault; None if it has none."""
+        fault = self.faulty.get((category, name))
+        if fault is None:
+            return None
+        return SpecError([replace(fault, message=f"{category} {name!r} can't be used: {fault.message}")])
+
     def _unknown(self, among: Mapping[str, Any], category: str, name: str) -> SpecError:
         """Return the error for a definition that does not exist, or is faulty."""
-        if (fault := self.faulty.get((category, name))) is not None:
-            return SpecError([replace(fault, message=f"{category} {name!r} can't be used: {fault.message}")])
+        if (faulty := self.faulty_error(category, name)) is not None:
+            return faulty
         remedy = suggestion(name, among)
         if self.faults:
             remedy = f"The project's files have {counted(len(self.faults), 'fault')}: `lakewright validate`."

@@ -54,6 +54,8 @@ class Definitions:
     def _resolve(self, category: str, name: str, definitions: Mapping[str, Definition]) -> Named:
         definition = definitions.get(name)
         if definition is None:
+            if (faulty := self._project.faulty_error(category, name)) is not None:
+                raise faulty
             raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, definitions))
         with self._lock:
             found = self._resolved.get(id(definition))

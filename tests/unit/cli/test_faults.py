@@ -73,3 +73,37 @@ def test_a_fault_that_may_concern_everything_is_refused_all_the_same(shop: InPro
     for command in (["status"], ["triggers"], ["process", "orders", "--despite-faults"]):
         done = shop.run(*command)
         assert (done.code, "not YAML" in done.err) == (2, True), done.all
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "hourly", "build"),
+        ("rebuild", "orders", "--check"),
+        ("undo", "orders", "1", "--yes"),
+        ("maintain", "orders", "--dry-run"),
+        ("doctor", "orders"),
+        ("manifest", "ls"),
+        ("manifest", "discover", "--entity", "orders"),
+        ("manifest", "resolve", "orders/1"),
+        ("watermark", "reset", "orders", "day"),
+    ],
+)
+def test_commands_about_what_no_fault_touches_go_on_if_they_are_told_to(
+    shop: InProcess, command: tuple[str, ...]
+) -> None:
+    orders = shop.folder / "orders.yml"
+    orders.write_text(
+        orders.read_text()
+        .replace("targets: {stock_target", "targets: {orders: {kind: entity, entity: orders}, stock_target")
+        .replace("jobs: {daily", "jobs: {hourly: {targets: orders}, daily")
+    )
+    refused = shop.run(*command)
+    assert (refused.code, "not YAML" in refused.err) == (2, True), refused.all
+    assert (
+        refused.err.splitlines()[-1] == "With --despite-faults, what no fault touches can be used meanwhile."
+    )
+    done = shop.run(*command, "--despite-faults")
+    assert "fault: stock.yml:3: not YAML" in done.err, done.all
+    assert "error: not YAML" not in done.err
+    assert done.code == 0 or command[0] in ("rebuild", "undo", "manifest", "watermark"), done.all

@@ -217,3 +217,34 @@ def test_a_server_that_only_reads_changes_nothing(tmp_path: Path) -> None:
             if "post" in of_path and path not in ("/api/v1/links", "/api/v1/plans", "/api/v1/undo/preview"):
                 answer = shop.client.post(path.format(run_id="x", command_id="x"), json={})
                 assert (answer.status_code, answer.json()["code"]) == (403, "read_only"), path
+
+
+def test_actions_on_what_no_fault_touches_go_on_while_the_project_has_faults(shop: Served) -> None:
+    """Rules of `serve`, §2: what waits for a person waits, the others go on."""
+    folder = shop.app.project.basedir
+    model = folder / "model.yml"
+    model.write_text(model.read_text() + "\nmappings: {broken: {kind: nothing_known}}\n")
+    assert [fault.touches for fault in shop.app.project.faults] == [(("mapping", "broken"),)]
+    resolved = post(shop, "/item/resolve", item="orders/2", reason="mended")
+    assert (resolved.status_code, resolved.json()[0]["verdict"]) == (200, "ready")
+    post(shop, "/process", entity="orders", reason="now")
+    post(shop, "/discover", entities=["orders"], reason="new files")
+    post(shop, "/undo", entity="orders", slice="1", reason="the file is broken")
+    assert [list(request.arguments) for request in shop.requests.begun] == [
+        ["process", "--despite-faults", "-o", "json", "--", "orders"],
+        ["manifest", "discover", "--entity=orders", "--despite-faults", "-o", "json"],
+        [
+            *("undo", "--yes", "--author=ann", "--reason=the file is broken", "--despite-faults"),
+            *("-o", "json", "--", "orders", "1"),
+        ],
+    ]
+
+
+def test_actions_on_a_faulty_entity_are_refused_with_the_fault(shop: Served) -> None:
+    model = shop.app.project.basedir / "model.yml"
+    model.write_text(model.read_text().replace("orders:", "orders: &o").replace("id: 1", "idd: 1", 1))
+    refused = post(shop, "/process", entity="orders", reason="now")
+    assert (refused.status_code, "entity 'orders' can't be used: " in refused.text) == (404, True), (
+        refused.text
+    )
+    assert not shop.requests.begun

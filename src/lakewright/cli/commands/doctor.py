@@ -12,6 +12,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.words import counted
@@ -44,6 +45,7 @@ __all__ = ["doctor"]
 @click.option("--allow-data-loss", is_flag=True, help="Allow the repair to remove duplicate rows.")
 @author_option("Who repairs it.")
 @click.option("--reason", metavar="TEXT", default="none given", help="Why; kept with the commit.")
+@despite_faults
 @click.pass_obj
 def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **options: Any) -> int:
     """Check Python, Java, Spark, Delta, its jars, the project, its manifest and its folders.

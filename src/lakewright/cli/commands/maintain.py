@@ -9,6 +9,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.run import maintenance_line
@@ -26,6 +27,7 @@ __all__ = ["maintain"]
 )
 @click.argument("entities", metavar="[ENTITY]...", nargs=-1, shell_complete=names_of("entities"))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@despite_faults
 @click.pass_obj
 def maintain(call: Call, /, entities: tuple[str, ...], *, dry_run: bool) -> int:
     """Compact the silver tables of ENTITY, or of all entities, if their `maintenance` settings ask for it.

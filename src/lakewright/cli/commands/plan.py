@@ -9,6 +9,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.arguments import job_arguments, job_request, run_options
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.render.plan import plan_page
 from lakewright.cli.render.triggers import next_line
 from lakewright.plan.phase import Phase
@@ -32,6 +33,7 @@ HAS_WORK = 3
     "--preview", is_flag=True, help="Count the deletes that each entity's next slice implies; starts Spark."
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 3 if anything but checks would run.")
+@despite_faults
 @click.pass_obj
 def plan(
     call: Call,

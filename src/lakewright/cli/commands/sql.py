@@ -9,6 +9,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Span, Table, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.words import counted
@@ -43,6 +44,7 @@ __all__ = ["sql"]
     metavar="TIME",
     help="Read tables as they were at this time, such as 2022-03-01 or 2022-03-01T06:00:00+02:00.",
 )
+@despite_faults
 @click.pass_obj
 def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     """Answer a query in Spark's SQL; the project's entities, relations and mappings are the tables.

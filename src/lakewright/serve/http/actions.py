@@ -144,7 +144,10 @@ def _begin_discover(call: ApiCall) -> BegunCommand:
 
 
 def _begin(call: ApiCall, arguments: Sequence[str], reason: str) -> BegunCommand:
-    return call.site.commands.begin(arguments, author=call.asker.user, reason=reason)
+    at = list(arguments).index("--") if "--" in arguments else len(arguments)
+    despite = ("--despite-faults",) if call.app.project.faults else ()
+    whole = (*arguments[:at], *despite, *arguments[at:])
+    return call.site.commands.begin(whole, author=call.asker.user, reason=reason)
 
 
 def _command(call: ApiCall) -> dict[str, Any]:

@@ -237,7 +237,8 @@ def entity_view(view: View) -> dict[str, Any]:
     """Return an entity with its latest slices, its table and its columns."""
     name = view.path["name"]
     if name not in view.app.project.entities:
-        raise HttpFault(404, "unknown", f"there is no entity {name!r}")
+        faulty = view.app.project.faulty_error("entity", name)
+        raise HttpFault(404, "unknown", faulty.message if faulty else f"there is no entity {name!r}")
     found = read_entity(view.app, name)
     return {
         "found": found,

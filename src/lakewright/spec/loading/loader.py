@@ -206,7 +206,7 @@ class _Loader:
     def read(self, path: Path, *, is_module: bool = False) -> ParsedFile:
         self.options.on_read(path)
         document, faults = read_document(path, self.basedir)
-        if is_module and self.options.despite_faults:
+        if is_module:
             faults = tuple(in_module(path, document, fault) for fault in faults)
         self.sections.faults += faults
         return document

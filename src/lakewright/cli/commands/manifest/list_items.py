@@ -7,6 +7,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
 from lakewright.errors import UsageError
 
@@ -36,6 +37,7 @@ __all__ = ["discover", "list_items", "show_item", "stats"]
 )
 @click.option("--stale", is_flag=True, help="Only items with a stale lock.")
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of rows.")
+@despite_faults
 @click.pass_obj
 def list_items(
     call: Call,
@@ -83,6 +85,7 @@ def _check_alone(*others: object) -> None:
     ],
 )
 @click.argument("item")
+@despite_faults
 @click.pass_obj
 def show_item(call: Call, /, item: str) -> None:
     """Show every record of one item, and its verdict for each application.
@@ -120,6 +123,7 @@ def stats(call: Call, /) -> None:
     shell_complete=names_of("entities"),
     help="Only slices of this entity.",
 )
+@despite_faults
 @click.pass_obj
 def discover(call: Call, /, *, entities: tuple[str, ...]) -> None:
     """Record new slices in bronze, and list where bronze and silver differ from the manifest."""

@@ -10,6 +10,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
+from lakewright.cli.options import despite_faults
 from lakewright.cli.page import line
 from lakewright.cli.render.words import counted, status
 from lakewright.errors import LakewrightError, UsageError
@@ -36,10 +37,11 @@ Act = Callable[[str], "Sequence[Row]"]
 
 
 def operator_options(function: F) -> F:
-    """Add the options by which an operator says who they are and why they act."""
+    """Add the options by which an operator says who they are and why they act, and `--despite-faults`."""
     for decorate in (
         author_option("Who did it."),
         click.option("--reason", metavar="TEXT", default="none given", help="Why; kept in the record."),
+        despite_faults,
     ):
         function = decorate(function)
     return function
