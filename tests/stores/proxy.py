@@ -28,9 +28,11 @@ class FaultyProxy:
         throttled: How many requests were throttled.
         refused: How many requests were refused with the answer that `refuse` gave.
         cut: How many answers broke off in the middle.
+        requests: The method and the path of each request.
     """
 
     def __init__(self, url: str) -> None:
+        self.requests: list[str] = []
         self.lost = self.throttled = self.refused = self.cut = 0
         self._refusal: tuple[str, int, bytes] | None = None
         self._is_refusing = False
@@ -102,6 +104,7 @@ class FaultyProxy:
             def _forward(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length)
+                proxy.requests.append(f"{self.command} {self.path}")
                 if (refused := proxy._refused(f"{self.command} {self.path}")) is not None:
                     self._answer(refused[0], [("Content-Type", "application/xml")], refused[1])
                     return

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +19,7 @@ import boto3
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
 
-__all__ = ["Store", "running_store"]
+__all__ = ["CONCURRENT", "Store", "running_concurrent_store", "running_store"]
 
 SERVER = """
 import sys
@@ -26,6 +29,9 @@ from werkzeug.serving import run_simple
 run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
 """
 """One request at a time: moto looks for an object and writes it in two steps, which its threads mix."""
+
+CONCURRENT = os.environ.get("LAKEWRIGHT_VERSITYGW") or shutil.which("versitygw")
+"""The program of a store that answers requests at the same time, if this machine has it (CONTRIBUTING.md)."""
 
 
 class Store:
@@ -79,11 +85,35 @@ def running_store() -> Iterator[Store]:
     In a thread of this one it would hang: while the `deltalake` package waits for the store's answer, it may
     hold the lock of Python's interpreter.
     """
+    port = _free_port()
+    with _running([sys.executable, "-c", SERVER, str(port)], port) as store:
+        yield store
+
+
+@contextmanager
+def running_concurrent_store(folder: Path) -> Iterator[Store]:
+    """Yield a store that keeps its objects as files in a folder; it must be installed."""
+    assert CONCURRENT is not None
+    objects, sidecar = folder / "objects", folder / "sidecar"
+    objects.mkdir(parents=True)
+    sidecar.mkdir()
+    port = _free_port()
+    command = [CONCURRENT, "--port", f"127.0.0.1:{port}", "posix", "--sidecar", str(sidecar), str(objects)]
+    root = {"ROOT_ACCESS_KEY": "tester", "ROOT_SECRET_KEY": "no-secret-of-anyone"}
+    with _running(command, port, **root) as store:
+        yield store
+
+
+def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", SERVER, str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def _running(command: list[str], port: int, **environ: str) -> Iterator[Store]:
+    quiet, environment = subprocess.DEVNULL, {**os.environ, **environ}
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment) as server:
         try:
             _wait_for(port, server)
             yield Store(f"http://127.0.0.1:{port}")

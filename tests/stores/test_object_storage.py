@@ -13,15 +13,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from tests.stores.proxy import EXPIRED, SKEWED, FaultyProxy
-from tests.stores.s3 import Store, running_store
+from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
 from lakewright.errors import OperatorError, SequenceConflict, SpecError, StorageUnavailable
+from lakewright.lake.bucket import Bucket
 from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.delta_log import StoredLog, read_log, state_of
 from lakewright.lake.object_files import ObjectFiles
-from lakewright.lake.object_storage import Bucket, ObjectStorage
+from lakewright.lake.object_storage import ObjectStorage
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
@@ -179,6 +180,47 @@ class TestTables:
         assert table is not None
         assert state_of(table).rows == 2
 
+    def test_a_table_that_did_not_change_costs_one_listing_and_each_change_is_seen(
+        self, store: Store, bucket: str
+    ) -> None:
+        url, options = f"s3://{bucket}/silver/t", store.storage.options()
+        write_deltalake(url, pa.table({"id": [1]}), storage_options=options)
+        write_deltalake(url, pa.table({"id": [2]}), mode="append", storage_options=options)
+        with FaultyProxy(store.url) as proxy:
+            log = StoredLog(url, Store(proxy.url).storage)
+
+            def seen() -> int:
+                table = log.open()
+                assert table is not None
+                assert table.file_uris() == DeltaTable(url, storage_options=options).file_uris()
+                return table.version()
+
+            def cost() -> list[str]:
+                proxy.requests.clear()
+                assert log.open() is not None
+                return ["LIST" if "list-type=2" in each else each for each in proxy.requests]
+
+            def remove() -> None:
+                objects = store.storage.bucket(bucket)
+                objects.remove([each.key for each in objects.under("silver/t")])
+
+            assert seen() == 1
+            assert cost() == ["LIST"]
+
+            write_deltalake(url, pa.table({"id": [3]}), mode="append", storage_options=options)
+            assert seen() == 2
+            assert cost() == ["LIST"]
+
+            remove()  # and put another table with as many versions there
+            for number in (7, 8, 9):
+                write_deltalake(url, pa.table({"id": [number]}), mode="append", storage_options=options)
+            assert seen() == 2
+
+            remove()
+            assert log.open() is None
+            write_deltalake(url, pa.table({"id": [5]}), storage_options=options)
+            assert seen() == 0
+
     def test_other_objects_at_its_place_are_seen(self, store: Store, bucket: str) -> None:
         store.put_at(bucket, "t/part-00000-x.snappy.parquet", "left by a write that never committed")
         log = StoredLog(f"s3://{bucket}/t", store.storage)
@@ -207,8 +249,20 @@ class TestTables:
 
     @pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.nightly)])
     def test_two_drivers_that_race_claim_each_item_once_and_number_their_commits(
-        self, store: Store, bucket: str, count: int
+        self, store: Store, count: int
     ) -> None:
+        self.race(store, count)
+
+    @pytest.mark.nightly
+    @pytest.mark.skipif(CONCURRENT is None, reason="versitygw is not installed")
+    def test_two_drivers_that_race_where_the_store_answers_at_the_same_time_claim_each_item_once(
+        self, tmp_path: Path
+    ) -> None:
+        with running_concurrent_store(tmp_path) as concurrent:
+            self.race(concurrent, 200)
+
+    def race(self, store: Store, count: int) -> None:
+        bucket = store.new_bucket()
         location, options = f"s3://{bucket}/manifest", store.storage.options()
         DeltaStore(location, storage_options=options)
         us = Application.named("lakewright/shop/orders", "orders")

@@ -105,19 +105,24 @@ class StoredLog:
     def open(self) -> DeltaFile | None:
         """Return the table with its log read, or None if there is none.
 
+        A table that has not changed since it was opened last is the same one.
+
         Raises:
             StorageUnavailable: The store can't be reached.
         """
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        bucket, key = split_url(self.url)
+        name, key = split_url(self.url)
+        bucket, options = self.storage.bucket(name), self.storage.options()
         try:
-            return DeltaTable(f"s3://{bucket}/{key}", storage_options=self.storage.options())
+            return self.storage.tables.open(
+                bucket, key, lambda: DeltaTable(f"s3://{name}/{key}", storage_options=options)
+            )
         except TableNotFoundError:
             return None
         except OSError as error:
-            raise self.storage.bucket(bucket).fault(error, f"{key}/_delta_log", "read") from error
+            raise bucket.fault(error, f"{key}/_delta_log", "read") from error
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file of the log, or None if there is none."""

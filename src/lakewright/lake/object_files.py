@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lakewright.lake.bucket import Bucket
 from lakewright.lake.file_entry import FileEntry, is_hidden
-from lakewright.lake.object_storage import Bucket, ObjectStorage
+from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.paths import split_url
 
 __all__ = ["ObjectFiles"]

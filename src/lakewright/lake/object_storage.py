@@ -7,42 +7,27 @@ All take their settings from the project's `storage:` section, and from the envi
 from __future__ import annotations
 
 import configparser
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
-from lakewright.lake.storage_errors import store_fault
+from lakewright.errors import NotInstalled, SpecError
+from lakewright.lake.bucket import Bucket
+from lakewright.lake.stored_tables import StoredTables
 from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettings
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "StoredObject"]
+__all__ = ["LOG_STORE", "ObjectStorage"]
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 """Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""
 
 _PREFIX = "spark.hadoop.fs.s3a."
-
-
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """One object.
-
-    Attributes:
-        key: Its path in the bucket.
-        size: In bytes.
-        modified: In milliseconds since 1970.
-    """
-
-    key: str
-    size: int
-    modified: int
 
 
 @dataclass(frozen=True)
@@ -162,6 +147,11 @@ class ObjectStorage:
             return self._buckets[name]
 
     @cached_property
+    def tables(self) -> StoredTables:
+        """The tables that were opened last."""
+        return StoredTables()
+
+    @cached_property
     def _lock(self) -> Any:
         return Lock()
 
@@ -183,110 +173,6 @@ class ObjectStorage:
 
     def _user(self, key: str) -> str:
         return self.conf.get(f"{_PREFIX}{key}", "")
-
-
-class Bucket:
-    """The objects of a bucket; keys have no slash at their ends.
-
-    Each method raises `StorageUnavailable` if the store can't be reached or refuses the request. The client
-    repeats requests that fail for a moment.
-    """
-
-    def __init__(self, name: str, store: S3Store, endpoint_url: str) -> None:
-        self.name = name
-        self._store = store
-        self._where = f"s3://{name}"
-        self._at = f" at {endpoint_url}" if endpoint_url else ""
-
-    def under(self, key: str) -> Iterator[StoredObject]:
-        """Yield the objects below a folder, by name, in one flat listing of pages."""
-        prefix = f"{key}/" if key else ""
-        try:
-            pages = self._store.list(prefix or None)
-            for page in pages:
-                for meta in page:
-                    if meta["path"].startswith(prefix):
-                        yield StoredObject(meta["path"], meta["size"], _milliseconds(meta["last_modified"]))
-        except Exception as error:
-            raise self.fault(error, key, "listed") from error
-
-    def is_folder_mark(self, found: StoredObject) -> bool:
-        """Return whether a listed object is the empty one with which Hadoop and others mark a folder.
-
-        Its real key ends with a slash, which listings leave out.
-        """
-        return found.size == 0 and self.find(found.key) is None
-
-    def find(self, key: str) -> StoredObject | None:
-        """Return an object, or None if there is none."""
-        try:
-            meta = self._store.head(key)
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            raise self.fault(error, key, "read") from error
-        return StoredObject(key, meta["size"], _milliseconds(meta["last_modified"]))
-
-    def read(self, key: str) -> bytes | None:
-        """Return the content of an object, or None if there is none."""
-        try:
-            return bytes(self._store.get(key).bytes())
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            raise self.fault(error, key, "read") from error
-
-    def put(self, key: str, content: bytes) -> None:
-        """Write an object, in place of one that exists."""
-        try:
-            self._store.put(key, content)
-        except Exception as error:
-            raise self.fault(error, key, "written") from error
-
-    def put_if_absent(self, key: str, content: bytes) -> bool:
-        """Write an object unless it exists; return whether it was written, as far as the store says."""
-        from obstore.exceptions import AlreadyExistsError, PreconditionError
-
-        try:
-            self._store.put(key, content, mode="create")
-        except (AlreadyExistsError, PreconditionError):
-            return False
-        except Exception as error:
-            raise self.fault(error, key, "written") from error
-        return True
-
-    def copy(self, source: str, target: str) -> None:
-        """Copy an object inside the store, in place of one that exists."""
-        try:
-            self._store.copy(source, target)
-        except Exception as error:
-            raise self.fault(error, source, f"copied to {target}") from error
-
-    def remove(self, keys: list[str]) -> None:
-        """Remove objects; those that don't exist are left out."""
-        try:
-            for start in range(0, len(keys), _REMOVED_AT_ONCE):
-                self._store.delete(keys[start : start + _REMOVED_AT_ONCE])
-        except FileNotFoundError:
-            return
-        except Exception as error:
-            raise self.fault(error, keys[0], "removed") from error
-
-    def fault(self, error: Exception, key: str, what: str) -> LakewrightError:
-        """Return the error for a request that failed: what can't be done with the object or folder."""
-        if isinstance(error, LakewrightError):
-            return error
-        found = store_fault(str(error))
-        place = f"{self._where}/{key}".rstrip("/") + self._at
-        return StorageUnavailable(f"{place} can't be {what}: {found.reason}", remedy=found.remedy)
-
-
-_REMOVED_AT_ONCE = 1000
-"""S3 removes at most this many objects by one request."""
-
-
-def _milliseconds(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
 
 
 def _profile_keys(profile: str, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ import pytest
 from obstore.store import MemoryStore
 
 from lakewright.app import App
-from lakewright.lake.object_storage import Bucket, ObjectStorage
+from lakewright.lake.bucket import Bucket
+from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.stores.sqlite.backend import SqliteBackend
 from lakewright.usecases.diagnose import Check, project_checks
