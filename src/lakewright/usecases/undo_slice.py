@@ -13,7 +13,7 @@ from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
-from lakewright.slices.rewind.undo import undo
+from lakewright.slices.rewind.undo import beside_undo, undo
 from lakewright.spec.words import first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
@@ -24,6 +24,7 @@ from lakewright.usecases.session_check import check_session
 if TYPE_CHECKING:
     from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.rewind.side_table import Beside
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Undone", "preview_undo", "undo_slice"]
@@ -43,12 +44,14 @@ class Undone:
         plan: What it does.
         difference: The rows that change; None if they were not compared.
         version: The table's version after; None if the undo was only planned.
+        beside: What an earlier rewind left beside the table, and what becomes of it; None for nothing.
     """
 
     entity: str
     plan: UndoPlan
     difference: TableDifference | None = None
     version: int | None = None
+    beside: Beside | None = None
 
     @property
     def table_words(self) -> str:
@@ -89,6 +92,7 @@ class Undone:
             "entity": self.entity,
             **self.plan.as_json(),
             "difference": None if self.difference is None else self.difference.as_json(),
+            "beside": None if self.beside is None else self.beside.text,
             "done": self.version is not None,
             "version_after": self.version,
         }
@@ -121,7 +125,9 @@ def preview_undo(
     found = app.project.entity(entity)
     context = rewind_context(app, found)
     plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
-    return Undone(found.name, plan, _difference(context, found, plan) if with_rows else None)
+    beside = beside_undo(context, found, plan)
+    difference = _difference(context, found, plan) if with_rows else None
+    return Undone(found.name, plan, difference, beside=beside)
 
 
 def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:
@@ -186,6 +192,7 @@ def undo_slice(
     ):
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
         with announced(app, context, found, words) as rewind:
+            beside = beside_undo(context, found, plan)
             told = f"{words} by {author}: {reason}"
             version = undo(
                 context,
@@ -196,7 +203,7 @@ def undo_slice(
                 check=check_of(app, interruption),
                 taints=_taints(app, found, plan),
             )
-    return Undone(found.name, plan, version=version)
+    return Undone(found.name, plan, version=version, beside=beside)
 
 
 def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:

@@ -200,7 +200,7 @@ class RewindMachine(StrategyMachine):
         build_beside(context, declared, plan_rebuild(context, declared, RebuildStart()), check=lambda: None)
         built = Subject("historic", side_of(declared, self.lake.lake), expected)
         assert sorted(map(repr, self._read(built) or ())) == sorted(map(repr, self._expected(built)))
-        remove_beside(self.lake.lake, declared)
+        remove_beside(context, declared)
         UNDONE.append("merge as historic")
 
     # Half of the rules are rewinds: each slice goes to three entities, a rewind to one.

@@ -69,6 +69,7 @@ class Place:
         """Begin with an empty manifest."""
         context = make_context(self.workspace, store=store or MemoryStore())
         self.ledger: Ledger = context.ledger
+        self.leases = context.leases
         self.bench = ProcessingContext(
             lake=self.workspace.lake,
             ledger=context.ledger,

@@ -19,8 +19,12 @@ from tests.unit.slices.test_recover_from_log import Place, pa
 from lakewright.lake.commit import Commit
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
+from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+from lakewright.slices.rewind.plan_undo import plan_undo
+from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import begin_beside, is_outlived, left_beside, side_of
+from lakewright.slices.rewind.undo import beside_undo
 
 APP = "lakewright/shop/orders:orders/rebuild/0"
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -77,7 +81,8 @@ def test_what_was_swapped_in_by_a_process_that_died_is_removed_and_said(tmp_path
     assert not is_continued(place, plan)
     assert not Path(f"{place.silver}__rebuild").exists()
     assert place.warnings[-1] == (
-        "orders: what was left beside the table is removed: a rewind has changed the table since"
+        f"orders: what was left beside the table is removed: {place.silver}__rebuild: a rewind has changed "
+        "the table since"
     )
     assert left_beside(place.workspace.lake, place.entity) is None
 
@@ -152,6 +157,52 @@ def test_a_clone_of_a_table_that_was_made_anew_is_not_continued(
     shutil.rmtree(place.silver)
     written(place.silver, content)
     assert (begin(), len(cloned)) == (False, 2)
+
+
+def test_an_undo_says_that_it_removes_a_half_built_rebuild(tmp_path: Path) -> None:
+    """The newest slice is undone without a table beside; afterwards no rebuild continues what was begun."""
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    rebuilt(place, 2)
+    newest = beside_undo(place.bench, place.entity, plan_undo(place.bench, place.entity, "s3"))
+    assert newest is not None
+    assert newest.text == (
+        f"what was left beside the table is removed: {place.silver}__rebuild: it was begun before this undo, "
+        "after which nothing continues it"
+    )
+    older = beside_undo(place.bench, place.entity, plan_undo(place.bench, place.entity, "s2"))
+    assert older is not None
+    assert older.text.endswith(
+        "it was built of other slices, under another declaration, or from another version"
+    )
+    nothing = replace(plan_undo(place.bench, place.entity, "s3"), undone=None)
+    assert beside_undo(place.bench, place.entity, nothing) is None
+
+
+@pytest.mark.parametrize("can_be_removed", [True, False])
+def test_a_rewind_that_is_recorded_later_leaves_nothing_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_be_removed: bool
+) -> None:
+    """Its process died after the commit; the next run records it, and what it swapped in goes."""
+    place = place_of(tmp_path, "s1", "s2")
+    rebuilt(place, 2)
+    lease = place.leases.acquire("write orders")
+    key = counter_of(place.entity.places(place.workspace.lake.settings).silver)
+    place.ledger.announce_rewind(key, "rebuild of orders", lease, "r1", place.application)
+    place.leases.release(lease)
+    told: dict[str, Any] = {"id": "r1", "base": None, "slices": [], "watermarks": {}, "reason": "r"}
+    written(place.silver, {"app": str(place.application), "number": 3, "rewind": told, "items": []})
+    if not can_be_removed:
+        monkeypatch.setattr("lakewright.slices.rewind.side_table.drop_table", fails)
+    assert settle_rewind(place.bench, place.entity)
+    assert place.ledger.rewind_of(key) is None
+    assert Path(f"{place.silver}__rebuild").exists() is not can_be_removed
+    said = "orders: the rebuild of orders had changed the table, and is recorded now"
+    kept = f"orders: {place.silver}__rebuild, which is of no use any more, can't be removed: no right"
+    assert place.warnings[1:] == ([said] if can_be_removed else [kept, said])
+
+
+def fails(*_: Any) -> None:
+    raise PermissionError("no right")
 
 
 def test_plan_and_doctor_name_what_is_left_beside(tmp_path: Path) -> None:

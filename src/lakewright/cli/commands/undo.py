@@ -87,6 +87,8 @@ def _page(undone: Undone) -> Iterator[Block]:
     yield Branch(line(undone.slices_words))
     for words in undone.lost_words:
         yield Branch(line(Span("lost: ", "yellow"), words))
+    if undone.beside is not None:
+        yield Branch(line(undone.beside.text))
     if undone.difference is not None:
         if plan.replayed:
             yield Branch(line("what it changed by itself; later slices may have changed these rows again:"))

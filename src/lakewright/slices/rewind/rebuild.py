@@ -16,7 +16,7 @@ from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.replay_slices import replay_slices
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.settle import record_landed
-from lakewright.slices.rewind.side_table import begin_beside, remove_beside, side_of
+from lakewright.slices.rewind.side_table import begin_beside, side_of
 from lakewright.slices.rewind.swap import replayed_slices, swap_in
 from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
 from lakewright.transform.system_columns import SystemColumns
@@ -49,8 +49,7 @@ def build_beside(
             attempt.
     """
     app, side = f"{context.application}/rebuild/{plan.digest}", side_of(entity, context.lake)
-    if begin_beside(context, entity, side, plan.base, app=app, slices=plan.slices):
-        context.warn(f"{entity.name}: what an earlier attempt built beside the table is continued")
+    begin_beside(context, entity, side, plan.base, app=app, slices=plan.slices)
     return replay_slices(
         context,
         side,
@@ -108,7 +107,5 @@ def swap_rebuilt(
     side = side_of(entity, context.lake)
     commit = swap_in(context, entity, side, plan.state, told, contents=contents, check=check)
     reach_failpoint("before_rewind_record")
-    # Before the record, so that a process that dies in between leaves nothing beside the table.
-    remove_beside(context.lake, entity)
     record_landed(context, entity, rewind, commit)
     return commit.version

@@ -20,6 +20,7 @@ from lakewright.slices.discover import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.commit_rewind import find_rewind
+from lakewright.slices.rewind.side_table import remove_beside
 
 if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
@@ -81,8 +82,12 @@ def record_landed(
 ) -> tuple[Item, ...]:
     """Record what the commit of a rewind says in the manifest; return the items with new revisions.
 
-    The quarantine goes with it: rows of a slice that is skipped are removed, others replaced.
+    What is left beside the table is removed before, so that a process that dies in between leaves nothing; it
+    stays if the rewind made no commit. The quarantine goes with it: rows of a slice that is skipped are
+    removed, others replaced.
     """
+    if commit.version >= 0:
+        remove_beside(context, entity)
     if entity.settings.on_bad_rows == "quarantine":
         _settle_quarantine(context, entity, commit)
     told, application = commit.content["rewind"], context.application

@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REHEARSAL",
+    "Beside",
     "LeftBeside",
     "begin_beside",
     "is_outlived",
     "left_beside",
+    "look_beside",
     "plan_digest",
     "remove_beside",
     "side_address",
@@ -108,24 +110,77 @@ def begin_beside(
     """
     lake = context.lake
     address, source = side.places(lake.settings).silver, entity.places(lake.settings).silver
-    origin = _origin(lake, source, base)
-    if observe_table(lake, address).exists:
-        log = read_commits(lake, address)
-        is_over = is_outlived(log, _commits(lake, source))
-        if not is_over and _is_continued(log, app, slices, origin):
-            return True
+    found = look_beside(lake, entity, side, base, app=app, slices=slices)
+    if found is not None:
         if slices:
-            why = "a rewind has changed the table since" if is_over else _OTHER
-            context.warn(f"{entity.name}: what was left beside the table is removed: {why}")
+            context.warn(f"{entity.name}: {found.text}")
+        if found.is_continued:
+            return True
         drop_table(lake, address)
     remove_uncommitted(address)
     if base is None:
         return False
     ensure_database(lake, address)
     session = strict_session(lake)
-    with carrying_token(session, Token(app, 0, {"origin": origin})):
+    with carrying_token(session, Token(app, 0, {"origin": _origin(lake, source, base)})):
         session.sql(f"CREATE TABLE {address.sql} SHALLOW CLONE {source.sql} VERSION AS OF {base}").collect()
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What an earlier rewind has left beside a table, as the next one finds it.
+
+    Attributes:
+        place: The side table.
+        why: Why the next rewind does not continue it; None if it does.
+    """
+
+    place: str
+    why: str | None
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether the next rewind continues it."""
+        return self.why is None
+
+    @property
+    def text(self) -> str:
+        """What becomes of it, as a sentence without its end."""
+        if self.why is None:
+            return f"what an earlier attempt built beside the table is continued: {self.place}"
+        return f"what was left beside the table is removed: {self.place}: {self.why}"
+
+
+def look_beside(
+    lake: Lake,
+    entity: Entity,
+    side: Entity,
+    base: int | None,
+    *,
+    app: str | None,
+    slices: Sequence[KnownSlice],
+) -> Beside | None:
+    """Return what is beside a table, and whether a rewind continues it; None for nothing.
+
+    Args:
+        lake: The lake.
+        entity: The entity.
+        side: The entity with the place of the side table.
+        base: The version to start with.
+        app: The application id of the rewind's commits to the side table; None if it makes none.
+        slices: The slices that are to be applied.
+    """
+    address, source = side.places(lake.settings).silver, entity.places(lake.settings).silver
+    if not observe_table(lake, address).exists:
+        return None
+    log = read_commits(lake, address)
+    if is_outlived(log, _commits(lake, source)):
+        return Beside(str(address), "a rewind has changed the table since")
+    if app is None:
+        return Beside(str(address), "it was begun before this undo, after which nothing continues it")
+    is_continued = _is_continued(log, app, slices, _origin(lake, source, base))
+    return Beside(str(address), None if is_continued else _OTHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +251,16 @@ def _applied(content: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(content.get(name) for name in ("item", "fingerprint", "processingTime", "strategy"))
 
 
-def remove_beside(lake: Lake, entity: Entity) -> None:
-    """Remove the side table of an entity, if there is one."""
-    drop_table(lake, side_of(entity, lake).places(lake.settings).silver)
+def remove_beside(context: ProcessingContext, entity: Entity) -> None:
+    """Remove the side table of an entity, if there is one; warn if that fails.
+
+    The next rewind removes it then: it begins with what was before the table's last rewind.
+    """
+    address = side_of(entity, context.lake).places(context.lake.settings).silver
+    try:
+        drop_table(context.lake, address)
+    except Exception as error:  # the rewind has landed; its records must not wait for a folder
+        context.warn(f"{entity.name}: {address}, which is of no use any more, can't be removed: {error}")
 
 
 def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Callable[[], None]:

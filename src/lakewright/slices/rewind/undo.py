@@ -17,11 +17,11 @@ from lakewright.manifest.item import Item
 from lakewright.manifest.rewind import Rewind, RewoundSlice
 from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.discover import find_slice, natural_key, slice_name
-from lakewright.slices.replay_slices import replay_slices
+from lakewright.slices.replay_slices import KnownSlice, replay_slices
 from lakewright.slices.rewind.commit_rewind import commit_rewind
 from lakewright.slices.rewind.known_slices import known_slices
 from lakewright.slices.rewind.settle import record_landed
-from lakewright.slices.rewind.side_table import begin_beside, plan_digest, remove_beside, side_of
+from lakewright.slices.rewind.side_table import Beside, begin_beside, look_beside, plan_digest, side_of
 from lakewright.slices.rewind.swap import replayed_slices, swap_in
 from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lakewright.slices.rewind.plan_undo import UndoPlan
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["undo"]
+__all__ = ["beside_undo", "undo"]
 
 
 def undo(
@@ -74,10 +74,28 @@ def undo(
     else:
         commit = _restore(context, entity, plan, {**told, **_gone(context, entity, plan)}, check)
     reach_failpoint("before_rewind_record")
-    # Before the record, so that a process that dies in between leaves nothing beside the table.
-    remove_beside(context.lake, entity)
     record_landed(context, entity, rewind, commit)
     return plan.state.version if plan.undone is None else commit.version
+
+
+def beside_undo(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> Beside | None:
+    """Return what an earlier rewind has left beside the table that an undo continues or removes.
+
+    Raises:
+        DataLossError: It is not known at what time a later slice was processed.
+    """
+    if plan.undone is None:
+        return None  # the table stays as it is, and so does what is beside it
+    app, known = _replay_of(context, plan) if plan.replayed else (None, ())
+    lake = context.lake
+    return look_beside(lake, entity, side_of(entity, lake), plan.base, app=app, slices=known)
+
+
+def _replay_of(context: ProcessingContext, plan: UndoPlan) -> tuple[str, tuple[KnownSlice, ...]]:
+    """Return the application id of an undo's commits beside the table, and the slices that it applies."""
+    known = known_slices(plan.replayed, before=plan.kept)
+    digest = plan_digest({"base": plan.base, "slices": [asdict(each) for each in known]})
+    return f"{context.application}/undo/{digest}", known
 
 
 def _unwritten(told: Mapping[str, Any]) -> Commit:
@@ -141,11 +159,9 @@ def _replay(
     check: Callable[[], None],
 ) -> Commit:
     """Apply the later slices to the earlier version beside the table, and swap the result in."""
-    known = known_slices(plan.replayed, before=plan.kept)
-    digest = plan_digest({"base": plan.base, "slices": [asdict(each) for each in known]})
-    app, side = f"{context.application}/undo/{digest}", side_of(entity, context.lake)
-    if begin_beside(context, entity, side, plan.base, app=app, slices=known):
-        context.warn(f"{entity.name}: what an earlier attempt built beside the table is continued")
+    app, known = _replay_of(context, plan)
+    side = side_of(entity, context.lake)
+    begin_beside(context, entity, side, plan.base, app=app, slices=known)
     contents = replay_slices(context, side, known, app=app, watermarks=watermarks_of(plan.kept), check=check)
     items = context.ledger.store.read([each.item_id for each in known])
     replayed = replayed_slices(items, contents)
