@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from lakewright.spark.build import build_session
+from lakewright.spark.class_archive import archive_path
 from lakewright.spark.conf import SessionSettings
+from lakewright.spark.java import find_java
 from lakewright.spark.session import SharedSession
 from lakewright.strategies.slice_load import tune
 
@@ -29,6 +33,17 @@ def test_a_merge_goes_through_delta(spark: SparkSession, tmp_path: Path) -> None
     merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
     rows = spark.read.format("delta").load(path).orderBy("id").collect()
     assert [(row.id, row.v) for row in rows] == [(0, "old"), (1, "old"), (2, "new"), (3, "new")]
+
+
+def test_a_session_with_the_jars_of_s3_starts_from_the_archive_of_classes(spark: SparkSession) -> None:
+    """With another class path than that of the archive, Java leaves it without a word."""
+    archive = archive_path(find_java(os.environ))
+    if not archive.is_file():
+        pytest.skip("this environment has no archive; `make setup` makes it")
+    jvm: Any = spark._jvm
+    assert jvm.Class.forName("org.apache.hadoop.fs.s3a.S3AFileSystem")
+    process = psutil.Process(jvm.ProcessHandle.current().pid())
+    assert str(archive) in {mapped.path for mapped in process.memory_maps()}
 
 
 def test_tables_without_a_path_are_kept_in_the_state_folder(spark: SparkSession) -> None:

@@ -63,9 +63,15 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     if local_cores(master_of(settings)) is not None:
         # Otherwise Spark resolves this machine's name, and listens on the network.
         environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    further = [log_store_jar(), *fetch_jars(os.environ, s3_jars())] if settings.needs_s3 else []
+    if further:
+        # At the end of the class path: before Spark's jars, they would keep Java from using the archive.
+        given = os.environ.get("SPARK_DIST_CLASSPATH", "")
+        environ["SPARK_DIST_CLASSPATH"] = os.pathsep.join(filter(None, [given, *map(str, further)]))
     conf = session_conf(
         settings,
-        jars=_jars(needs_s3=settings.needs_s3),
+        jars=fetch_jars(os.environ),
+        further_jars=further,
         drivers=_drivers(settings.drivers),
         jvm_options=(*archive_options(java), f"-Djava.io.tmpdir={scratch_folder()}"),
         is_resident=is_resident,
@@ -73,11 +79,6 @@ def build_session(settings: SessionSettings, *, is_resident: bool = False) -> Sp
     settings.state_folder.mkdir(parents=True, exist_ok=True)
     with environment_set(environ), interrupts_kept():
         return _session(conf)
-
-
-def _jars(*, needs_s3: bool) -> list[Path]:
-    jars = fetch_jars(os.environ)
-    return [*jars, log_store_jar(), *fetch_jars(os.environ, s3_jars())] if needs_s3 else jars
 
 
 def _drivers(jars: Sequence[Jar]) -> list[Path]:

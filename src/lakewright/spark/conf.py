@@ -98,11 +98,21 @@ def session_conf(
     settings: SessionSettings,
     *,
     jars: Sequence[Path],
+    further_jars: Sequence[Path] = (),
     drivers: Sequence[Path] = (),
     jvm_options: Sequence[str] = (),
     is_resident: bool = False,
 ) -> dict[str, str]:
-    """Return all keys for a session that starts a JVM; a resident one serves many commands."""
+    """Return all keys for a session that starts a JVM; a resident one serves many commands.
+
+    Args:
+        settings: The settings of the session.
+        jars: Jars that come first on the class path of the JVM.
+        further_jars: Jars that the environment puts at the end of it.
+        drivers: Jars of JDBC drivers.
+        jvm_options: Further options of the JVM.
+        is_resident: Whether the session serves many commands.
+    """
     master = master_of(settings)
     cores = local_cores(master)
     is_local = cores is not None
@@ -111,9 +121,9 @@ def session_conf(
         *java_options(settings.state_folder, is_local=is_local, is_resident=is_resident, is_long=is_long),
         *jvm_options,
     ]
-    # Delta's jars are on the class path, because the class archive only holds classes from there. The
+    # Jars are on the class path, because the class archive only holds classes from there. The
     # executors of a cluster don't share this class path, so that Spark must send them the jars too.
-    sent = drivers if is_local else [*jars, *drivers]
+    sent = drivers if is_local else [*jars, *further_jars, *drivers]
     ours = {
         "spark.app.name": settings.app_name,
         "spark.master": master,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,15 @@ def test_a_cluster_gets_the_jars_and_what_keeps_small_work_cheap(master: str) ->
     assert conf["spark.driver.extraClassPath"] == "/jars/delta.jar:/jars/storage.jar"
     assert conf["spark.databricks.delta.snapshotPartitions"] == "1"
     assert conf["spark.executor.defaultJavaOptions"] == "-Duser.timezone=UTC"
+
+
+def test_further_jars_are_not_before_those_of_the_class_archive() -> None:
+    """Java uses an archive only if the class path begins with the one that it was made with."""
+    settings, further = SessionSettings(STATE), [Path("/jars/s3.jar")]
+    local = session_conf(settings, jars=JARS, further_jars=further)
+    assert local["spark.driver.extraClassPath"] == "/jars/delta.jar:/jars/storage.jar"
+    cluster = session_conf(replace(settings, master="yarn"), jars=JARS, further_jars=further)
+    assert cluster["spark.jars"] == "/jars/delta.jar,/jars/storage.jar,/jars/s3.jar"
 
 
 def test_shuffles_on_a_cluster_have_two_tasks_for_each_core_of_its_executors() -> None:
