@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from lakewright.errors import VerificationError
+from lakewright.errors import TargetError, VerificationError
 from lakewright.lake.files import files_at
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
@@ -56,6 +56,19 @@ class FileOutput(Target):
         place = self.place(context.workspace)
         found = Answer.of(files_at(place, context.workspace.lake).exists(place))
         return Observation(f"file:{place}", exists=found, filled=found)
+
+    def check_copy(self, context: Context, source: str, place: str, *, may_replace: bool) -> None:
+        """Check that the source of a copy exists, that the copy may be written, and that the run goes on.
+
+        Raises:
+            TargetError: The source doesn't exist, or the copy does and may not be replaced.
+        """
+        lake = context.workspace.lake
+        if not files_at(source, lake).exists(source):
+            raise TargetError(f"{self.label}: {source} does not exist", remedy="Check `source`.")
+        if not may_replace and files_at(place, lake).exists(place):
+            raise TargetError(f"{self.label}: {place} exists already", remedy="Set overwrite: true.")
+        lake.check_commit()
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Write the file, check that it is there, or remove it.

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.errors import TargetError
 from lakewright.lake.file_copy import concatenate
-from lakewright.lake.files import files_at
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.resource import Resource
 from lakewright.targets.context import Context
@@ -44,9 +42,5 @@ class MergeFilesTarget(FileOutput):
         """
         lake = context.workspace.lake
         source = context.workspace.resolve_location(self.source)
-        if not files_at(source, lake).exists(source):
-            raise TargetError(f"{self.label}: {source} does not exist", remedy="Check `source`.")
-        if not self.overwrite and files_at(place, lake).exists(place):
-            raise TargetError(f"{self.label}: {place} exists already", remedy="Set overwrite: true.")
-        lake.check_commit()
+        self.check_copy(context, source, place, may_replace=self.overwrite)
         return Outcome(metrics={"files": concatenate(lake, source, place, self.delimiter.encode())})

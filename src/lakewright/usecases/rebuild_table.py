@@ -16,7 +16,14 @@ from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints
-from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
+from lakewright.usecases.rewinding import (
+    announced,
+    check_of,
+    listed,
+    rewind_as_json,
+    rewind_context,
+    table_lease,
+)
 from lakewright.usecases.session_check import check_session
 
 __all__ = ["Rebuilt", "rebuild_table"]
@@ -48,13 +55,7 @@ class Rebuilt:
 
     def as_json(self) -> dict[str, Any]:
         """Return the rebuild as commands print it."""
-        return {
-            "entity": self.entity,
-            **self.plan.as_json(),
-            "difference": None if self.difference is None else self.difference.as_json(),
-            "done": self.version is not None,
-            "version_after": self.version,
-        }
+        return rewind_as_json(self.entity, self.plan, self.difference, self.version)
 
 
 def rebuild_table(

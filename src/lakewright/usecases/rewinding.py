@@ -21,9 +21,25 @@ from lakewright.targets.lease import hold_leases, lease_key, table_resource
 
 if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
+    from lakewright.slices.rewind.difference import TableDifference
+    from lakewright.slices.rewind.plan_rebuild import RebuildPlan
+    from lakewright.slices.rewind.plan_undo import UndoPlan
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["announced", "check_of", "listed", "rewind_context", "table_lease"]
+__all__ = ["announced", "check_of", "listed", "rewind_as_json", "rewind_context", "table_lease"]
+
+
+def rewind_as_json(
+    entity: str, plan: UndoPlan | RebuildPlan, difference: TableDifference | None, version: int | None
+) -> dict[str, Any]:
+    """Return a rewind as commands print it; `version` is the table's after it, None if it is not done."""
+    return {
+        "entity": entity,
+        **plan.as_json(),
+        "difference": None if difference is None else difference.as_json(),
+        "done": version is not None,
+        "version_after": version,
+    }
 
 
 def rewind_context(

@@ -18,7 +18,14 @@ from lakewright.spec.words import first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints
-from lakewright.usecases.rewinding import announced, check_of, listed, rewind_context, table_lease
+from lakewright.usecases.rewinding import (
+    announced,
+    check_of,
+    listed,
+    rewind_as_json,
+    rewind_context,
+    table_lease,
+)
 from lakewright.usecases.session_check import check_session
 
 if TYPE_CHECKING:
@@ -89,12 +96,8 @@ class Undone:
     def as_json(self) -> dict[str, Any]:
         """Return the undo as commands print it."""
         return {
-            "entity": self.entity,
-            **self.plan.as_json(),
-            "difference": None if self.difference is None else self.difference.as_json(),
+            **rewind_as_json(self.entity, self.plan, self.difference, self.version),
             "beside": None if self.beside is None else self.beside.text,
-            "done": self.version is not None,
-            "version_after": self.version,
         }
 
 
