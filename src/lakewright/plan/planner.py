@@ -36,6 +36,9 @@ __all__ = [
     "selectables",
 ]
 
+_ENTITY = "entity"
+"""The kind of targets that process slices of entities."""
+
 _BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
 
 
@@ -52,6 +55,8 @@ class Candidate:
         unfinished: Phases that an earlier run did not finish, each with the reason.
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
+        fault: The fault in the project's files for which it waits, or None.
+        may_write_all: Whether it waits, and nobody knows what it writes.
     """
 
     name: str
@@ -62,6 +67,8 @@ class Candidate:
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
+    fault: Fault | None = None
+    may_write_all: bool = False
 
     @cached_property
     def observation(self) -> Observation:
@@ -226,12 +233,14 @@ class _InstancePlanning:
 
     Attributes:
         blocked: Blocked targets, each with the first phase in which it is blocked.
+        withheld: Targets that wait for a fault in the project's files. They are no obstacle to others.
     """
 
     planner: _Planner
     index: int
     planned: Instance
     blocked: dict[str, Phase] = field(default_factory=dict)
+    withheld: set[str] = field(default_factory=set)
 
     def phase(self, phase: Phase) -> PhasePlan | None:
         request, count = self.planner.request, self.planner.count
@@ -256,16 +265,19 @@ class _InstancePlanning:
         return _matches(name, patterns) and (request.targets is None or name in request.targets)
 
     def _note_blocked(self, phase: Phase, steps: Iterable[Step]) -> None:
-        blocked = [step.target for step in steps if step.status is Planned.BLOCKED]
-        for name in blocked:
-            self.blocked.setdefault(name, phase)
+        found = [step for step in steps if step.status is Planned.BLOCKED]
+        for step in found:
+            self.blocked.setdefault(step.target, phase)
+        blocked = [step.target for step in found if not step.is_withheld]
         if blocked and not self.planner.request.keep_going and self.planner.obstacle is None:
             self.planner.obstacle = f"{NOT_REACHED} while {blocked[0]} is blocked in {phase}"
 
     def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
         expected = self.planner.expected
-        observation = expected.of(candidate)
         step = Step(phase, candidate.name, candidate.kind, Planned.BLOCKED, ())
+        if (withheld := self._withheld(step, candidate, upstream)) is not None:
+            return withheld
+        observation = expected.of(candidate)
         if self.planner.obstacle is None:
             if blocked := self._blocked(candidate.name, upstream):
                 return replace(step, reasons=blocked)
@@ -292,6 +304,32 @@ class _InstancePlanning:
             provides=candidate.nodes[phase].provides,
             is_remembered=not own.is_to_run,
         )
+
+    def _withheld(self, step: Step, candidate: Candidate, upstream: Sequence[Step]) -> Step | None:
+        """Return the step of a target that waits for a fault in the project's files; None if it doesn't."""
+        name, fault = candidate.name, candidate.fault
+        is_new = name not in self.withheld
+        if not is_new:
+            reasons: tuple[str, ...] = ("it waits for a fault in the project's files",)
+        elif fault is not None:
+            reasons = (f"it waits for a fault in the project's files: {fault.message}",)
+        else:
+            reasons = tuple(f"{each.target} waits for a fault" for each in upstream if each.is_withheld)
+            reasons = reasons or self._may_need(step.phase, candidate)
+        if not reasons:
+            return None
+        self.withheld.add(name)
+        return replace(step, reasons=reasons, is_withheld=True, fault=fault if is_new else None)
+
+    def _may_need(self, phase: Phase, candidate: Candidate) -> tuple[str, ...]:
+        """Return the faulty targets of which nobody knows whether they write what this one reads.
+
+        The slices of an entity wait in bronze: one that comes later is processed by the next run.
+        """
+        if candidate.kind == _ENTITY or not candidate.nodes[phase].requires:
+            return ()
+        unknown = (each.name for each in self.planned.candidates if each.may_write_all)
+        return tuple(f"it may need what {name} writes, which waits for a fault" for name in unknown)
 
     def _new_warning(self, observation: Observation) -> Fault | None:
         """Return the warning of an observation, which only the first instance with its subject has."""

@@ -39,6 +39,8 @@ class Step:
         reasons: Why it would run, is clean or is blocked. Never empty.
         hold: The lock or the unresolved failure that blocks it, or None.
         warning: What an operator should look at beside what blocks the step, or None.
+        fault: The fault in the project's files for which the target waits, in its first step; else None.
+        is_withheld: Whether it waits for a fault in the project's files, while others go on.
         changes: The changes that CREATE would make to the existing table.
         requires: Resources that it reads, if it would run.
         provides: Resources that it writes or removes, if it would run.
@@ -54,11 +56,18 @@ class Step:
     reasons: tuple[str, ...]
     hold: Hold | None = None
     warning: Fault | None = None
+    fault: Fault | None = None
+    is_withheld: bool = False
     changes: tuple[TableChange, ...] = ()
     requires: frozenset[Resource] = frozenset()
     provides: frozenset[Resource] = frozenset()
     relies_on: StepKey | None = None
     is_remembered: bool = False
+
+    @property
+    def error(self) -> Fault | None:
+        """What blocks it, and what to do; None if it is not blocked, or by another step."""
+        return self.hold.error if self.hold else self.fault
 
     def as_json(self) -> dict[str, Any]:
         """Return the step as `plan -o json` prints it."""
@@ -68,7 +77,7 @@ class Step:
             "status": self.status.value,
             "reasons": list(self.reasons),
             "changes": [{"description": c.description, "loses": c.loses} for c in self.changes],
-            "error": self.hold.error.as_json() if self.hold else None,
+            "error": self.error.as_json() if self.error else None,
             "warning": self.warning.as_json() if self.warning else None,
         }
 

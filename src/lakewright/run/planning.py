@@ -30,6 +30,7 @@ from lakewright.plan.step import Plan, StepKey
 from lakewright.run.request import JobRequest
 from lakewright.run.result import is_undone
 from lakewright.run.shared_targets import name_other_jobs
+from lakewright.run.withheld import withheld_candidate
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
@@ -237,6 +238,9 @@ class _Observer:
             raise SpecError(self.faults)
 
     def _candidate(self, name: str, context: Context, parameters: Mapping[str, str]) -> Candidate | None:
+        fault = context.workspace.project.faulty.get(("target", name))
+        if fault is not None:
+            return withheld_candidate(context.workspace, name, fault)
         try:
             target = Target.named(context.workspace, name)
             if not target.enabled:

@@ -100,11 +100,12 @@ class Progress:
             return _result(step, Status.BLOCKED, failed)
         if step.status is Planned.BLOCKED and is_undone(Status.SKIPPED, step.reasons):
             return _result(step, Status.SKIPPED, step.reasons)
-        obstacle = self._obstacle(scheduled)
+        # What waits for a fault in the project's files says so, whatever else happens.
+        obstacle = None if step.is_withheld else self._obstacle(scheduled)
         if obstacle is None and (failed := self._failed_before(scheduled)):
             return _result(step, Status.BLOCKED, failed)
         if obstacle is None and step.status is Planned.BLOCKED:
-            error = step.hold.error.and_also(step.warning) if step.hold else None
+            error = step.error and step.error.and_also(step.warning)
             return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
         if step.status is Planned.CLEAN and (obstacle is None or not self._is_in_doubt(step)):
             return _clean(step)
@@ -129,7 +130,8 @@ class Progress:
         phase = instance.phases[scheduled.step.phase]
         phase.results[scheduled.step.target] = result
         phase.ended = monotonic()
-        if not result.status.is_failure:
+        # What waits for a fault in the project's files is no obstacle: the plan withholds what depends on it.
+        if not result.status.is_failure or scheduled.step.is_withheld:
             return
         phase.failed.append(result)
         instance.failed.setdefault(result.name, result.phase)

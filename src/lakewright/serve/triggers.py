@@ -159,7 +159,7 @@ def _tell_faults(project: Project) -> None:
     """Log what is wrong in the project's files, and which triggers wait until it is mended."""
     if not project.faults:
         return
-    waiting = "".join(f"\n  {each.lane}: {each.fault}" for each in withheld_triggers(project))
+    waiting = "".join(f"\n  {each}: {each.fault}" for each in withheld_triggers(project))
     log.warning(
         "the project's files have faults:%s\n%s",
         "".join(f"\n  {fault}" for fault in project.faults),

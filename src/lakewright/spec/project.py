@@ -80,6 +80,7 @@ class Project:
         overridden: The definitions that a test has replaced, by category.
         faults: What is wrong in the project's files, if it was loaded despite faults.
         faulty: The definitions that were left out because of faults, by category and name.
+        faulty_targets: The targets among them, as far as their declarations can be read.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Project:
     overridden: Mapping[str, Mapping[str, Definition]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     faulty: Mapping[tuple[str, str], Fault] = field(default_factory=dict)
+    faulty_targets: Mapping[str, Definition] = field(default_factory=dict)
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -104,7 +104,7 @@ def concerns_of_files(project: Project) -> Iterator[Concern]:
             why=first_line(fault.message),
             more=other_lines(fault.message),
             since=None,
-            triggers=tuple(str(each.lane) for each in withheld if each.fault == fault),
+            triggers=tuple(str(each) for each in withheld if each.fault == fault),
             advice=fault.remedy or "Correct it; the file is read again at once.",
             command="lakewright validate",
             code=fault.code,

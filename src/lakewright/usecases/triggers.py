@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from lakewright.app import App
-from lakewright.errors import Fault, UsageError
+from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.manifest.lease import Lease, find_lease
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Store
@@ -111,14 +111,22 @@ class TriggerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A trigger, or one of its entities, that starts nothing because of a fault in the project's files."""
+    """A trigger, or one of its entities or targets, that waits for a fault in the project's files.
+
+    Attributes:
+        target: The target of the trigger's job that waits; None if the whole lane does.
+    """
 
     lane: Lane
     fault: Fault
+    target: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.lane) if self.target is None else f"{self.lane} ({self.target})"
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` lists."""
-        named = {"trigger": self.lane.trigger, "entity": self.lane.entity or None}
+        named = {"trigger": self.lane.trigger, "entity": self.lane.entity or None, "target": self.target}
         return {**named, "fault": self.fault.as_json()}
 
 
@@ -127,10 +135,23 @@ def withheld_triggers(project: Project) -> tuple[Withheld, ...]:
     faulty = project.faulty
     found = [Withheld(Lane(name), fault) for (of, name), fault in faulty.items() if of == "trigger"]
     for name, definition in project.triggers.items():
-        for entity in cast("Trigger", definition.resolve(project.scope)).entities:
+        trigger = cast("Trigger", definition.resolve(project.scope))
+        for entity in trigger.entities:
             if (fault := faulty.get(("entity", entity))) is not None:
                 found.append(Withheld(Lane(name, entity), fault))
-    return tuple(sorted(found, key=lambda each: each.lane))
+        for target in _targets(project, trigger):
+            if (fault := faulty.get(("target", target))) is not None:
+                found.append(Withheld(Lane(name), fault, target))
+    return tuple(sorted(found, key=lambda each: (each.lane, each.target or "")))
+
+
+def _targets(project: Project, trigger: Trigger) -> tuple[str, ...]:
+    """Return the targets of a trigger's job, as far as they are known before it runs."""
+    job = project.jobs.get(trigger.job) if trigger.job else None
+    try:
+        return () if job is None else job.target_names(project.job_scope(job))
+    except SpecError:
+        return ()
 
 
 def list_triggers(app: App) -> tuple[TriggerStatus, ...]:

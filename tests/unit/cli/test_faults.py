@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.commands import InProcess
@@ -107,3 +109,91 @@ def test_commands_about_what_no_fault_touches_go_on_if_they_are_told_to(
     assert "fault: stock.yml:3: not YAML" in done.err, done.all
     assert "error: not YAML" not in done.err
     assert done.code == 0 or command[0] in ("rebuild", "undo", "manifest", "watermark"), done.all
+
+
+PARTLY = """
+relations:
+  raw: {kind: file, location: in, format: csv}
+  clean: {kind: file, location: out, format: csv}
+  apart: {kind: file, location: apart, format: csv}
+mappings:
+  raw: {kind: relation, relation: raw}
+  cleaned: {kind: relation, relation: clean}
+  broken: {kind: alias, input: raw, inputs: 3}
+targets:
+  orders: {kind: entity, entity: orders}
+  clean: {kind: relation, relation: clean, mapping: broken}
+  report: {kind: relation, relation: apart, mapping: cleaned}
+  aside: {kind: relation, relation: raw}
+jobs: {all: {targets: [orders, clean, report, aside]}}
+triggers: {hourly: {job: all, phase: build, cron: "@hourly"}}
+"""
+
+
+@pytest.fixture
+def partly(shop: InProcess) -> InProcess:
+    """A job with a target that has a faulty mapping, one that reads what it writes, and two others."""
+    (shop.folder / "stock.yml").write_text(PARTLY)
+    orders = shop.folder / "orders.yml"
+    orders.write_text(orders.read_text().partition("triggers:")[0])
+    (shop.folder / "in").mkdir()
+    return shop
+
+
+def statuses(document: Any) -> dict[str, list[str]]:
+    """Return the targets of a plan or a run with their statuses, phase by phase."""
+    found: dict[str, list[str]] = {}
+    for phase in document["instances"][0]["phases"]:
+        for target in phase["targets"]:
+            found.setdefault(target["name"], []).append(target["status"])
+    return found
+
+
+def test_of_a_job_only_the_targets_wait_that_a_fault_touches_and_those_behind_them(partly: InProcess) -> None:
+    plan = partly.run("plan", "all", "build", "--despite-faults", "-o", "json")
+    assert plan.code == 0, plan.all
+    document = json.loads(plan.out)
+    found = statuses(document)
+    assert (set(found["clean"]), found["report"][-2:]) == ({"BLOCKED"}, ["WOULD_RUN", "BLOCKED"])
+    assert "BLOCKED" not in found["orders"] + found["aside"]
+    told = [
+        target
+        for phase in document["instances"][0]["phases"]
+        for target in phase["targets"]
+        if target["error"]
+    ]
+    assert [(each["name"], each["error"]["location"]) for each in told] == [("clean", "stock.yml:9")]
+    shown = partly.run("plan", "all", "build", "--despite-faults").out
+    assert "clean (relation): it waits for a fault in the project's files: mapping 'broken'" in shown
+    assert "report (relation): clean waits for a fault" in shown
+    assert shown.count("mapping 'broken'") == 1
+
+
+def test_a_run_of_such_a_job_does_the_rest_and_ends_with_1(partly: InProcess) -> None:
+    done = partly.run("job", "all", "build", "--despite-faults", "-t", "orders|clean|report", "-o", "json")
+    assert done.code == 1, done.all
+    found = statuses(json.loads(done.out))
+    assert set(found["orders"]) == {"SKIPPED"}
+    assert (set(found["clean"]), found["report"][-2:]) == ({"BLOCKED"}, ["SUCCESS", "BLOCKED"])
+    assert done.err.count("BLOCKED clean in") == 1
+    assert "mapping 'broken'" in done.err.partition("BLOCKED clean in")[2]
+
+
+def test_if_nobody_knows_what_a_target_writes_all_wait_that_read_but_for_entities(partly: InProcess) -> None:
+    stock = partly.folder / "stock.yml"
+    stock.write_text(PARTLY.replace("targets: [orders, clean, ", "targets: [orders, tpyo, "))
+    plan = partly.run("plan", "all", "build", "--despite-faults", "-o", "json")
+    found = statuses(json.loads(plan.out))
+    assert set(found["tpyo"]) == {"BLOCKED"}
+    assert "BLOCKED" in found["report"]
+    assert "BLOCKED" not in found["orders"]
+    assert "it may need what tpyo writes, which waits for a fault" in plan.out
+
+
+def test_status_names_the_targets_of_a_trigger_s_job_that_wait(partly: InProcess) -> None:
+    waiting = partly.run("status").out.partition("Triggers that wait until they are mended")[2]
+    assert "hourly (clean): " in waiting
+    found = partly.json("status")["withheld"]
+    assert [(each["trigger"], each["entity"], each["target"]) for each in found] == [
+        ("hourly", None, "clean")
+    ]

@@ -252,7 +252,9 @@ def test_a_fault_is_the_first_thing_that_needs_a_person_and_the_pages_show_what_
     (tmp_path / "model.yml").write_text(MODEL.replace("merge", "merged") + triggers)
     text = read(shop, "/")
     first = text.index("model.yml:7")
-    assert first < text.index("Triggers that wait until it is mended: arrivals (orders), nightly.")
+    assert first < text.index(
+        "Triggers that wait until it is mended: arrivals (orders), nightly (orders_target)."
+    )
     assert first < text.index("What it does not touch goes on.")
     assert "4 things need you" in text
     for path in ("/entities", "/lineage", "/runs", "/entities/people"):

@@ -155,7 +155,25 @@ def test_a_reference_with_an_expression_may_be_any_definition_of_its_category(fo
     assert faulty(opened(folder)) == set()
     shop = folder / "shop.yml"
     shop.write_text(shop.read_text().replace("    id: 2", "    idd: 2"))
-    assert "job each" in faulty(opened(folder))
+    assert "job each" not in faulty(opened(folder)), (
+        "its targets are known when it runs, and those that are faulty wait"
+    )
+    (folder / "use.yml").write_text(USE + "mappings: {m: {kind: alias, input: '${t}'}, bad: {kind: none}}\n")
+    assert "mapping m" in faulty(opened(folder))
+
+
+def test_a_job_of_which_one_target_is_faulty_can_be_used(folder: Path) -> None:
+    (folder / "use.yml").write_text(
+        USE
+        + "jobs:\n  both: {targets: [orders_target, people_target, typo_target]}\n"
+        + "  none: {targets: typo_target}\n"
+    )
+    shop = folder / "shop.yml"
+    shop.write_text(shop.read_text().replace("    id: 2", "    idd: 2"))
+    app = opened(folder)
+    assert "both" in app.project.jobs
+    assert {"target typo_target", "target people_target", "job none"} <= faulty(app)
+    assert set(app.project.faulty_targets) == {"people_target"}
 
 
 def test_what_is_made_from_a_faulty_template_is_left_out(folder: Path) -> None:

@@ -80,7 +80,7 @@ def _phase(phase: PhasePlan) -> Branch:
 
 def _sameness(step: Step) -> tuple[object, ...]:
     # Adjacent steps with the same status and reasons share a line.
-    has_details = bool(step.changes) or step.hold is not None or step.warning is not None
+    has_details = bool(step.changes) or step.error is not None or step.warning is not None
     return (step.target,) if has_details else (step.status, step.reasons)
 
 
@@ -93,8 +93,10 @@ def _steps(steps: Sequence[Step]) -> Iterator[Branch]:
 def _details(step: Step) -> Iterator[Branch]:
     for change in step.changes:
         yield Branch(_change(change))
-    if step.hold is not None and step.hold.error.remedy:
-        yield Branch(line(Span("do: ", "dim"), step.hold.error.remedy))
+    if step.fault is not None and step.fault.location is not None:
+        yield Branch(line(Span("where: ", "dim"), str(step.fault.location)))
+    if step.error is not None and step.error.remedy:
+        yield Branch(line(Span("do: ", "dim"), step.error.remedy))
     if step.warning is not None:
         yield fault_branch(step.warning, is_warning=True)
 

@@ -48,9 +48,7 @@ def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Itera
     title = Span("Faults of the project's files", "bold red")
     yield Branch(line(title, Span(f" {len(faults)}", "dim")), tuple(below))
     if withheld:
-        waiting = tuple(
-            Branch(line(Span(str(each.lane), "bold"), f": {_head(each.fault)}")) for each in withheld
-        )
+        waiting = tuple(Branch(line(Span(str(each), "bold"), f": {_head(each.fault)}")) for each in withheld)
         title = Span("Triggers that wait until they are mended", "bold")
         yield Branch(line(title, Span(f" {len(withheld)}", "dim")), waiting)
 

@@ -18,6 +18,7 @@ from lakewright.errors import Fault
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.job import Job
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.sections import CATEGORIES, SHARED
@@ -104,7 +105,8 @@ def find_faulty(
 ) -> Mapping[Key, Fault] | None:
     """Return the faulty definitions, each with the fault that it waits for.
 
-    A trigger is not faulty because some of its `entities` are: the others have runs of their own.
+    A trigger is not faulty because some of its `entities` are: the others have runs of their own. Neither is
+    a job because some of its targets are: they wait, and the others go on.
 
     Args:
         declared: The names in the files, by category.
@@ -161,6 +163,11 @@ def _referring(
 def _needed(model: Named, faulty: Mapping[Key, Fault]) -> Fault | None:
     """Return the fault that a definition waits for because of what it refers to; None if there is none."""
     references = [*model.references(), *model.links()]
+    if isinstance(model, Job):
+        own = [("target", name) for name in model.targets]
+        if own and not model.extends and all(key in faulty for key in own):
+            return faulty[own[0]]
+        references = [each for each in references if each.path[:1] != ("targets",)]
     if isinstance(model, Trigger):
         own = [("entity", name) for name in model.entities]
         if own and all(key in faulty for key in own):

@@ -133,6 +133,7 @@ class _Loader:
         self.sections = Sections()
         self.definitions: dict[str, dict[str, Definition]] = {name: {} for name in CATEGORIES.values()}
         self.models: dict[str, dict[str, Named]] = {name: {} for name in CATEGORIES.values()}
+        self.faulty_targets: dict[str, Definition] = {}
 
     def project(self) -> Project:
         top, document = self.read_project_file()
@@ -183,6 +184,7 @@ class _Loader:
             warnings=tuple(self.sections.warnings),
             faults=tuple(self.sorted_faults()),
             faulty=faulty,
+            faulty_targets=self.faulty_targets,
             **self.plain_sections(),
         )
 
@@ -197,7 +199,9 @@ class _Loader:
             return None if faults else {}
         faulty = find_faulty(self.sections.definitions, self.definitions, self.models, faults)
         for category, name in faulty or ():
-            self.definitions.get(category, {}).pop(name, None)
+            found = self.definitions.get(category, {}).pop(name, None)
+            if category == "target" and found is not None:
+                self.faulty_targets[name] = found
         return faulty
 
     def sorted_faults(self) -> list[Fault]:

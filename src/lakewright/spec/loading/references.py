@@ -16,6 +16,8 @@ __all__ = ["check_references"]
 
 Known = Mapping[str, Collection[str]]
 
+_SEVERAL = (("trigger", "entities"), ("job", "targets"))
+
 LONGEST_CHAIN = 200
 """Spark cannot plan the query of a longer chain of mappings."""
 
@@ -104,8 +106,8 @@ def _unknown_reference(definition: Definition, reference: Reference, declared: K
         suggestion(reference.name, known)
         or f"Declare it in a module, below `{_section(reference.category)}`."
     )
-    # The other entities of a trigger have runs of their own.
-    is_one_of_several = definition.category == "trigger" and reference.path[:1] == ("entities",)
+    # The other entities of a trigger have runs of their own, and the other targets of a job go on.
+    is_one_of_several = (definition.category, *reference.path[:1]) in _SEVERAL
     touched = (reference.category, reference.name) if is_one_of_several else definition.key
     return Fault(message, definition.at(*reference.path), remedy, touches=(touched,))
 
