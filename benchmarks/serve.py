@@ -223,7 +223,7 @@ class _Server:
         time_command(self._lake.command(*arguments))
         elapsed = time.monotonic() - begun
         used = self._used() + _of_children() - before
-        self.memory.append(sum(each.memory_info().rss for each in self._family()) / 2**20)
+        self.memory.append(self._resident())
         return Taken(elapsed, used)
 
     def at_rest(self, seconds: float) -> float:
@@ -262,6 +262,14 @@ class _Server:
     def _family(self) -> Iterator[psutil.Process]:
         yield self._process
         yield from self._process.children(recursive=True)
+
+    def _resident(self) -> float:
+        """Return the MiB of memory that its processes hold; one that ends meanwhile counts as none."""
+        held = 0
+        for each in self._family():
+            with suppress(psutil.Error):
+                held += each.memory_info().rss
+        return held / 2**20
 
     def _used(self) -> float:
         """Return the processor time of its processes, with those that have ended."""
