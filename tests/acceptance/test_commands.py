@@ -88,14 +88,18 @@ def test_a_failed_slice_is_on_the_first_page_with_the_command_that_mends_it(peop
     assert people.run("status").out.startswith("Nothing is running, waiting or failed.")
 
 
-def test_signals_stop_a_job_that_a_later_run_ends(people: InProcess) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly)]
+)
+def test_a_signal_stops_a_job_that_a_later_run_ends(
+    people: InProcess, number: signal.Signals, code: int
+) -> None:
     deliver(people, "2022-02-01", "2,Blaise,1623-06-19,Paris")
-    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        ended, said = stopped_while_building(people, number)
-        assert ended == code, said
-        assert "Done. " in said
-        verdicts = {item["verdict"] for item in people.json("manifest", "ls")}
-        assert verdicts <= {"ready", "processed"}
+    ended, said = stopped_while_building(people, number)
+    assert ended == code, said
+    assert "Done. " in said
+    verdicts = {item["verdict"] for item in people.json("manifest", "ls")}
+    assert verdicts <= {"ready", "processed"}
 
     again = people.run(*BUILD)
     assert again.code == 0, again.all

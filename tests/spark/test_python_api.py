@@ -327,6 +327,7 @@ def test_the_dag_for_airflow_runs_the_job_for_its_day(
         assert [dict(run.parameters) for run in shop.history()] == [{"day": "2024-05-01"}]
 
 
+@pytest.mark.nightly  # the test above runs the same job from another scheduler
 def test_the_job_for_dagster_runs_the_job_for_its_partition(
     with_slice: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -283,7 +283,7 @@ def test_sqlite_is_like_the_memory(examples: int) -> None:
     check(sqlite_places, examples)
 
 
-@histories(2, 40)
+@histories(1, 40)
 def test_postgres_is_like_the_memory(postgres_server: str, examples: int) -> None:
     check(partial(postgres_places, postgres_server), examples)
 
@@ -294,6 +294,6 @@ def test_dynamodb_is_like_the_memory(dynamodb_server: str, examples: int) -> Non
     check(partial(dynamodb_places, dynamodb_server), examples, 15)
 
 
-@histories(2, 20)
+@histories(1, 20)
 def test_delta_is_like_the_memory(examples: int) -> None:
     check(delta_places, examples, 15)

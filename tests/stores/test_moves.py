@@ -60,6 +60,10 @@ def test_it_is_the_same_in_every_back_end(
         assert import_manifest(target, lines).present == len(lines)
 
 
+ITEMS = 110
+"""Items of a manifest of the original: more than DynamoDB writes in one transaction."""
+
+
 def original(number: int, state: str, previous: int | None) -> str:
     """A record with the eight keys that the original's has; three make an item."""
     agent = {"name": "rdb-shredder", "version": "0.13.0"}
@@ -78,14 +82,14 @@ def original(number: int, state: str, previous: int | None) -> str:
 
 def test_records_of_the_original_come_in(store: Store) -> None:
     lines = []
-    for first in range(0, 1_002, 3):
+    for first in range(0, 3 * ITEMS, 3):
         lines += [original(first, "NEW", None), original(first + 1, "PROCESSING", None)]
         lines.append(original(first + 2, "PROCESSED", first + 1))
     imported = import_manifest(store, lines)
-    assert (imported.records, imported.faults) == (1_002, ())
+    assert (imported.records, imported.faults) == (3 * ITEMS, ())
     items = list(store.select(Query()))
-    assert len(items) == 334
+    assert len(items) == ITEMS
     assert {(item.sequence, item.state) for item in items} == {(3, State.PROCESSED)}
-    assert store.counts() == {(Application.named("rdb-shredder"), Verdict.PROCESSED): 334}
+    assert store.counts() == {(Application.named("rdb-shredder"), Verdict.PROCESSED): ITEMS}
     assert [record.state for record in store.records(items[-1].item_id)] == ["NEW", "PROCESSING", "PROCESSED"]
     assert list(store.select(Query(REGIONS))) == []

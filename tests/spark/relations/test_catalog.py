@@ -111,6 +111,7 @@ def test_a_table_of_the_catalog_lives_and_changes(workspace: Workspace) -> None:
     assert wider.observe(workspace).exists is Answer.NO
 
 
+@pytest.mark.nightly  # test_storage has a reader beside the same write of files
 def test_readers_never_see_a_part_of_a_write_to_a_table(
     workspace: Workspace, reading: Callable[[Callable[[], int]], AbstractContextManager[list[int]]]
 ) -> None:

@@ -94,7 +94,7 @@ def test_a_column_that_rows_lack_has_its_default(workspace: Workspace, write: Ca
     assert rows(stored(workspace, "defaults").read(workspace)) == [("1", "1.5"), ("2", None)]
 
 
-@pytest.mark.parametrize("name", ["flat", "inferred"])
+@pytest.mark.parametrize("name", ["flat", pytest.param("inferred", marks=pytest.mark.nightly)])
 def test_readers_never_see_a_part_of_a_write(
     workspace: Workspace,
     write: Callable[..., int],

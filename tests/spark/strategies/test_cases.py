@@ -25,6 +25,7 @@ KEY = {"name": "id", "fieldroles": ["businesskey"]}
 PARTITION = {"name": "part", "fieldroles": ["partition"]}
 
 
+@pytest.mark.nightly  # the machine of test_model has values that come and go
 def test_a_value_that_comes_and_goes_makes_a_version_each_time(lake: SmallLake) -> None:
     """ "Version Lifecycle": a change; null and back; what is closed stays what it was."""
     crm = entity("historic")
@@ -357,22 +358,14 @@ def test_a_clustered_table_is_merged_into_and_stays_clustered_after_an_undo(lake
         assert lake.spark.sql(f"DESCRIBE DETAIL {silver}").collect()[0]["clusteringColumns"] == ["id"]
 
 
-@pytest.mark.parametrize(
-    "unfit",
-    [
-        [("d", "2024-02-30")],
-        pytest.param([("n", "two"), ("d", "2024-02-30"), ("f", "x")], marks=pytest.mark.nightly),
-    ],
-)
-def test_values_of_one_slice_that_fit_and_of_the_next_that_do_not(
-    lake: SmallLake, unfit: list[tuple[str, str]]
-) -> None:
+@pytest.mark.nightly  # test_d21_a_value_that_does_not_fit_fails_naming_column_and_value has one column
+def test_values_of_one_slice_that_fit_and_of_the_next_that_do_not(lake: SmallLake) -> None:
     """ "Schema Drift": a text that is a number is one; one that isn't fails the slice and nothing else."""
     crm = entity()
     lake.load(crm, "s1", [{"id": 1, "n": 1, "d": date(2024, 1, 1), "f": 1.5}])
     lake.load(crm, "s2", [{"id": 1, "n": "2", "d": "2024-01-02", "f": "2.5"}])
     assert lake.rows(crm, "n", "d", "f") == [(2, date(2024, 1, 2), 2.5)]
-    for number, (column, value) in enumerate(unfit):
+    for number, (column, value) in enumerate([("n", "two"), ("d", "2024-02-30"), ("f", "x")]):
         row = {"id": 1, "n": "3", "d": "2024-01-03", "f": "3.5", column: value}
         error = lake.fail(crm, f"t{number}", [row])
         assert isinstance(error, SchemaDriftError)
@@ -395,7 +388,7 @@ def jobs_of(lake: SmallLake, work: Callable[[], object]) -> int:
 @pytest.mark.parametrize(
     ("strategy", "settings", "most"),
     [
-        ("merge", {"last_seen": "on_change"}, 6),
+        pytest.param("merge", {"last_seen": "on_change"}, 6, marks=pytest.mark.nightly),
         pytest.param("historic", {}, 6, marks=pytest.mark.nightly),
     ],
 )

@@ -146,6 +146,7 @@ ALL_POINTS = [
     pytest.param(strategy, strikes, least, id=f"{strategy}-{name}", marks=pytest.mark.nightly)
     for strategy in ("full", "merge", "historic")
     for strikes, least, name in (
+        (AFTER_EACH_WRITE, 4, "after each write"),
         (EACH_POINT_ONCE, 10, "each point once again"),
         (EACH_POINT_IN_EACH_SLICE, 50, "each point in each slice"),
     )
@@ -155,8 +156,6 @@ ALL_POINTS = [
 @pytest.mark.parametrize(
     ("strategy", "strikes", "least"),
     [
-        pytest.param("full", AFTER_EACH_WRITE, 4, id="full-after each write"),
-        pytest.param("merge", AFTER_EACH_WRITE, 4, id="merge-after each write"),
         pytest.param("historic", EACH_POINT_ONCE, 10, id="historic-each point once"),
         *ALL_POINTS,
     ],
@@ -431,7 +430,7 @@ def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved
 
 
 def test_what_is_in_the_table_is_not_applied_again_after_the_manifest_is_lost(lake: SmallLake) -> None:
-    """Rows, metrics and watermarks are as if nothing had happened; what TRUNCATE removed is applied again."""
+    """Rows, metrics and watermarks are as if nothing had happened."""
     things = entity("historic", watermark=[{"column_name": "id", "expression": "${last_value}"}])
     lake.load(things, "s1", SLICES[0])
     lake.load(things, "s2", SLICES[1])
@@ -449,11 +448,19 @@ def test_what_is_in_the_table_is_not_applied_again_after_the_manifest_is_lost(la
     assert lake.version(things) == 2
     assert sorted(item.tokens[application.key] for item in lake.items()) == [1, 2, 3]
 
+
+@pytest.mark.nightly
+def test_what_truncate_removed_is_applied_again_after_the_manifest_is_lost(lake: SmallLake) -> None:
+    """The numbers of its commits go on where the log of the table ended."""
+    things = entity("historic")
+    for number, rows in enumerate(SLICES, start=1):
+        lake.load(things, f"s{number}", rows)
     truncate_table(lake.lake, things.places(lake.lake.settings).silver)
     lake.use(MemoryStore())
 
     assert [done.name for done in lake.process(things).slices] == ["s1", "s2", "s3"]
-    assert sorted(item.tokens[application.key] for item in lake.items()) == [4, 5, 6]
+    key = lake.bench(things).application.key
+    assert sorted(item.tokens[key] for item in lake.items()) == [4, 5, 6]
 
 
 def test_a_writer_in_between_makes_the_slice_be_compared_anew(

@@ -185,6 +185,7 @@ def foundation(tmp_path: Path, spark: SparkSession) -> Foundation:
     return Foundation(tmp_path, spark)
 
 
+@pytest.mark.nightly
 def test_full_and_every_type(foundation: Foundation, tmp_path: Path) -> None:
     """Full Strategy; transformations as lists, calculated columns, partitions, path templates, casts."""
     rows = [
@@ -260,6 +261,7 @@ def test_merge_with_watermarks_joined_by_or(foundation: Foundation) -> None:
     assert [found[0] for found in foundation.rows("visits", "id", "sys_deleted") if found[1]] == [2, 3]
 
 
+@pytest.mark.nightly
 def test_historic_and_secure(foundation: Foundation, tmp_path: Path) -> None:
     """Historic Strategy; secure containers, single transformations."""
     foundation.load("customers", "s1", [{"id": 1, "city": "ROME"}, {"id": 2, "city": "oslo"}])

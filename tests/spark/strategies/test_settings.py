@@ -228,6 +228,7 @@ def test_line_breaks_inside_quotes_of_csv(lake: SmallLake) -> None:
     assert "s3.csv: a quote that is opened in line 2 isn't closed" in error.message
 
 
+@pytest.mark.nightly
 def test_line_breaks_inside_quotes_of_csv_elsewhere(lake: SmallLake, tmp_path: Path) -> None:
     """A6 too: the same query finds bytes that are not UTF-8."""
     far, csv = Slice("far", str(tmp_path), ()), SliceFormat(kind="csv")
@@ -246,6 +247,7 @@ def test_line_breaks_inside_quotes_of_csv_elsewhere(lake: SmallLake, tmp_path: P
         _has_odd_lines(lake.spark, far, [f"file:{tmp_path}/latin.csv"], csv)
 
 
+@pytest.mark.nightly
 def test_lines_that_end_in_several_ways_with_line_breaks_inside_quotes(lake: SmallLake) -> None:
     things = entity(name="mixed_lines", settings={"bronze_format": "csv"})
     folder = Path(things.places(lake.lake.settings).bronze)
@@ -292,11 +294,16 @@ def test_texts_with_more_digits_than_their_decimal(lake: SmallLake) -> None:
 @pytest.mark.parametrize(
     ("value", "target"),
     [
-        ("1e-05", "decimal(5,1)"),
         ("99999.96", "decimal(5,1)"),
-        ("-7.120001 ", "decimal(38,2)"),
-        ("1.4", "decimal(38,0)"),
-        ("NaN", "decimal(5,1)"),
+        *(
+            pytest.param(value, target, marks=pytest.mark.nightly)
+            for value, target in (
+                ("1e-05", "decimal(5,1)"),
+                ("-7.120001 ", "decimal(38,2)"),
+                ("1.4", "decimal(38,0)"),
+                ("NaN", "decimal(5,1)"),
+            )
+        ),
     ],
 )
 def test_texts_that_no_decimal_holds(lake: SmallLake, value: str, target: str) -> None:

@@ -80,7 +80,7 @@ PLACES = [
     pytest.param("full", {"silver_table": "shop.${destination}"}, marks=pytest.mark.nightly),
     ("merge", {"silver_table": "spark_catalog.shop.${destination}"}),
     pytest.param("historic", {"silver_table": "shop.${destination}"}, marks=pytest.mark.nightly),
-    ("merge", {"silver_path": "odd %20/${destination}"}),
+    pytest.param("merge", {"silver_path": "odd %20/${destination}"}, marks=pytest.mark.nightly),
 ]
 
 
