@@ -180,7 +180,7 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
 
 
 def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:
-    named = called_name(entity.name, item)
+    named = called_name(entity.called, item)
     problem = (
         f"it is processed by commit {number}, but the table of {entity.name} ends with {last or 'none'}: "
         f"was it restored or removed? `{command('requeue', named)}` applies the slice again"

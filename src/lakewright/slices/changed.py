@@ -47,7 +47,7 @@ def find_deviations(
     changed = tuple(sorted(changed, key=lambda item: natural_key(slice_name(item))))
     is_lost = not listing.exists and next(processed_items(context, f"{item_id(bronze)}/"), None) is not None
     return Deviations(
-        entity=entity.name,
+        entity=entity.called,
         bronze=bronze,
         listing=listing,
         changed=changed,
@@ -93,8 +93,8 @@ def requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str,
     first = natural_key(slice_name(changed[0]))
     is_followed = any(natural_key(slice_name(item)) > first for item in items.values())
     if is_followed and entity.settings.late_slices == "refuse":
-        return f"{command('requeue', called_name(entity.name, changed[0]))} --cascade"
-    return command("requeue", *(called_name(entity.name, item) for item in changed))
+        return f"{command('requeue', called_name(entity.called, changed[0]))} --cascade"
+    return command("requeue", *(called_name(entity.called, item) for item in changed))
 
 
 def _jobs(
@@ -142,7 +142,7 @@ def requeue_changed(
     again = changed if is_alone else (first, *later)
     found = {
         each.item_id: each
-        for each in discovered(deviations.listing.slices, context.application, entity.name)
+        for each in discovered(deviations.listing.slices, context.application, entity.called)
         if any(item.item_id == each.item_id for item in again)
     }
     if is_recorded:

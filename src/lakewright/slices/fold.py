@@ -352,5 +352,5 @@ def _result(
     for warning in warnings:
         context.warn(f"{processor.entity.name}: {name}: {warning}")
     done = SliceResult(name, each.claim.item_id, summary, warnings=warnings)
-    context.report(SliceReport(processor.entity.name, name, each.claim.item_id, result=done))
+    context.report(SliceReport(processor.entity.called, name, each.claim.item_id, result=done))
     return done

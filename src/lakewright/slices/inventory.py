@@ -81,7 +81,7 @@ class Inventory:
         differences = Differences()
         for entity in entities:
             slices = list_slices(self.places_of(entity).bronze, self.lake)
-            found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.name))
+            found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.called))
             differences.new += [_entry(item) for item in found.new]
             present = {item_id(slice_.path): slice_ for slice_ in slices}
             known = self._items(entity)
@@ -116,7 +116,7 @@ class Inventory:
         numbered = [item for item in known if item.tokens.get(application.key) == last]
         # If no item has the number any more, it belongs to a revision that was requeued since.
         if not numbered and last > given:
-            yield {"item_id": None, "entity": entity.name, "slice": None, "number": last}
+            yield {"item_id": None, "entity": entity.called, "slice": None, "number": last}
         for item in numbered:
             if not item.is_processed_by(application) and self.has_landed(entity, item):
                 yield {**_entry(item), "number": last}
@@ -156,7 +156,7 @@ class Inventory:
     def names(self, item: Item) -> dict[str, str]:
         """Return the `entity` and `slice` for a NEW record of an item, or nothing if they are not known."""
         entity, name = self._place(item)
-        return {} if entity is None or name is None else {"entity": entity.name, "slice": name}
+        return {} if entity is None or name is None else {"entity": entity.called, "slice": name}
 
     def later_items(self, item: Item) -> tuple[Entity | None, tuple[str, ...]]:
         """Return an item's entity, and the ids of its later items that are processed, in order."""

@@ -106,7 +106,7 @@ def land_slice(
     if files.exists(place) and not replace:
         raise _exists_error(entity, name, bronze)
     staged = join(bronze, f".{uuid4().hex}.landing")
-    check_written(lake, staged, f"bronze of {entity.name}")
+    check_written(lake, staged, f"bronze of {entity.called}")
     files.make_folder(bronze)
     try:
         _write(frame, entity, staged, is_marked=_is_marked(lake, bronze))
@@ -116,7 +116,7 @@ def land_slice(
         files.remove(staged)
     found = find_slice(bronze, name, lake)
     count, size = (0, 0) if found is None else (len(found.files), found.size)
-    return LandedSlice(entity.name, name, place, item_id(place), count, size, is_replaced)
+    return LandedSlice(entity.called, name, place, item_id(place), count, size, is_replaced)
 
 
 def _check_format(entity: Entity) -> None:
@@ -129,7 +129,7 @@ def _check_format(entity: Entity) -> None:
         problem = "csv without quotes, which can't hold texts with a separator or a line break"
     if problem is not None:
         raise UsageError(
-            f"slices of {entity.name} are {problem}, so that frames can't be landed",
+            f"slices of {entity.called} are {problem}, so that frames can't be landed",
             remedy="Write the files yourself, or change the `format` of the entity.",
         )
 
@@ -145,7 +145,7 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
     except AnalysisException as error:
         first = str(error).strip().partition("\n")[0]
         raise UsageError(
-            f"the frame can't be landed as {form.kind} for {entity.name}: {first}",
+            f"the frame can't be landed as {form.kind} for {entity.called}: {first}",
             remedy="Cast or drop the columns that it names, or give the entity another `format`.",
         ) from error
 
@@ -154,7 +154,7 @@ def _check_content(files: Files, entity: Entity, staged: str, name: str) -> None
     """Raise an error if the written files are empty: the slice would not be found, or fail."""
     if not sum(file.size for file in files.listed(staged)):
         raise UsageError(
-            f"the frame for the slice {name} of {entity.name} has no rows, so its "
+            f"the frame for the slice {name} of {entity.called} has no rows, so its "
             f"{entity.settings.slice_format.kind} files would be empty",
             remedy="Land nothing, or use the format parquet, in which a slice without rows has columns.",
         )
@@ -181,7 +181,7 @@ def _publish(files: Files, staged: str, place: str, entity: Entity, *, replace: 
 
 def _exists_error(entity: Entity, name: str, bronze: str) -> UsageError:
     return UsageError(
-        f"{entity.name} has a slice {name} in {bronze} already",
+        f"{entity.called} has a slice {name} in {bronze} already",
         remedy="Choose another name, or give replace=True; a slice that was processed must then be requeued.",
         details={"slice": name, "bronze": bronze},
     )

@@ -56,9 +56,9 @@ def find_other_runs(project: Project, entity: str, slices: Sequence[str]) -> tup
 
 
 def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
-    """Return the name of the entity that a declared target processes; None if only an instance knows it."""
+    """Return what commands call the entity of a declared target; None if only an instance knows it."""
     try:
-        return project.entity(str(declared.get("entity"))).name
+        return project.entity(str(declared.get("entity"))).called
     except SpecError:
         return None
 

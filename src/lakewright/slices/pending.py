@@ -117,7 +117,7 @@ def find_pending(
     _check_not_moved(context, item_id(places.bronze), {each.name for each in slices})
     if is_recorded:
         found = context.ledger.discover(
-            discovered(slices, context.application, entity.name), run_id=context.holder.run_id
+            discovered(slices, context.application, entity.called), run_id=context.holder.run_id
         )
         items = {item.item_id: item for item in (*found.new, *found.known)}
         items |= recover_slices(context, entity, items.values())
@@ -273,7 +273,7 @@ def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> L
     if verdict in {Verdict.PROCESSED, Verdict.SKIPPED}:
         return UsageError(
             f"the slice {name} is {verdict} for {context.application} already",
-            remedy=f"To process it again: `{command('requeue', called_name(entity.name, name))}`.",
+            remedy=f"To process it again: `{command('requeue', called_name(entity.called, name))}`.",
         )
     return held_error(context, entity, item)
 
@@ -289,7 +289,7 @@ def holding_error(context: ProcessingContext, entity: Entity, pending: Pending) 
 def held_error(context: ProcessingContext, entity: Entity, item: Item) -> LakewrightError:
     """Return the error that says who or what holds an item."""
     lock = context.ledger.lock(item)
-    name = called_name(entity.name, item)
+    name = called_name(entity.called, item)
     if item.problem is not None:
         return invalid_error(item, name)
     if lock is not None:
@@ -342,7 +342,7 @@ def _open_items(context: ProcessingContext, places: Places) -> Iterator[Item]:
 
 def _as_if_recorded(context: ProcessingContext, entity: Entity, slices: Iterable[Slice]) -> dict[str, Item]:
     """Return the items of the slices in bronze, with unrecorded ones as if they had just been recorded."""
-    found = {each.item_id: each for each in discovered(slices, context.application, entity.name)}
+    found = {each.item_id: each for each in discovered(slices, context.application, entity.called)}
     known = context.ledger.store.read(list(found))
     return {item_id: known.get(item_id) or new_item(each) for item_id, each in found.items()}
 

@@ -210,7 +210,7 @@ def _with_slice(
 ) -> ProcessResult:
     """Process one slice, and add its result or error to the result."""
     name, report = slice_name(claim.item), processor.context.report
-    about = SliceReport(processor.entity.name, name, claim.item.item_id)
+    about = SliceReport(processor.entity.called, name, claim.item.item_id)
     try:
         with span(f"slice {name}", entity=processor.entity.name, item=claim.item.item_id) as traced:
             done = processor.process(claim, heartbeat)
@@ -222,7 +222,7 @@ def _with_slice(
             return replace(result, errors=(*result.errors, error))
         item = processor.context.ledger.item(claim.item.item_id)
         if item.failed is not None:
-            error.remedy = recovery_advice(item, called_name(processor.entity.name, name))
+            error.remedy = recovery_advice(item, called_name(processor.entity.called, name))
         return replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
     report(replace(about, result=done))
     return replace(result, slices=(*result.slices, done))

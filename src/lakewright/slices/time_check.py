@@ -123,7 +123,7 @@ def _backdated_error(
     early = [name for name in names if (times.at(name) or at) <= newest]
     next_second = newest.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
     typed = [
-        f"`lakewright process {shlex.join((entity.name, name))} "
+        f"`lakewright process {shlex.join((entity.called, name))} "
         f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}`"
         for number, name in enumerate(early[:MOST_TYPED])
     ]

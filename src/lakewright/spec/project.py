@@ -56,7 +56,7 @@ def resolve_entity(definition: Definition, scope: Scope) -> Entity:
     def declare() -> Entity | None:
         return cast("Entity | None", definition.check()[0])
 
-    return cast("Entity", definition.resolve(scope)).within(scope, declare)
+    return cast("Entity", definition.resolve(scope)).within(scope, declare, definition.name)
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,7 @@ class Project:
         """
         if name in self.entities:
             return self.entities[str(name)]
-        matching = [
-            key
-            for key, definition in self.entity_definitions.items()
-            if str(name) in (str(definition.raw.get("id")), definition.raw.get("name"))
-        ]
+        matching = self.entity_keys(name)
         if len(matching) > 1:
             raise SpecError.of(
                 f"several entities are named {name!r}", remedy=f"Use an id: {', '.join(matching)}."
@@ -204,6 +200,14 @@ class Project:
         if not matching:
             raise self._unknown(self.entities, "entity", str(name))
         return self.entities[matching[0]]
+
+    def entity_keys(self, name: str | int) -> list[str]:
+        """Return what commands call the entities of a name or an id; several have their ids."""
+        return [
+            key
+            for key, definition in self.entity_definitions.items()
+            if str(name) in (key, str(definition.raw.get("id")), definition.raw.get("name"))
+        ]
 
     def faulty_error(self, category: str, name: str) -> SpecError | None:
         """Return the error that a definition can't be used because of a fault; None if it has none."""

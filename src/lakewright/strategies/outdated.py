@@ -83,7 +83,7 @@ def rebuild_command(entity: Entity, names: Collection[str] = ()) -> str:
             environment are given by `-D`; a secret becomes `<name>`, which no shell accepts.
     """
     entries = entity.job_entries
-    words = ["lakewright", "rebuild", shlex.quote(entity.name)]
+    words = ["lakewright", "rebuild", shlex.quote(entity.called)]
     for name in sorted(names):
         if name in entries and name not in entity.definitions:
             is_secret = is_secret_name(name)

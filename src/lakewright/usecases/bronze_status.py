@@ -87,14 +87,16 @@ def _look(app: App, entity: Entity) -> tuple[list[Vanished], Fault | None]:
     listing, application = list_bronze(bronze, app.lake), application_of(app.project.name, entity)
     present = app.store.read([item_id(slice_.path) for slice_ in listing.slices])
     found = vanished_slices(app.store, application, present)
-    gone = [Vanished(entity.name, found.count, tuple(islice(found.names, MOST_NAMED)))] if found.count else []
+    gone = (
+        [Vanished(entity.called, found.count, tuple(islice(found.names, MOST_NAMED)))] if found.count else []
+    )
     if entity.settings.changed_slices == "ignore":
         return gone, None
     changed = sorted(
         changed_items(present.values(), listing, application), key=lambda item: natural_key(slice_name(item))
     )
     deviations = Deviations(
-        entity=entity.name,
+        entity=entity.called,
         bronze=bronze,
         listing=Listing(),
         changed=tuple(changed),

@@ -180,7 +180,7 @@ def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
     yield Check(
         "entity",
         entity.enabled,
-        f"{entity.name} ({entity.strategy.value})",
+        f"{entity.called} ({entity.strategy.value})",
         None if entity.enabled else remedy,
     )
     yield _guarded("bronze", lambda: _bronze(app, entity))
@@ -207,7 +207,7 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
 
 def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     """Return checks of the rows of an entity's table, and of the commits that it should have."""
-    remedy = f"`lakewright doctor {shlex.quote(entity.name)} --repair` shows what would repair it."
+    remedy = f"`lakewright doctor {shlex.quote(entity.called)} --repair` shows what would repair it."
     for finding in diagnosis.findings:
         said = f"{finding.count:,} {finding.words}: {_samples(finding.samples, finding.count)}"
         yield Check("rows", False, said + _since(diagnosis.since.get(finding.rule)), remedy)
@@ -247,7 +247,7 @@ def _bronze(app: App, entity: Entity) -> str:
 
 
 def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
-    application = entity_application(app, entity.name)
+    application = entity_application(app, entity.called)
     rows = Rows(app)
     counts: Counter[str] = Counter()
     for item in app.store.select(Query(application=application)):

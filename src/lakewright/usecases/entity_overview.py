@@ -17,6 +17,7 @@ from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.readiness import Group, Place, Reading
 from lakewright.manifest.record import Record, format_instant
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
+from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
@@ -131,7 +132,8 @@ def read_entity(app: App, name: str) -> EntityOverview:
     """
     entity = app.project.entity(name)
     standings = read_standings(app, with_last_slices=False)
-    standing = next(each for each in standings.entities if each.name == entity.name)
+    own = application_of(app.project.name, entity)
+    standing = next(each for each in standings.entities if each.application == own)
     table, note = _table(app, entity, standing.standing.count(Verdict.PROCESSED))
     places = entity.places(app.project.lake)
     watermarks = Watermarks(app.store).all(prefix=f"{standing.application}/")
@@ -204,6 +206,6 @@ def _table(app: App, entity: Entity, processed: int) -> tuple[TableState | None,
     if not processed:
         return state, "there is no table yet: the first slice creates it"
     were = "was" if processed == 1 else "were"
-    typed = shlex.join(("lakewright", "doctor", entity.name))
+    typed = shlex.join(("lakewright", "doctor", entity.called))
     gone = f"there is no table, although {counted(processed, 'slice')} of it {were} processed"
     return state, f"{gone}: `{typed}` examines it"

@@ -77,7 +77,7 @@ def _check_unlocked(app: App, entity: Entity, name: str) -> None:
     place = f"{entity.places(app.project.lake).bronze}/{name}"
     lock = app.ledger.lock(app.ledger.item(item_id(place)))
     if lock is not None and not lock.is_stale:
-        raise locked_error(lock, called_name(entity.name, name))
+        raise locked_error(lock, called_name(entity.called, name))
 
 
 def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
@@ -85,7 +85,7 @@ def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
     if item.verdict(application_of(app.project.name, entity)) is Verdict.PROCESSED:
         log.warning(
             "%s: slice %s was processed before it was replaced; to process its new content: %s",
-            entity.name,
+            entity.called,
             landed.name,
-            command("requeue", called_name(entity.name, landed.name)),
+            command("requeue", called_name(entity.called, landed.name)),
         )

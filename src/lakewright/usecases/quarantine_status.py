@@ -54,7 +54,7 @@ def read_quarantined(app: App) -> Iterator[Quarantined]:
                 found[slice_name(item)] = rows
         if found:
             folder = entity.places(app.lake.settings).quarantine
-            yield Quarantined(entity.name, tuple(found), sum(found.values()), folder)
+            yield Quarantined(entity.called, tuple(found), sum(found.values()), folder)
 
 
 def _quarantined_items(app: App, entity: Entity, application: Application) -> Iterable[Item]:

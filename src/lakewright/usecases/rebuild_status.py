@@ -101,7 +101,7 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
     unseen: list[Unseen] = []
     for entity, seen in _looks(app, seconds):
         if isinstance(seen, str):
-            unseen.append(Unseen(entity.name, seen))
+            unseen.append(Unseen(entity.called, seen))
         elif STRATEGY_PROPERTY in seen.properties:
             # Another is no table yet, or one of another program, which no slices could make again.
             due += _of(app, entity, seen)
@@ -183,12 +183,12 @@ def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:
     try:
         check_table_compatible(state, entity.strategy, entity, allow_data_loss=False)
     except LakewrightError as error:
-        yield DueRebuild(entity.name, error.message, True, rebuild_command(entity))
+        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
     for part in outdated_parts(state, entity, app.project.lake, jobs=_of_jobs(app, entity)):
-        yield DueRebuild(entity.name, part.reason, False, part.command)
+        yield DueRebuild(entity.called, part.reason, False, part.command)
 
 
 def _of_jobs(app: App, entity: Entity) -> Iterator[Entity]:
     """Yield an entity with the names of each job that processes it."""
-    for job, _ in processing_jobs(app.project, entity.name):
+    for job, _ in processing_jobs(app.project, entity.called):
         yield entity.within(app.project.job_scope(job), entity.as_declared)

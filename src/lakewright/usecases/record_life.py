@@ -97,15 +97,15 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
     if not columns or len(columns) != len(key):
         wanted = " ".join(name.upper() for name in columns) or "no key"
         raise UsageError(
-            f"the business key of {table.entity.name} is {wanted}, not {len(key)} values",
-            remedy=f"Write `lakewright history row {table.entity.name} {wanted}`." if columns else None,
+            f"the business key of {table.entity.called} is {wanted}, not {len(key)} values",
+            remedy=f"Write `lakewright history row {table.entity.called} {wanted}`." if columns else None,
         )
     named = dict(zip(columns, key, strict=True))
     where = " AND ".join(f"cast({name_sql(n)} AS string) = {text_sql(v)}" for n, v in named.items())
     if table.entity.strategy is Strategy.HISTORIC:
-        return RecordLife(table.entity.name, named, tuple(_history(table, where)), None)
+        return RecordLife(table.entity.called, named, tuple(_history(table, where)), None)
     versions, oldest = _walk(table, where)
-    return RecordLife(table.entity.name, named, versions, oldest)
+    return RecordLife(table.entity.called, named, versions, oldest)
 
 
 def _history(table: PastTable, where: str) -> Iterator[RecordVersion]:

@@ -94,14 +94,14 @@ def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) ->
     table = PastTable.of(app, entity_name)
     if not table.entity.business_keys:
         raise UsageError(
-            f"{table.entity.name} has no business key, so its records can't be followed",
+            f"{table.entity.called} has no business key, so its records can't be followed",
             remedy="Compare two versions of the table with `lakewright sql --as-of`.",
         )
     commit, applied = table.commit_of(slice_name)
     others = tuple(name_of(each) for each in slices_in(commit, table.app_id) if each != applied)
     counts, rows = changes_of(table, commit.version, limit=limit)
     return SliceChanges(
-        entity=table.entity.name,
+        entity=table.entity.called,
         slice=slice_name,
         item_id=applied.item_id,
         version=commit.version,

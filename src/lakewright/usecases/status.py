@@ -90,7 +90,7 @@ def unrecorded_entities(app: App) -> Iterator[str]:
         silver = entity.places(app.project.lake).silver
         is_local = silver.location is not None and table_log(app.lake, silver) is not None
         if is_local and lacks_commits(app.lake, app.ledger, silver, application_of(app.project.name, entity)):
-            yield entity.name
+            yield entity.called
 
 
 def _failed(rows: Iterable[Row]) -> Iterator[Row]:
@@ -115,7 +115,7 @@ def _awaited(app: App) -> Iterator[Row]:
         for item in app.store.queue(readiness):
             missing = [str(each) for each in after if not item.is_processed_by(each)]
             row = Row(item, application, Verdict.READY, waits_for=", ".join(missing) or None)
-            yield replace(row, name=entity.name)
+            yield replace(row, name=entity.called)
 
 
 def _without_owner(found: Iterable[Row], awaited: Iterable[Row]) -> Iterator[Row]:

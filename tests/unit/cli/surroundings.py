@@ -129,6 +129,7 @@ class FakeApp:
         )
         entity = SimpleNamespace(
             name="orders",
+            called="orders",
             destination="orders",
             enabled=True,
             after=(),

@@ -215,7 +215,7 @@ def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, 
     if not has_no_commit(context.ledger.store, item, context.application):
         raise _unknown_commit(entity, item)
     if is_requeued:
-        name = called_name(entity.name, item)
+        name = called_name(entity.called, item)
         raise UsageError(
             f"the slice {slice_name(item)} of {entity.name} changed nothing, so there is nothing to undo",
             remedy=f"`{command('requeue', name)}` has it processed again.",
@@ -231,7 +231,7 @@ def _processed_item(
         UsageError: It has not.
         ItemLocked, ItemFailed: The slice is being processed, or the table holds it and it has failed since.
     """
-    named = called_name(entity.name, name)
+    named = called_name(entity.called, name)
     found = context.ledger.item(item_id(f"{entity.places(context.lake.settings).bronze}/{name}"))
     lock = context.ledger.lock(found)
     if lock is not None:
@@ -345,7 +345,7 @@ def check_version(context: ProcessingContext, entity: Entity, base: int | None) 
             f"version {base} of {silver} is not whole any more: {counted(len(gone), 'file')} of it "
             f"{'was' if len(gone) == 1 else 'were'} removed, such as {gone[0]}",
             remedy="VACUUM removes files of old versions. Build the table again from its slices with "
-            f"`lakewright rebuild {shlex.quote(entity.name)}`. Nothing was written.",
+            f"`lakewright rebuild {shlex.quote(entity.called)}`. Nothing was written.",
             details={"version": base, "files": len(gone)},
         )
 
@@ -364,6 +364,6 @@ def _unknown_commit(entity: Entity, item: Item) -> DataLossError:
     return DataLossError(
         f"the log of {entity.name} does not show the commit of {slice_name(item)}",
         remedy="It is older than what the log keeps, or the table was written anew since. Build the table "
-        f"again without the slice: skip it, then `lakewright rebuild {shlex.quote(entity.name)}`.",
+        f"again without the slice: skip it, then `lakewright rebuild {shlex.quote(entity.called)}`.",
         details={"item_id": item.item_id},
     )

@@ -125,7 +125,7 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
     """
     lake = context.lake
     slice_ = _find(context, entity, name)
-    found = next(iter(discovered((slice_,), context.application, entity.name)))
+    found = next(iter(discovered((slice_,), context.application, entity.called)))
     item = context.ledger.store.read([found.item_id]).get(found.item_id) or new_item(found)
     side = side_of(entity, lake, REHEARSAL)
     silver = entity.places(lake.settings).silver

@@ -201,7 +201,7 @@ def left_beside(lake: Lake, entity: Entity) -> LeftBeside | None:
         words = f"{side} is of no use: an undo or a rebuild has changed the table since"
         return LeftBeside(words, "the next undo or rebuild removes it")
     words = f"{side} is left of a rebuild or an undo that was not swapped in"
-    again = f"`lakewright rebuild {shlex.quote(entity.name)}` or the undo, typed again, continues it"
+    again = f"`lakewright rebuild {shlex.quote(entity.called)}` or the undo, typed again, continues it"
     return LeftBeside(words, again)
 
 

@@ -85,6 +85,7 @@ class Entity(Named):
 
     _scope: Scope | None = PrivateAttr(default=None)
     _declare: Callable[[], Entity | None] | None = PrivateAttr(default=None)
+    _called: str = PrivateAttr(default="")
 
     @model_validator(mode="before")
     @classmethod
@@ -194,16 +195,25 @@ class Entity(Named):
         """Return the entity's connection."""
         yield Reference("connection", self.connection, ("connection",))
 
-    def within(self, scope: Scope, declare: Callable[[], Entity | None] | None = None) -> Entity:
+    @property
+    def called(self) -> str:
+        """What commands call the entity: its name, or its id if several entities of the project share it."""
+        return self._called or self.name
+
+    def within(
+        self, scope: Scope, declare: Callable[[], Entity | None] | None = None, called: str = ""
+    ) -> Entity:
         """Return the entity with the names that the templates of its places may use.
 
         Args:
             scope: The names.
             declare: Returns the entity with its expressions as the file has them, if it can be read so.
+            called: What commands call it, if that is not its name.
         """
         copy = self.model_copy()
         copy._scope = scope
         copy._declare = declare
+        copy._called = called
         return copy
 
     def as_declared(self) -> Entity:

@@ -47,7 +47,7 @@ def _waiting_remedy(work: EntityWork) -> str:
     return (
         f"Let {' and '.join(map(str, others))} process these slices, then run the job again. {listed} "
         f"{'shows' if len(others) == 1 else 'show'} what is left to do there. "
-        f"If nothing is to be waited for, correct `after:` of {work.entity.name}."
+        f"If nothing is to be waited for, correct `after:` of {work.entity.called}."
     )
 
 

@@ -202,7 +202,7 @@ def _metrics(result: ProcessResult) -> dict[str, Any]:
 
 def _maintain(work: EntityWork) -> dict[str, Any]:
     """Return what maintenance did, as a metric; its errors do not fail the target: slices are processed."""
-    context, name = work.context, work.entity.name
+    context, name = work.context, work.entity.called
     if not work.entity.settings.maintenance.enabled or context.is_stopping():
         return {}
     try:
@@ -226,7 +226,7 @@ def _verify(work: EntityWork) -> Outcome:
     if broken:
         raise VerificationError(
             f"{work.label}: {'; '.join(broken)}",
-            remedy=f"Run `lakewright doctor {work.entity.name}` to see since when, and how to repair it.",
+            remedy=f"Run `lakewright doctor {work.entity.called}` to see since when, and how to repair it.",
         )
     return Outcome()
 

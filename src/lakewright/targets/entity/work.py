@@ -98,7 +98,7 @@ class EntityWork:
             wait=self.context.options.wait,
             selection=self.selection,
             settle=settle_of(self.context.workspace.project.config),
-            other_runs=partial(find_other_runs, self.context.workspace.project, self.entity.name),
+            other_runs=partial(find_other_runs, self.context.workspace.project, self.entity.called),
         )
         return processing_context(self.context, self.entity, options)
 
