@@ -248,16 +248,16 @@ def find_item(app: App, text: str) -> Item:
         UsageError: The manifest has no such item.
     """
     named = _item_of_entity(app, text)
-    entity, _, name = text.partition("/")
-    if name and not named and len(keys := app.project.entity_keys(entity)) > 1:
-        raise UsageError(
-            f"several entities are named {entity!r}",
-            remedy=f"Use an id: {', '.join(f'{key}/{name}' for key in keys)}.",
-        )
     for candidate in dict.fromkeys((text, text.rstrip("/"), f"{text}/", *named, item_id(text))):
         item = app.ledger.item(candidate)
         if item.sequence:
             return item
+    entity, _, name = text.partition("/")
+    if name and len(keys := app.project.entity_keys(entity)) > 1:
+        raise UsageError(
+            f"several entities are named {entity!r}",
+            remedy=f"Use an id: {', '.join(f'{key}/{name}' for key in keys)}.",
+        )
     raise UsageError(
         f"the manifest has no item {text}",
         remedy="`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",

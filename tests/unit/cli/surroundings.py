@@ -147,6 +147,7 @@ class FakeApp:
             lake=str(self.bronze),
             entities={"orders": entity},
             entity={"orders": entity}.__getitem__,
+            entity_keys=lambda name: ["orders"] if name == "orders" else [],
             jobs={"other": None},
             targets={},
             triggers={},
