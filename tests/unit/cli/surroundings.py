@@ -234,6 +234,8 @@ def call_with(
             if hasattr(app, method):
                 stack.enter_context(mock.patch(place, _asked_of(app, method)))
         stack.enter_context(mock.patch("lakewright.usecases.diagnose.examine", app.examine))
+        contexts = mock.patch("lakewright.usecases.diagnose.target_contexts", return_value=app.context())
+        stack.enter_context(contexts)
         code = answer(arguments, call)
     return Answered(code, streams[0].getvalue(), streams[1].getvalue(), app)
 
