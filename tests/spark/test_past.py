@@ -241,7 +241,6 @@ def test_a_story_of_a_past_in_exports(
         ("2024-06-01.json", "slice"),
     ]
     assert life[0]["run_id"] is not None
-    assert "exports/2024-01-01.csv (history_from)" in shop.run("history", "row", "prices", "2").out
     assert shop.json("doctor", "prices")["ok"]
 
     compared = shop.run("rebuild", "prices", "--check", "-o", "json")
@@ -258,6 +257,15 @@ def test_a_story_of_a_past_in_exports(
     assert "history_from has changed since the table was built; `lakewright rebuild prices`" in (
         shop.run("plan", "daily", "build").out
     )
+
+
+@pytest.mark.nightly
+def test_a_rebuild_takes_the_past_as_it_is_declared_today(spark: SparkSession, tmp_path: Path) -> None:
+    """What `plan` says of a changed `history_from` holds until the rebuild."""
+    shop = shop_with_past(tmp_path / "shop", spark)
+    assert shop.run("process", "prices", "--processing-time", "${slice.date}").code == 0
+    model = shop.folder / "model" / "model.yml"
+    model.write_text(HISTORIC.replace("valid_from: day}", "valid_from: day, columns: {v: fax}}"))
     rebuilt = shop.run("rebuild", "prices", "--yes")
     assert rebuilt.code == 0, rebuilt.all
     assert [each["values"]["v"] for each in shop.json("history", "row", "prices", "2")["versions"]] == [

@@ -15,17 +15,16 @@ def test_files_of_other_times_are_skipped(lake: SmallLake) -> None:
     """`rewind.md`, "Look back": Delta skips files by the least and greatest times in them."""
     things = entity("historic")
     with in_way("marked"):
-        for day in range(1, 4):
+        for day in (1, 2):
             rows = [{"id": 10 * day + n, "v": "a"} for n in range(3)]
             lake.load(things, f"2024-01-0{day}", rows, processing_time=BY_DAY)
-        changed = [{"id": 10 * day + n, "v": "b"} for n in range(3) for day in (2, 3)]
-        lake.load(things, "2024-01-04", changed, processing_time=BY_DAY)
+        lake.load(things, "2024-01-03", [{"id": 20 + n, "v": "b"} for n in range(3)], processing_time=BY_DAY)
     files, rows_read = {}, {}
-    for day in (1, 2, 4):
+    for day in (1, 2, 3):
         frame = read_silver(lake.lake, lake.spark, things, at=datetime(2024, 1, day, tzinfo=UTC))
         files[day], rows_read[day] = len(frame.inputFiles()), frame.count()
-    assert rows_read == {1: 3, 2: 6, 4: 9}
+    assert rows_read == {1: 3, 2: 6, 3: 6}
     whole = len(read_silver(lake.lake, lake.spark, things).inputFiles())
     assert files[1] == 1, (files, whole)
     assert files[2] == 2, (files, whole)
-    assert files[4] <= whole
+    assert files[3] <= whole

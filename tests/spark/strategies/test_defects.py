@@ -312,14 +312,16 @@ def test_d16_watermarks_are_typed_and_never_go_back(lake: SmallLake) -> None:
 
     orders = entity(watermark=[{"column_name": "at", "expression": "${last_value}"}])
     schema = [("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))]
-    times = [datetime(2024, 5, 1, 0, 0, 0, 123457, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC), None]
+    latest, earlier = datetime(2024, 5, 1, 0, 0, 0, 123457, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC)
     application = lake.bench(orders).application
-    for number, at in enumerate(times, start=1):
-        lake.load(orders, f"s{number}", things((number, at), names="id at"), schema)
-        assert lake.ledger.watermarks.last(application)["at"].python == times[0]
+    slices: list[list[datetime | None]] = [[latest], [earlier, None]]
+    for number, times in enumerate(slices, start=1):
+        rows = things(*((10 * number + n, at) for n, at in enumerate(times)), names="id at")
+        lake.load(orders, f"s{number}", rows, schema)
+        assert lake.ledger.watermarks.last(application)["at"].python == latest
 
-    lake.fail(orders, "s4", things((1, None), (1, datetime(2025, 1, 1, tzinfo=UTC)), names="id at"), schema)
-    assert lake.ledger.watermarks.last(application)["at"].python == times[0]
+    lake.fail(orders, "s3", things((1, None), (1, datetime(2025, 1, 1, tzinfo=UTC)), names="id at"), schema)
+    assert lake.ledger.watermarks.last(application)["at"].python == latest
 
 
 def test_d17_merge_without_a_business_key_is_an_error_of_the_project() -> None:
@@ -344,6 +346,13 @@ def test_d18_a_strategy_forced_onto_rows_of_another_is_refused(lake: SmallLake) 
     assert not [item for item in lake.items() if item.failed is not None]
     assert (len(lake.rows(merged)), len(lake.rows(history))) == (1, 1)
 
+
+@pytest.mark.nightly
+def test_d18_leave_for_data_loss_lets_full_replace_a_history(lake: SmallLake) -> None:
+    from lakewright.spec.models.entity import Strategy
+
+    history = entity("historic", name="history")
+    lake.load(history, "s1", things((1, "a")))
     lake.load(
         history, "s9", things((2, "n")), strategy=Strategy.FULL, permissions=Permissions(allow_data_loss=True)
     )

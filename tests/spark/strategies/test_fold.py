@@ -223,8 +223,6 @@ def test_slices_before_a_bad_one_are_folded_and_those_after_it_wait(lake: SmallL
     last = states(lake)
     assert [last[name[-2:]] for name in names[:5]] == [*["PROCESSED"] * 4, "FAILED"]
     assert {last[name[-2:]] for name in names[5:]} == {"RESOLVED"}
-    lake.put_aside()
-    assert [done.name for done in lake.process(things, processing_time=BY_DAY).slices] == names[5:]
 
 
 def test_a_fold_commits_nothing_once_one_of_its_locks_is_lost(

@@ -59,6 +59,10 @@ def test_a_preview_counts_what_the_slice_then_deletes(lake: SmallLake, strategie
         assert preview(lake, orders) == f"s2 lacks 1 of 1 rows in its window, and would {verb} them {ALLOWED}"
         assert lake.process(orders).slices[0].summary.inferred_deletes == 1
 
+
+@pytest.mark.nightly
+def test_a_preview_of_a_whole_export_counts_what_the_slice_then_deletes(lake: SmallLake) -> None:
+    rows = [{"id": n, "at": 10 * n} for n in range(6)]
     whole = entity(name="whole", settings={"delete_missing": True, "delete_scope": "full"})
     lake.load(whole, "s1", rows, SCHEMA)
     lake.put(whole, "s2", rows[:4], SCHEMA)

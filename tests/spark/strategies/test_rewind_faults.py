@@ -174,7 +174,14 @@ def test_a_commit_of_another_writer_in_between_is_not_lost(
         assert "--over-foreign" in (refused.value.remedy or "")
     assert own_rows(lake, things) == written
 
-    # After the last check nothing holds the other writer back: it is told what became of its commit.
+
+@pytest.mark.nightly
+def test_a_commit_of_another_writer_after_the_last_check_is_told(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing holds the other writer back then: it is told what became of its commit."""
+    from deltalake import write_deltalake
+
     other = processed(lake, name="other", rows=ROWS[:2])
 
     def write_late(name: str) -> None:
@@ -239,28 +246,41 @@ def aged(lake: SmallLake, things: Entity, days: int) -> None:
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
-def test_vacuum_keeps_what_an_undo_needs_for_the_undo_window(lake: SmallLake) -> None:
-    """`undo_window`: part 6. A VACUUM removes files after 7 days, or after the time that the entity says."""
-    tidy = {"maintenance": {"small_files": 2, "file_mib": 1, "vacuum": True}}
-    plain = entity(name="plain", settings=tidy)
-    kept = entity(name="kept", settings={**tidy, "undo_window": "30d"})
-    later = entity(name="later", settings={"undo_window": "60d"})
-    for things in (plain, kept):
-        for day, v in enumerate("ab", 1):
-            lake.load(things, f"2024-01-0{day}", [{"id": n, "v": v} for n in range(3)])
-        aged(lake, things, 20)
-        lake.spark.sql(f"VACUUM {things.places(lake.lake.settings).silver.sql}").collect()
+TIDY = {"maintenance": {"small_files": 2, "file_mib": 1, "vacuum": True}}
+
+
+def vacuumed(lake: SmallLake, things: Entity) -> None:
+    """Load two slices, and remove the files that the table has not needed for twenty days."""
+    for day, v in enumerate("ab", 1):
+        lake.load(things, f"2024-01-0{day}", [{"id": n, "v": v} for n in range(3)])
+    aged(lake, things, 20)
+    lake.spark.sql(f"VACUUM {things.places(lake.lake.settings).silver.sql}").collect()
+
+
+@pytest.mark.nightly
+def test_what_a_vacuum_has_removed_is_no_base_of_an_undo(lake: SmallLake) -> None:
+    """Without `undo_window`, a VACUUM removes files after 7 days; the slices themselves remain."""
+    plain = entity(name="plain", settings=TIDY)
+    vacuumed(lake, plain)
     with pytest.raises(DataLossError, match="is not whole any more"):
         plan_undo(lake.bench(plain), plain, "2024-01-02")
     with pytest.raises(DataLossError, match="is not whole any more"):
         plan_rebuild(lake.bench(plain), plain, RebuildStart(slice="2024-01-02"))
     assert plan_rebuild(lake.bench(plain), plain, RebuildStart()).base is None
+
+
+def test_vacuum_keeps_what_an_undo_needs_for_the_undo_window(lake: SmallLake) -> None:
+    """`undo_window`: part 6. A VACUUM removes files after the time that the entity says."""
+    kept = entity(name="kept", settings={**TIDY, "undo_window": "30d"})
+    later = entity(name="later", settings={"undo_window": "60d"})
+    vacuumed(lake, kept)
     before = undo_in(lake, kept, "2024-01-02")
     assert before is not None
     assert {row[1] for row in lake.rows(kept, "id", "v")} == {"a"}
 
     # An entity that says it later: `maintain` sets it, although there is nothing to compact.
-    lake.load(later.model_copy(update={"settings": plain.settings}), "2024-01-01", [{"id": 1, "v": "a"}])
+    without = kept.settings.model_copy(update={"undo_window": None})
+    lake.load(later.model_copy(update={"settings": without}), "2024-01-01", [{"id": 1, "v": "a"}])
     assert look_at_silver(lake.lake, later).as_json()["undo_window_begins"]
     done = maintain(lake.lake, lake.leases(), later)
     assert (done.is_done, done.kept, done.retention) == (False, "60d", {})
