@@ -33,6 +33,8 @@ WARM, MEASURED = 3, 5
 BUCKET = "lake"
 SIDES = ("store", "disk")
 KINDS = ("LIST", "HEAD", "GET", "PUT", "POST", "DELETE")
+PARTS = {"the table's log": "_delta_log", "the table's rows": "silver", "the slice": "bronze", "the rest": ""}
+"""What requests are for, by a part of the key or of the prefix; the first one that fits."""
 
 SERVER = """
 import json, sys
@@ -41,6 +43,7 @@ from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import run_simple
 
 inner, counts = DomainDispatcherApplication(create_backend_app), Counter()
+parts = json.loads(sys.argv[2])
 
 def counting(environ, start_response):
     if environ["PATH_INFO"] == "/requests":
@@ -49,7 +52,9 @@ def counting(environ, start_response):
         counts.clear()
         return [answer]
     is_list = environ["REQUEST_METHOD"] == "GET" and "list-type=" in environ["QUERY_STRING"]
-    counts["LIST" if is_list else environ["REQUEST_METHOD"]] += 1
+    place = environ["QUERY_STRING"] if is_list else environ["PATH_INFO"]
+    part = next(name for name, text in parts.items() if text in place)
+    counts[part + "/" + ("LIST" if is_list else environ["REQUEST_METHOD"])] += 1
     return inner(environ, start_response)
 
 run_simple("127.0.0.1", int(sys.argv[1]), counting, threaded=False)
@@ -66,13 +71,22 @@ def run(folder: Path, rounds: int) -> list[Row]:
         Row(f"a slice in a store : on a disk, {what}", _ratio(found[key]), wanted)
         for key, what, wanted in (("seconds", "by the clock", "<= 1.5"), ("processor", "processor time", ""))
     ]
-    told = ", ".join(f"{found['requests'][kind]:.0f} {kind}" for kind in KINDS if found["requests"][kind])
-    clean = ", ".join(f"{found['clean'][kind]} {kind}" for kind in KINDS if found["clean"].get(kind))
     return [
         *rows,
-        Row("requests of a slice, in the middle", told),
-        Row("requests of a run without a slice", clean),
+        Row("requests of a slice, in the middle", _told(found["requests"])),
+        *(Row(f"of these, for {part}", _told(found["requests"], part)) for part in PARTS),
+        Row("requests of a run without a slice", _told(found["clean"])),
     ]
+
+
+def _told(counts: dict[str, float], wanted: str = "") -> str:
+    """Return counts by the kind of the request, of one part or of all."""
+    sums: Counter[str] = Counter()
+    for name, count in counts.items():
+        part, _, kind = name.rpartition("/")
+        if wanted in ("", part):
+            sums[kind] += round(count)
+    return ", ".join(f"{sums[kind]} {kind}" for kind in KINDS if sums[kind])
 
 
 def _ratio(spent: dict[str, float]) -> str:
@@ -87,7 +101,8 @@ def _store() -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen([sys.executable, "-c", SERVER, str(port)], stdout=quiet, stderr=quiet) as server:
+    command = [sys.executable, "-c", SERVER, str(port), json.dumps(PARTS)]
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet) as server:
         try:
             deadline = time.monotonic() + 120
             while server.poll() is None and time.monotonic() < deadline:
@@ -128,7 +143,7 @@ def measure(folder: Path, url: str) -> dict[str, Any]:
     return {
         "seconds": {side: median(spent[WARM:]) for side, spent in seconds.items()},
         "processor": {side: median(spent[WARM:]) for side, spent in processor.items()},
-        "requests": {kind: median(each[kind] for each in requests[WARM:]) for kind in KINDS},
+        "requests": {name: median(each[name] for each in requests[WARM:]) for name in set().union(*requests)},
         "clean": clean,
     }
 

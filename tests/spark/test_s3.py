@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from deltalake import DeltaTable
 from tests.commands import InProcess
 from tests.stores.proxy import FaultyProxy
-from tests.stores.s3 import Store, running_store
+from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
+
+from lakewright.spark.conf import SessionSettings, runtime_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,6 +107,24 @@ def test_a_slice_waits_while_the_store_is_away(
     assert done.code != 0
     assert "the store does not answer" in done.err, done.all
     assert "Traceback" not in done.all
+
+
+def test_a_parquet_slice_that_was_replaced_is_read_as_it_is_now(
+    store: Store, bucket: str, spark: SparkSession
+) -> None:
+    session, path = spark.newSession(), f"s3a://{bucket}/bronze/d1.parquet"
+    settings = SessionSettings(Path("unused"), conf=store.storage.spark_conf())
+    for key, text in runtime_conf(settings, "local[2]").items():
+        if key.startswith("fs."):
+            session.conf.set(key, text)
+    for table in (pa.table({"id": [1]}), pa.table({"id": [1, 2], "name": ["a", "b"]})):
+        file = io.BytesIO()
+        pq.write_table(table, file)
+        store.client.put_object(Bucket=bucket, Key="bronze/d1.parquet", Body=file.getvalue())
+        frame = session.read.parquet(path)
+        assert frame.columns == table.column_names
+        assert frame.count() == table.num_rows
+        time.sleep(1.5)  # the tag of an object is asked for again after a second
 
 
 EXPIRING = """
@@ -189,6 +213,20 @@ class TestLogStore:
             proxy.throttle("PUT", 2)
             assert log.write(f"s3a://{bucket}/t/2.json", "ours") == "written"
             assert proxy.throttled == 2
+
+    @pytest.mark.nightly
+    @pytest.mark.skipif(CONCURRENT is None, reason="versitygw is not installed")
+    def test_one_wins_where_the_store_answers_at_the_same_time(
+        self, tmp_path: Path, spark: SparkSession
+    ) -> None:
+        with running_concurrent_store(tmp_path) as concurrent:
+            log, bucket = LogStore(spark, concurrent.url), concurrent.new_bucket()
+            for version in range(50):
+                key = f"t/_delta_log/{version:020}.json"
+                results = log.race(f"s3a://{bucket}/{key}", writers=16)
+                assert Counter(results) == {"written": 1, "FileAlreadyExistsException": 15}
+                content = concurrent.client.get_object(Bucket=bucket, Key=key)
+                assert content["Body"].read().decode() == f"writer {results.index('written')}\n"
 
 
 class LogStore:

@@ -6,6 +6,7 @@ Source: the rules of storage and clusters, "1. Storage"; random slices are compa
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import DeltaTable, QueryBuilder
+from tests.stores.cluster import programs, running_cluster
 from tests.stores.s3 import Store, running_store
 
 from lakewright import Project
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 ENTITIES = ("regions", "prices")
 KEYS = 30
+ROUNDS = int(os.environ.get("LAKEWRIGHT_TEST_ROUNDS", "100"))
+"""Rounds of two slices each; a search of half an hour takes as many as fit."""
 
 DRIVER = """
 import json, sys
@@ -76,7 +80,19 @@ def running_driver(folder: Path) -> Iterator[Driver]:
             process.kill()
 
 
-def write_project(folder: Path, store: Store, bucket: str) -> Path:
+@contextmanager
+def settings_of(kind: str, bucket: str) -> Iterator[dict[str, str]]:
+    """Yield the `manifest:` section: in the lake's store, or in a database that both drivers reach."""
+    if kind == "delta":
+        yield {"kind": "delta", "location": f"s3://{bucket}/manifest"}
+        return
+    if (found := programs()) is None:
+        pytest.skip("PostgreSQL is not installed")
+    with running_cluster(found) as server:
+        yield {"kind": "postgres", "url": server.url}
+
+
+def write_project(folder: Path, store: Store, bucket: str, manifest: dict[str, str]) -> Path:
     columns = [
         {"name": "id", "datatype": "integer", "fieldroles": ["businesskey"]},
         {"name": "name", "datatype": "string"},
@@ -98,7 +114,7 @@ def write_project(folder: Path, store: Store, bucket: str) -> Path:
         "modules": ["model.yml"],
         "lake": {"root_folder": f"s3a://{bucket}/lake"},
         "storage": store.section,
-        "manifest": {"kind": "delta", "location": f"s3://{bucket}/manifest"},
+        "manifest": manifest,
     }
     folder.mkdir()
     (folder / "model.yml").write_text(json.dumps(model))
@@ -160,17 +176,16 @@ def process(project: Project, names: list[str]) -> list[str]:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("rounds", [100])  # of two slices each
+@pytest.mark.parametrize("kind", ["delta", "postgres"])
 def test_of_two_drivers_each_slice_is_committed_by_exactly_one(
-    tmp_path: Path, spark: SparkSession, rounds: int
+    tmp_path: Path, spark: SparkSession, kind: str
 ) -> None:
-    with running_store() as store:
-        bucket = store.new_bucket()
-        folder = write_project(tmp_path / "project", store, bucket)
-        lake = Lake(store, bucket, seed=rounds)
+    with running_store() as store, settings_of(kind, bucket := store.new_bucket()) as manifest:
+        folder = write_project(tmp_path / "project", store, bucket, manifest)
+        lake = Lake(store, bucket, seed=ROUNDS)
         with Project.load(folder, spark=spark) as ours, running_driver(folder) as theirs:
             done: list[list[str]] = [[], []]
-            for _ in range(rounds):
+            for _ in range(ROUNDS):
                 for name in ENTITIES:
                     lake.bring(name)
                 names = lake.random.sample(ENTITIES, 2)

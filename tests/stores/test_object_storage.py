@@ -259,7 +259,7 @@ class TestTables:
         self, tmp_path: Path
     ) -> None:
         with running_concurrent_store(tmp_path) as concurrent:
-            self.race(concurrent, 200)
+            self.race(concurrent, 20)
 
     def race(self, store: Store, count: int) -> None:
         bucket = store.new_bucket()
@@ -336,6 +336,20 @@ class TestCredentials:
         assert conf["spark.hadoop.fs.s3a.secret.key"] == options["aws_secret_access_key"] == "SK"
         assert conf["spark.hadoop.fs.s3a.endpoint.region"] == options["aws_region"] == "eu-west-1"
         assert conf["spark.hadoop.fs.s3a.path.style.access"] == "false"
+
+    def test_spark_keeps_what_it_read_for_a_minute_unless_the_user_says_otherwise(
+        self,
+    ) -> None:
+        prefix = "spark.hadoop.fs.s3a.analytics.accelerator.physicalio."
+        conf = ObjectStorage().spark_conf()
+        kept = {key.removeprefix(prefix): text for key, text in conf.items() if key.startswith(prefix)}
+        assert kept == {
+            "cache.timeout": "60000",
+            "max.memory.limit": "134217728",
+            "metadatastore.ttl": "1000",
+        }
+        users = ObjectStorage(conf={f"{prefix}cache.timeout": "1000"})
+        assert f"{prefix}cache.timeout" not in users.spark_conf()
 
     def test_a_user_s_settings_of_spark_apply_to_both_and_are_not_replaced(self) -> None:
         conf = {

@@ -29,6 +29,18 @@ LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 
 _PREFIX = "spark.hadoop.fs.s3a."
 
+_READING = {
+    # A slice reads the table's log and the same few files several times. By default what was read is
+    # forgotten after a second. Another content of the object has another tag, by which it is kept.
+    "cache.timeout": "60000",
+    # By default 2 GiB, more than many a heap.
+    "max.memory.limit": str(128 * 1024 * 1024),
+    # Spark infers the schema of Parquet without the object's tag. By default the tag that is known then is a
+    # day old, and a slice that was replaced since can't be read.
+    "metadatastore.ttl": "1000",
+}
+"""How Hadoop 3.5 reads objects: by Amazon's analytics accelerator, whose cache has these settings."""
+
 
 @dataclass(frozen=True)
 class ObjectStorage:
@@ -112,6 +124,7 @@ class ObjectStorage:
             f"{_PREFIX}session.token": keys.get("session_token", ""),
             # Names of new files are unique: asking whether they exist costs two requests a file.
             f"{_PREFIX}performance.flags": "create,mkdir",
+            **{f"{_PREFIX}analytics.accelerator.physicalio.{key}": text for key, text in _READING.items()},
             # One place has one name: `s3://` is `s3a://`.
             "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
             "spark.delta.logStore.s3.impl": LOG_STORE,
