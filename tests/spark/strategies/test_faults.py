@@ -321,16 +321,10 @@ def test_columns_of_any_name_arrive_and_clashing_ones_are_refused(lake: SmallLak
     assert lake.rows(crm, "theid", "a`DROPTABLEx", "d", "größe😀") == [(1, "y", 2, 3)]
     assert lake.table(crm).selectExpr("s.netprice").first() == (5,)
 
-    for names in (
-        ["id", "net price", "netprice"],
-        ["id", "v", "V"],
-        ["id", "dlf_ValidTo"],
-        ["id", "_change_type"],
-    ):
-        clash = entity(name=f"clash{len(names)}{names[-1]}")
-        error = lake.fail(clash, "s1", pa.table([[1]] * len(names), names=names))
-        assert isinstance(error, SchemaDriftError)
-        assert names[-1].lower() in error.message.lower()
+    # The other names that clash are in the unit test of column names.
+    error = lake.fail(entity(name="clash"), "s1", pa.table([[1]] * 3, names=["id", "net price", "netprice"]))
+    assert isinstance(error, SchemaDriftError)
+    assert "netprice" in error.message
 
 
 def test_values_of_all_types_arrive_as_they_are_and_twice_without_change(lake: SmallLake) -> None:
