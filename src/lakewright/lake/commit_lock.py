@@ -45,7 +45,8 @@ def commit_lock(
     Args:
         address: The table.
         holder: The name of this holder, written into the file for others to read.
-        patience: Seconds to wait for another holder; `PATIENCE` unless given.
+        patience: Seconds to wait for another holder; if it is not given, `PATIENCE` for another process.
+            Workers of one process have one name, and wait for each other until the commit is made.
         pause: Seconds between two attempts.
 
     Raises:
@@ -61,10 +62,13 @@ def commit_lock(
     file.parent.mkdir(parents=True, exist_ok=True)
     # A file system without flock is an error: a soft lock would outlive its holder's death.
     lock = FileLock(file, fallback_to_soft=False)
-    try:
-        lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=pause)
-    except Timeout:
-        raise _held(address, file.read_text("utf-8", errors="replace")) from None
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=PATIENCE if patience is None else patience, poll_interval=pause)
+        except Timeout:
+            other = file.read_text("utf-8", errors="replace")
+            if patience is not None or other != holder:
+                raise _held(address, other) from None
     try:
         file.write_text(holder, "utf-8")
         yield

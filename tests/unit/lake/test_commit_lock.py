@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Timer
 
 import pytest
 
@@ -42,6 +44,41 @@ def test_another_process_waits_and_then_names_the_holder(tmp_path: Path) -> None
         other.kill()
     with commit_lock(table, "me"):
         assert lock_file(tmp_path / "silver" / "t").read_text() == "me"
+
+
+def test_workers_of_one_process_wait_for_each_other_as_long_as_a_commit_takes_e12(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a loaded machine, a commit of a neighbour took longer than another process would wait."""
+    monkeypatch.setattr("lakewright.lake.commit_lock.PATIENCE", 0.05)
+    table = Address(location=str(tmp_path / "t"))
+    begun, ended = Event(), Event()
+
+    def work() -> None:
+        with commit_lock(table, "me"):
+            begun.set()
+            ended.wait(20)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(work)
+        assert begun.wait(20)
+        Timer(0.5, ended.set).start()
+        with commit_lock(table, "me"):
+            assert ended.is_set()
+        first.result(20)
+    begun.clear()
+    ended.clear()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(work)
+        assert begun.wait(20)
+        for name, patience in (("another", None), ("me", 0)):
+            with (
+                pytest.raises(LeaseHeld, match="me is committing"),
+                commit_lock(table, name, patience=patience),
+            ):
+                pytest.fail("it is held")
+        ended.set()
+        first.result(20)
 
 
 def test_a_catalogs_table_needs_no_lock(tmp_path: Path) -> None:
