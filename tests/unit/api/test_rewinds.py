@@ -1,0 +1,76 @@
+"""What `undo`, `rebuild` and `rehearse` return, as a notebook or a prompt shows it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from lakewright.errors import SliceError
+from lakewright.slices.rewind.difference import TableDifference
+from lakewright.usecases.rebuild_table import Rebuilt
+from lakewright.usecases.rehearse_slice import RehearsedSlice
+from lakewright.usecases.undo_slice import Undone
+
+CHANGED = TableDifference(equal=1_200, gone=1, new=0)
+
+
+@pytest.mark.parametrize(
+    ("difference", "version", "shown"),
+    [
+        (CHANGED, None, "<Undone orders/d3 planned: 1 row gone, 0 new, 1,200 equal>"),
+        (None, None, "<Undone orders/d3 planned>"),
+        (None, 7, "<Undone orders/d3 done by version 7>"),
+    ],
+)
+def test_an_undo_says_whether_it_was_done_and_what_changes(
+    difference: TableDifference | None, version: int | None, shown: str
+) -> None:
+    plan = cast("Any", SimpleNamespace(slice="d3"))
+    assert repr(Undone("orders", plan, difference, version)) == shown
+
+
+@pytest.mark.parametrize(
+    ("difference", "version", "shown"),
+    [
+        (CHANGED, None, "<Rebuilt orders checked: 1 row gone, 0 new, 1,200 equal>"),
+        (CHANGED, 7, "<Rebuilt orders done by version 7: 1 row gone, 0 new, 1,200 equal>"),
+        (None, 0, "<Rebuilt orders done by version 0>"),
+    ],
+)
+def test_a_rebuild_says_whether_it_was_swapped_in_and_what_differs(
+    difference: TableDifference | None, version: int | None, shown: str
+) -> None:
+    assert repr(Rebuilt("orders", cast("Any", None), difference, version)) == shown
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "shown"),
+    [
+        ({"inserted": 2, "updated": 0, "deleted": 1}, None, "merge inserted=2 deleted=1>"),
+        ({"inserted": 0}, None, "merge changes nothing>"),
+        (None, SliceError("a key occurs twice"), "merge fails: a key occurs twice>"),
+    ],
+)
+def test_a_rehearsal_says_what_the_slice_would_change_or_why_it_fails(
+    counts: dict[str, int] | None, error: SliceError | None, shown: str
+) -> None:
+    rehearsed = RehearsedSlice(
+        entity="orders",
+        slice="d3",
+        item_id="file:///lake/d3",
+        state="ready",
+        strategy="merge",
+        processing_time=datetime(2024, 5, 3, tzinfo=UTC),
+        version=None,
+        summary=None,
+        counts=counts,
+        rows=(),
+        deletes=None,
+        notes=(),
+        warnings=(),
+        error=error,
+    )
+    assert repr(rehearsed) == f"<RehearsedSlice orders/d3 {shown}"
