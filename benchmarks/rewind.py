@@ -1,5 +1,9 @@
 """An undo compared with a RESTORE by hand, and with processing the later slices, in one warm process.
 
+An undo of an older slice applies the later ones again: each by itself where `fold: false` is declared, and
+otherwise four and more in one pass. Both are compared with processing them one by one, as they came. Beside
+the slices it has a cost of its own, which does not grow with them: the clone and the swap.
+
 python -m benchmarks Rewind
 """
 
@@ -7,11 +11,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.fold import ENTITY, MODULE, PROJECT, processor_seconds, write_slices
 from benchmarks.report import Row
@@ -23,10 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-SLICES, LATER, UNDONE = 8, 4, 3
-"""Slices of each table, those after the older one that is undone, and newest ones undone one by one."""
+BEFORE, LATER, UNDONE = 1, 4, 4
+"""Slices before the older one that is undone, those after it, and newest ones undone one by one."""
 
-NAMES = ("warm", "warm_by_hand", "undone", "by_hand", "warm_older", "older")
+NEWEST = ("undone", "by_hand")
+OLDER = {"warm_older": "false", "older": "false", "folded": "true"}
+"""Tables of which the newest slices are undone, and those of which an older one is, with their `fold`."""
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
@@ -42,8 +49,17 @@ def run(folder: Path, rounds: int) -> list[Row]:
         ),
         Row(
             f"the slice before the last {LATER} undone : those {LATER} processed",
-            _ratio(spent["older"], spent["later"]),
+            _ratio(spent["folded"], spent["folded_later"]),
             "<= 1.1",
+        ),
+        Row(
+            f"the same with `fold: false`: each of those {LATER} applied by itself again",
+            _ratio(spent["older"], spent["older_later"]),
+            "<= 1.1",
+        ),
+        Row(
+            "of that, beside the slices: the clone and the swap",
+            f"{spent['beside']:.2f} s, {spent['beside'] / spent['older_later'] * LATER:.1f} slices",
         ),
     ]
 
@@ -59,17 +75,39 @@ def measure(folder: Path) -> dict[str, float]:
 
     _write_project(folder)
     app = App.open(folder)
-    for name in NAMES:
-        if "older" not in name:
-            assert process_slices(app, name).error is None
-    _by_turns(app, "warm", "warm_by_hand")
-    undone, restored = _by_turns(app, "undone", "by_hand")
+    for name in NEWEST:
+        assert process_slices(app, name).error is None
+    # The first turn warms both ways up.
+    undone, restored = (each[1:] for each in _by_turns(app, "undone", "by_hand"))
 
-    # Processing is warm by now; this way of an undo is warmed up as that of the newest slice is.
-    _older(app, folder, "warm_older")
-    older, later = _older(app, folder, "older")
+    # Processing is warm by now; an undo of an older slice is warmed up by the first table.
+    found = {"undo": median(undone), "restore": median(restored)}
+    for name in OLDER:
+        with _measuring_replay() as replayed:
+            found[name], found[f"{name}_later"] = _older(app, folder, name)
+        found["beside"] = found["older"] - replayed[0] if name == "older" else found.get("beside", 0.0)
     app.close()
-    return {"undo": median(undone), "restore": median(restored), "older": older, "later": later}
+    return found
+
+
+@contextmanager
+def _measuring_replay() -> Iterator[list[float]]:
+    """Collect the seconds in which an undo applies slices again."""
+    from lakewright.slices.rewind import undo
+
+    spent: list[float] = []
+    replay = undo.replay_slices
+
+    def measured(*given: Any, **named: Any) -> Any:
+        found: list[Any] = []
+        spent.append(_spent(lambda: found.append(replay(*given, **named))))
+        return found[0]
+
+    undo.replay_slices = measured
+    try:
+        yield spent
+    finally:
+        undo.replay_slices = replay
 
 
 def _older(app: App, folder: Path, entity: str) -> tuple[float, float]:
@@ -78,13 +116,13 @@ def _older(app: App, folder: Path, entity: str) -> tuple[float, float]:
 
     bronze = folder / "lake" / "bronze" / entity
     slices = sorted(path.name for path in bronze.iterdir())
-    late = [bronze / name for name in slices[-LATER:]]
-    for path in late:
-        path.rename(folder / path.name)
-    assert process_slices(app, entity).error is None
-    for path in late:
-        (folder / path.name).rename(path)
-    later = _spent(lambda: process_slices(app, entity))
+    for name in slices:
+        (bronze / name).rename(folder / name)
+    spent = []
+    for name in slices:
+        (folder / name).rename(bronze / name)
+        spent.append(_spent(lambda: process_slices(app, entity)))
+    later = sum(spent[-LATER:])
     return _spent(lambda: _undo(app, entity, slices[-LATER - 1])), later
 
 
@@ -122,9 +160,9 @@ def _write_project(folder: Path) -> None:
     (folder / "project.yml").write_text(PROJECT)
     (folder / "model").mkdir()
     text = MODULE
-    for name in NAMES:
-        text += ENTITY.format(name=name, strategy="merge", fold="false")
-        write_slices(folder / "lake" / "bronze" / name, SLICES)
+    for name, fold in {**dict.fromkeys(NEWEST, "false"), **OLDER}.items():
+        text += ENTITY.format(name=name, strategy="merge", fold=fold)
+        write_slices(folder / "lake" / "bronze" / name, UNDONE + 1 if name in NEWEST else BEFORE + 1 + LATER)
     (folder / "model" / "entities.yml").write_text(text)
 
 

@@ -82,6 +82,7 @@ def replay_slices(
     watermarks: Mapping[str, Watermark],
     check: Callable[[], None],
     has_past: bool = False,
+    session: SparkSession | None = None,
 ) -> tuple[Mapping[str, Any], ...]:
     """Apply slices to a table; return for each what its commit says: fingerprint, watermarks, metrics.
 
@@ -93,11 +94,12 @@ def replay_slices(
         watermarks: Column to its watermark before the first of the slices.
         check: Raises an error if the replay must not go on.
         has_past: Whether the entity's past versions stand before the first of the slices.
+        session: A strict session for all slices; by default a new one.
 
     Raises:
         LakewrightError: A slice cannot be applied; the table holds those before it.
     """
-    replay = _Replay(context, entity, app, check, dict(watermarks))
+    replay = _Replay(context, entity, app, check, dict(watermarks), _session=session)
     done = _done_before(context, entity, app)
     if has_past and slices and not done:
         replay.load_past(slices[0])

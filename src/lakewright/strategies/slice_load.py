@@ -47,6 +47,7 @@ __all__ = [
     "is_tiny_load",
     "prepare_load",
     "tune",
+    "tune_to_table",
 ]
 
 SMALL_SLICE = 4 << 20
@@ -351,6 +352,17 @@ def is_small_load(size: int, state: TableState) -> bool:
 def is_tiny_load(size: int, state: TableState) -> bool:
     """Return whether slice and table are so small that compiling a query costs more than running it."""
     return size <= TINY_SLICE and state.rows is not None and state.rows <= TINY_TABLE
+
+
+def tune_to_table(session: SparkSession, base: SparkSession, state: TableState) -> None:
+    """Run statements over a whole table, without a slice, as those over a slice of such a table are run."""
+    tune(
+        session,
+        base,
+        is_tiny=is_tiny_load(0, state),
+        is_small=is_small_load(0, state),
+        is_wide=len(state.columns) > WIDE,
+    )
 
 
 def tune(session: SparkSession, base: SparkSession, *, is_tiny: bool, is_small: bool, is_wide: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,11 +20,18 @@ from tests.unit.slices.test_recover_from_log import Place, pa
 from lakewright.lake.commit import Commit
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
+from lakewright.lake.table_state import TableState
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
-from lakewright.slices.rewind.side_table import begin_beside, is_outlived, left_beside, side_of
+from lakewright.slices.rewind.side_table import (
+    begin_beside,
+    is_outlived,
+    left_beside,
+    rewind_session,
+    side_of,
+)
 from lakewright.slices.rewind.undo import beside_undo
 
 APP = "lakewright/shop/orders:orders/rebuild/0"
@@ -133,7 +141,7 @@ def test_a_clone_of_a_table_that_was_made_anew_is_not_continued(
         def collect(self) -> None:
             return None
 
-    monkeypatch.setattr("lakewright.slices.rewind.side_table.strict_session", lambda _: Session())
+    monkeypatch.setattr("lakewright.slices.rewind.side_table.rewind_session", lambda *_: Session())
     monkeypatch.setattr("lakewright.slices.rewind.side_table.ensure_database", lambda *_: None)
 
     class Carrying:
@@ -203,6 +211,21 @@ def test_a_rewind_that_is_recorded_later_leaves_nothing_beside(
 
 def fails(*_: Any) -> None:
     raise PermissionError("no right")
+
+
+@pytest.mark.parametrize(("rows", "is_tiny", "is_small"), [(20_000, True, True), (20_001, False, True)])
+def test_statements_of_a_rewind_are_tuned_to_the_table(
+    monkeypatch: pytest.MonkeyPatch, rows: int, is_tiny: bool, is_small: bool
+) -> None:
+    """As those over a slice: nothing is compiled for few rows."""
+    settings: dict[str, str] = {}
+    conf = SimpleNamespace(set=settings.__setitem__, unset=lambda key: settings.pop(key, None))
+    lake: Any = SimpleNamespace(spark=SimpleNamespace(conf=SimpleNamespace(get=lambda *_: None)))
+    session = SimpleNamespace(conf=conf)
+    monkeypatch.setattr("lakewright.slices.rewind.side_table.strict_session", lambda _: session)
+    assert rewind_session(lake, TableState(exists=True, rows=rows)) is session
+    assert ("spark.sql.codegen.wholeStage" in settings) is is_tiny
+    assert ("spark.sql.adaptive.enabled" in settings) is is_small
 
 
 def test_plan_and_doctor_name_what_is_left_beside(tmp_path: Path) -> None:

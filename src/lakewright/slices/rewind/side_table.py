@@ -22,9 +22,12 @@ from lakewright.lake.table import drop_table, ensure_database, remove_uncommitte
 from lakewright.slices.applied import slices_in
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.places import Address
+from lakewright.strategies.slice_load import tune_to_table
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.lake.commit import Commit
     from lakewright.lake.lake import Lake
     from lakewright.lake.table_state import TableState
@@ -41,6 +44,7 @@ __all__ = [
     "look_beside",
     "plan_digest",
     "remove_beside",
+    "rewind_session",
     "side_address",
     "side_of",
     "swap_write",
@@ -93,6 +97,7 @@ def begin_beside(
     *,
     app: str,
     slices: Sequence[KnownSlice],
+    session: SparkSession | None = None,
 ) -> bool:
     """Make the side table hold a version of the entity's table; return whether an attempt is continued.
 
@@ -107,6 +112,7 @@ def begin_beside(
         app: The application id of this rewind's commits to the side table.
         slices: The slices that are to be applied; an attempt that applied others, or at other times, is not
             continued. A rehearsal gives none.
+        session: The session in which the clone is made; by default one of its own.
     """
     lake = context.lake
     address, source = side.places(lake.settings).silver, entity.places(lake.settings).silver
@@ -121,10 +127,17 @@ def begin_beside(
     if base is None:
         return False
     ensure_database(lake, address)
-    session = strict_session(lake)
+    session = session or rewind_session(lake, observe_table(lake, source))
     with carrying_token(session, Token(app, 0, {"origin": _origin(lake, source, base)})):
         session.sql(f"CREATE TABLE {address.sql} SHALLOW CLONE {source.sql} VERSION AS OF {base}").collect()
     return False
+
+
+def rewind_session(lake: Lake, state: TableState) -> SparkSession:
+    """Return a strict session for the statements of a rewind, tuned to the size of the table."""
+    session = strict_session(lake)
+    tune_to_table(session, lake.spark, state)
+    return session
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,13 +276,14 @@ def remove_beside(context: ProcessingContext, entity: Entity) -> None:
         context.warn(f"{entity.name}: {address}, which is of no use any more, can't be removed: {error}")
 
 
-def swap_write(lake: Lake, session: Any, target: Address, side: Address) -> Callable[[], None]:
+def swap_write(
+    lake: Lake, session: Any, target: Address, side: Address, state: TableState
+) -> Callable[[], None]:
     """Return the write that replaces the rows, columns and layout of a table by those of another.
 
-    Properties of the table stay, unless the other one has a value for them.
+    Properties of the table stay, unless the other one, whose state is given, has a value for them.
     """
     kept = {k: v for k, v in observe_table(lake, target).properties.items() if not k.startswith(_OWN)}
-    state = observe_table(lake, side)
     all_properties = {**kept, **state.properties}
     told = [
         f"{text_sql(key)} = {text_sql(value)}"

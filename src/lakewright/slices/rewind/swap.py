@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit, Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import last_commit_number
+from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.recover_from_log import counter_of, last_given_number
 from lakewright.slices.rewind.commit_rewind import commit_rewind
 from lakewright.slices.rewind.side_table import swap_write
+from lakewright.strategies.slice_load import tune_to_table
 from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
@@ -55,6 +58,7 @@ def swap_in(
     *,
     contents: Sequence[Mapping[str, Any]],
     check: Callable[[], None],
+    session: SparkSession | None = None,
 ) -> Commit:
     """Replace the rows of an entity's table by those of its side table, in one commit; return the commit.
 
@@ -66,6 +70,7 @@ def swap_in(
         told: What the commit says of the rewind.
         contents: What it says of each slice that it holds.
         check: Raises `LeaseLost` if the lease on the table is no longer held.
+        session: The session that makes the commit; by default one of its own.
 
     Raises:
         CommitConflict: The table has changed since it was observed; nothing was written.
@@ -84,9 +89,12 @@ def swap_in(
         "rewind": {**told, "slices": [_numbered(each, number) for each in told["slices"]]},
         "items": [{**each, "number": number, "revision": revisions[each["item"]]} for each in contents],
     }
-    session = strict_session(lake)
+    beside = side.places(lake.settings).silver
+    built = observe_table(lake, beside)
+    session = session or strict_session(lake)
+    tune_to_table(session, lake.spark, built)
     reach_failpoint("before_swap")
-    write = swap_write(lake, session, silver, side.places(lake.settings).silver)
+    write = swap_write(lake, session, silver, beside, built)
     token = Token(app, number, content)
     return commit_rewind(context, session, silver, state, token, write=write, check=check)
 

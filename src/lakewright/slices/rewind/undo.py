@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, Token, strict_session
+from lakewright.lake.commit import Commit, Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.table import restore_table
 from lakewright.manifest.item import Item
@@ -21,7 +21,14 @@ from lakewright.slices.replay_slices import KnownSlice, replay_slices
 from lakewright.slices.rewind.commit_rewind import commit_rewind
 from lakewright.slices.rewind.known_slices import known_slices
 from lakewright.slices.rewind.settle import record_landed
-from lakewright.slices.rewind.side_table import Beside, begin_beside, look_beside, plan_digest, side_of
+from lakewright.slices.rewind.side_table import (
+    Beside,
+    begin_beside,
+    look_beside,
+    plan_digest,
+    rewind_session,
+    side_of,
+)
 from lakewright.slices.rewind.swap import replayed_slices, swap_in
 from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
 
@@ -141,7 +148,7 @@ def _restore(
     check: Callable[[], None],
 ) -> Commit:
     """Put the table back in one commit that writes no rows; return the commit."""
-    silver, session = entity.places(context.lake.settings).silver, strict_session(context.lake)
+    silver, session = entity.places(context.lake.settings).silver, rewind_session(context.lake, plan.state)
     content = {"rewind": told, "run": context.holder.run_id}
     token = Token(f"{context.application}/undo", (plan.state.version or 0) + 1, content)
 
@@ -160,9 +167,10 @@ def _replay(
 ) -> Commit:
     """Apply the later slices to the earlier version beside the table, and swap the result in."""
     app, known = _replay_of(context, plan)
-    side = side_of(entity, context.lake)
-    begin_beside(context, entity, side, plan.base, app=app, slices=known)
-    contents = replay_slices(context, side, known, app=app, watermarks=watermarks_of(plan.kept), check=check)
+    side, session = side_of(entity, context.lake), rewind_session(context.lake, plan.state)
+    begin_beside(context, entity, side, plan.base, app=app, slices=known, session=session)
+    marks = watermarks_of(plan.kept)
+    contents = replay_slices(context, side, known, app=app, watermarks=marks, check=check, session=session)
     items = context.ledger.store.read([each.item_id for each in known])
     replayed = replayed_slices(items, contents)
     left = (*plan.kept, *_as_applied(contents))
@@ -171,7 +179,7 @@ def _replay(
         "slices": [asdict(each) for each in (_skipped(plan), *replayed)],
         "watermarks": watermarks_after(context, plan.rewound_ids, left),
     }
-    return swap_in(context, entity, side, plan.state, whole, contents=contents, check=check)
+    return swap_in(context, entity, side, plan.state, whole, contents=contents, check=check, session=session)
 
 
 def _as_applied(contents: Sequence[Mapping[str, Any]]) -> Iterable[AppliedSlice]:
