@@ -191,4 +191,4 @@ def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:
 def _of_jobs(app: App, entity: Entity) -> Iterator[Entity]:
     """Yield an entity with the names of each job that processes it."""
     for job, _ in processing_jobs(app.project, entity.called):
-        yield entity.within(app.project.job_scope(job), entity.as_declared)
+        yield entity.within(app.project.job_scope(job), entity.as_declared, entity.called)
