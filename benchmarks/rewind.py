@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -93,8 +94,7 @@ def measure(folder: Path) -> dict[str, float]:
 @contextmanager
 def _measuring_replay() -> Iterator[list[float]]:
     """Collect the seconds in which an undo applies slices again."""
-    from lakewright.slices.rewind import undo
-
+    undo: Any = import_module("lakewright.slices.rewind.undo")
     spent: list[float] = []
     replay = undo.replay_slices
 
