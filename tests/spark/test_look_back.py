@@ -79,7 +79,7 @@ class TestAsOf:
 
 
 class TestSlice:
-    @pytest.mark.parametrize("entity", ["customers", "prices"])
+    @pytest.mark.parametrize("entity", ["customers", pytest.param("prices", marks=pytest.mark.nightly)])
     def test_what_it_changed_is_shown_by_record(self, lake: SmallLake, entity: str) -> None:
         found = lake.json("history", "diff", entity, f"{THIRD}.parquet")
         assert found["counts"] == {"inserted": 1, "updated": 1}

@@ -240,6 +240,7 @@ def test_a_crash_leaves_no_wrong_count_of_rows_put_aside(
     assert [row["key"] for row in aside(lake, things, "s1")] == [{"id": "2"}]
 
 
+@pytest.mark.nightly  # test_odd_shapes_of_json_are_put_aside_in_a_fold_too has such rows
 def test_json_of_another_shape_than_the_table_is_put_aside_row_by_row(lake: SmallLake) -> None:
     """A12: `"lines": "none"` where the table has a list is a bad row, not a slice that fails."""
     key = {**ID, "datatype": "long"}

@@ -459,6 +459,7 @@ def test_a_key_of_other_columns_is_refused_until_the_table_is_loaded_anew(lake: 
     assert len(lake.rows(wider)) == 1
 
 
+@pytest.mark.nightly  # the machine of test_model has slices without a column
 def test_a_column_that_goes_ends_versions_that_had_a_value_in_it(lake: SmallLake) -> None:
     """ "Schema Drift": it stays, and is null in new versions; one that changes its case is the same."""
     crm = entity("historic")
