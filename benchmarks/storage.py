@@ -74,7 +74,7 @@ def run(folder: Path, rounds: int) -> list[Row]:
     return [
         *rows,
         Row("requests of a slice, in the middle", _told(found["requests"])),
-        *(Row(f"of these, for {part}", _told(found["requests"], part)) for part in PARTS),
+        *(Row(f"of these, for {part}", text) for part in PARTS if (text := _told(found["requests"], part))),
         Row("requests of a run without a slice", _told(found["clean"])),
     ]
 

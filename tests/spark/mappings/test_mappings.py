@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakSet
 
 import pytest
+from pyspark.sql import functions as f
 from tests.projects import make_workspace
 from tests.sessions import same
 
-from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.errors import LakewrightError, SparkUnavailable, SpecError, TargetError
+from lakewright.lake import executor_python
+from lakewright.lake.executor_python import check_python
+from lakewright.lake.lake import Lake
+from lakewright.spark.conf import SessionSettings
+from lakewright.spec.models.lake import LakeSettings
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -288,3 +295,19 @@ def test_a_frame_is_built_once_until_its_source_is_written(tmp_path: Path, spark
     workspace.invalidate(workspace.required("data"))
     assert workspace.frame("data") is not first
     assert workspace.frame("other") is other
+
+
+def test_python_functions_in_a_frame_are_found_and_their_python_is_asked_for(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = spark.range(3)
+    computed = frame.select(f.udf(lambda number: number, "long")("id"))
+    monkeypatch.setattr(executor_python, "is_cluster", lambda _: True)
+    monkeypatch.setattr(executor_python, "_passed", WeakSet())
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/no/such/python")
+    lake = Lake(
+        LakeSettings(root_folder="s3://b/lake"), SessionSettings(Path("unused")), sessions=same(spark)
+    )
+    check_python(lake, frame, "mapping 'm'")
+    with pytest.raises(SparkUnavailable, match="executors have no Python at /no/such/python"):
+        check_python(lake, computed, "mapping 'm'")

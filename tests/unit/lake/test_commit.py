@@ -111,3 +111,25 @@ def test_a_number_that_another_slice_has_used_alone_is_passed(tmp_path: Path) ->
     assert is_superseded(lake, address, APP, 4, "s5")
     with pytest.raises(CommitTooLate):
         find_commit(lake, address, APP, 4, "s5")
+
+
+def test_the_newest_commit_is_found_by_reading_it_alone_and_an_older_one_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), sessions=no_session)
+    address = Address(location=str(tmp_path / "orders"))
+    for number in (1, 2, 3):
+        commit(tmp_path / "orders", number)
+    read: list[int | None] = []
+    history = DeltaTable.history
+
+    def counted(table: DeltaTable, limit: int | None = None) -> list[dict[str, Any]]:
+        read.append(limit)
+        return history(table, limit)
+
+    monkeypatch.setattr(DeltaTable, "history", counted)
+    newest, older = (find_commit(lake, address, APP, number, f"s{number}") for number in (3, 2))
+    assert newest is not None
+    assert older is not None
+    assert (newest.version, older.version) == (2, 1)
+    assert read == [1, 1, 20]
