@@ -59,11 +59,11 @@ LATE_COMPILER = [
     "-XX:Tier4BackEdgeThreshold=400000",
 ]
 
-LONG_WORK = 16 * 1024 * 1024
+LONG_WORK = 32 * 1024 * 1024
 """A local session has both compilers if the slices that are pending have this many bytes or more.
 
-In the measurement above, small slices cost the same with both, and 200,000 rows a fifth less. As CSV with six
-columns of text they have 20 MB.
+Measured for the first slice of a Historic entity from a new JVM on (docs/benchmarks.md): with both, one of 16
+MiB takes a fifth more processor time and the same time by the clock, one of 64 MiB a sixth and a fifth less.
 """
 
 
