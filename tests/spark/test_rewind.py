@@ -177,31 +177,6 @@ def test_an_older_slice_requeued_is_processed_again_with_those_after_it(
     assert shop.json("doctor", "prices")["ok"]
 
 
-def test_an_older_slice_is_undone_beside_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    """The slices after it are applied again; the table is replaced by one commit."""
-    shop = Shop.make(tmp_path / "shop", spark)
-    first, second, third = SLICES
-    shop.load("prices", *SLICES)
-    assert shop.versions("prices") == HISTORY
-    done = shop.run("undo", "prices", second, "--yes", "--reason", "broken")
-    assert done.code == 0, done.all
-    assert f"back to version 0, then {third} again" in done.out
-    assert shop.versions("prices") == [
-        *[(1, "a", first[:10], third[:10]), (1, "A", third[:10], None)],
-        *[(2, "b", first[:10], None), (3, "C", third[:10], None)],
-    ]
-    assert shop.verdicts("prices") == {first: "processed", second: "skipped", third: "processed"}
-    assert not (shop.folder / "lake" / "silver" / "prices__rebuild").exists()
-    assert shop.json("doctor", "prices")["ok"]
-    assert "undo of 2024-05-02.json" in shop.run("manifest", "show", f"prices/{third}").out
-
-    without = shop.versions("prices")
-    (shop.folder / "lake" / "bronze" / "prices" / third).unlink()
-    refused = shop.run("undo", "prices", first, "--yes")
-    assert (refused.code, f"{third} is gone" in refused.err) == (1, True), refused.all
-    assert shop.versions("prices") == without
-
-
 @pytest.mark.nightly
 def test_undo_after_undo_equals_processing_the_other_slices(spark: SparkSession, tmp_path: Path) -> None:
     """Merge and Historic; with a slice in between, and down to a table without rows."""
@@ -281,6 +256,7 @@ def test_a_table_is_built_again_from_a_slice_on(spark: SparkSession, tmp_path: P
     assert (part["slices"], part["difference"]["rows_equal"]) == (["2024-05-03.json"], len(HISTORY))
 
 
+@pytest.mark.nightly
 def test_a_second_operator_and_a_run_wait_for_a_rebuild(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,38 +294,86 @@ class Died(BaseException):
     """The process ends here: nothing after it runs."""
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["undo", "prices", "2024-05-02.json"], pytest.param(["rebuild", "prices"], marks=pytest.mark.nightly)],
-)
-def test_a_rewind_that_dies_is_ended_by_the_same_command(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+POINTS = ("before_replay", "after_replay", "before_swap", "before_rewind")
+"""Points of a rewind at which the table is as it was."""
+
+
+def test_an_older_slice_is_undone_beside_the_table_although_the_command_died_before(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slices after it are applied again; the table is replaced by one commit, or is as before.
+
+    Two operators at once, and a job beside an undo: who comes second is told who does what.
+    """
+    shop = Shop.make(tmp_path / "shop", spark)
+    first, second, third = SLICES
+    shop.load("prices", *SLICES)
+    assert shop.versions("prices") == HISTORY
+    for point in POINTS:
+        _die_in(shop, monkeypatch, point, "undo", "prices", second)
+        assert shop.versions("prices") == HISTORY, point
+    answers: dict[str, Done] = {}
+    new = "2024-05-04.json"
+
+    def meanwhile(name: str) -> None:
+        if name == "before_swap" and not answers:
+            shop.put("prices", new, [{"id": 1, "v": "z", "day": 4}])
+            answers["rebuild"] = shop.run("rebuild", "prices", "--yes")
+            answers["undo"] = shop.run("undo", "prices", third, "--yes")
+            answers["process"] = shop.run("process", "prices")
+            answers["job"] = shop.run("job", "daily", "build")
+            answers["plan"] = shop.run("plan", "daily", "build")
+
+    monkeypatch.setattr("lakewright.slices.rewind.swap.reach_failpoint", meanwhile)
+    done = shop.run("undo", "prices", second, "--yes", "--reason", "broken")
+    assert done.code == 0, done.all
+    assert set(answers) == {"rebuild", "undo", "process", "job", "plan"}
+    for command, answer in answers.items():
+        assert f"the undo of {second} of prices by" in answer.all, (command, answer.all)
+        assert (answer.code == 0) is (command == "plan"), (command, answer.all)
+    assert f"back to version 0, then {third} again" in done.out
+    without = shop.versions("prices")
+    assert without == [
+        *[(1, "a", first[:10], third[:10]), (1, "A", third[:10], None)],
+        *[(2, "b", first[:10], None), (3, "C", third[:10], None)],
+    ]
+    verdicts = shop.verdicts("prices")
+    assert verdicts.pop(new, "unknown") in ("ready", "unknown")
+    assert verdicts == {first: "processed", second: "skipped", third: "processed"}
+    assert not (shop.folder / "lake" / "silver" / "prices__rebuild").exists()
+    assert shop.json("doctor", "prices")["ok"]
+    assert shop.run("manifest", "fsck").code == 0
+    assert "undo of 2024-05-02.json" in shop.run("manifest", "show", f"prices/{third}").out
+
+    (shop.folder / "lake" / "bronze" / "prices" / third).unlink()
+    refused = shop.run("undo", "prices", first, "--yes")
+    assert (refused.code, f"{third} is gone" in refused.err) == (1, True), refused.all
+    assert shop.versions("prices") == without
+
+
+@pytest.mark.nightly
+def test_a_rebuild_that_dies_is_ended_by_the_same_command(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every point: the table is as before or as after, and the command typed again gives the end."""
     shop = Shop.make(tmp_path / "shop", spark)
     shop.load("prices", *SLICES)
     before = shop.rows("prices")
-    points = [
-        *("before_replay", "after_replay", "before_swap", "before_rewind"),
-        *("after_rewind", "before_rewind_record"),
-    ]
-    for point in points[: 4 if command[0] == "undo" else 5]:
-        with monkeypatch.context() as patch:
-            _die_at(patch, point)
-            with pytest.raises(Died):
-                shop.run(*command, "--yes")
-        is_landed = point in ("after_rewind", "before_rewind_record")
-        if not is_landed:
-            assert shop.rows("prices") == before
-    done = shop.run(*command, "--yes")
-    if command[0] == "undo":
-        assert done.code == 0, done.all
-        assert [row[:2] for row in shop.versions("prices")] == [(1, "a"), (1, "A"), (2, "b"), (3, "C")]
-    else:
-        assert "had changed the table, and is recorded now" in done.err
-        assert shop.rows("prices") == before
+    for point in (*POINTS, "after_rewind"):
+        _die_in(shop, monkeypatch, point, "rebuild", "prices")
+        assert point == "after_rewind" or shop.rows("prices") == before
+    done = shop.run("rebuild", "prices", "--yes")
+    assert "had changed the table, and is recorded now" in done.err
+    assert shop.rows("prices") == before
     assert shop.json("doctor", "prices")["ok"]
     assert shop.run("manifest", "fsck").code == 0
+
+
+def _die_in(shop: Shop, monkeypatch: pytest.MonkeyPatch, point: str, *command: str) -> None:
+    with monkeypatch.context() as patch:
+        _die_at(patch, point)
+        with pytest.raises(Died):
+            shop.run(*command, "--yes")
 
 
 def _die_at(patch: pytest.MonkeyPatch, point: str) -> None:
