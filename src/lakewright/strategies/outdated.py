@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import (
@@ -24,6 +25,7 @@ from lakewright.strategies.table_properties import (
     history_text,
     is_same_history,
 )
+from lakewright.transform.pipeline import expressions_of
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
@@ -64,7 +66,7 @@ def outdated_parts(
         entity: The entity, with the names of the run.
         lake: The settings of the lake.
         jobs: For who knows no run: the entity with the names of each job that processes it. What is as one of
-            them, or `process`, has it is not outdated; `-D` counts as it was when the table was built.
+            them has it is not outdated; `-D` counts as it was when the table was built.
     """
     if not state.exists or state.is_empty or entity.strategy is Strategy.FULL:
         return ()
@@ -112,11 +114,11 @@ def _for_all(
 ) -> tuple[Outdated, ...]:
     """Return what has changed for whoever processes the entity: as its jobs see it, if it has any."""
     changed = _differing(before, expression_digests(entity, given))
-    if not changed:
-        return ()
+    if not changed and not any(has_expression(text) for _, text in expressions_of(entity.as_declared())):
+        return ()  # no environment makes a difference
     of_jobs = [(form, _differing(before, expression_digests(form, given))) for form in jobs]
-    form, named = next(iter(of_jobs), (entity, changed))
-    return _of_files(form, named, given) if all(found for _, found in of_jobs) else ()
+    forms = of_jobs or [(entity, changed)]
+    return _of_files(*forms[0], given) if all(found for _, found in forms) else ()
 
 
 def _differing(before: Mapping[str, object], now: Mapping[str, str]) -> list[str]:

@@ -114,11 +114,12 @@ def test_status_gives_the_reason_of_the_plan_with_the_command(tmp_path: Path, na
 
 
 def test_status_knows_the_entries_of_jobs_and_what_an_option_gave(tmp_path: Path) -> None:
-    """A table is as declared if one of its jobs would have made it so, and `-D` counts as it was then."""
+    """A table is as declared if a job of its entity would have made it so, and `-D` counts as it was then."""
     model = MODEL.replace('expression: "1"', 'expression: "$rate"')
     for name, stored, of_job, do in (
         ("project", "0.1", "", None),
         ("job", "0.2", "'rate=0.2'", None),
+        ("begun", "0.1", "'rate=0.2'", "lakewright rebuild prices -D rate=0.2"),
         ("edited", "0.2", "'rate=0.3'", "lakewright rebuild prices -D rate=0.3"),
         ("gone", "0.2", "", "lakewright rebuild prices"),
     ):
