@@ -37,8 +37,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Small
     for day, rows in slices.items():
         for entity in ("customers", "prices"):
             lake.slice(entity, day, [{**row, "name": row["v"]} for row in rows])
-            done = lake.run("process", entity, "--processing-time", day)
-            assert done.code == 0, done.all
+    for entity in ("customers", "prices"):
+        done = lake.run("process", entity, "--processing-time", "${slice.date}")
+        assert done.code == 0, done.all
     return lake
 
 

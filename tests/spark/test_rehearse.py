@@ -40,12 +40,12 @@ def everything(lake: SmallLake) -> dict[str, bytes]:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in found}
 
 
-def test_a_story_of_rehearsals(lake: SmallLake) -> None:
-    """The first slice without a table; the next one; the brake; a processed and a late one; a killed one."""
+def test_a_story_of_rehearsals(lake: SmallLake, spark: SparkSession) -> None:
+    """The first slice without a table, in Python; the next one; the brake; one that was killed."""
     before = everything(lake)
-    first = lake.json("process", "customers", f"{FIRST}.parquet", "--rehearse")
-    assert (first["state"], first["version"], first["counts"]) == ("ready", None, {"inserted": 3})
-    assert (first["metrics"]["inserted"], first["error"], first["notes"]) == (3, None, [])
+    first = Project.load(lake.folder, spark=spark).entity("customers").rehearse(f"{FIRST}.parquet", rows=1)
+    assert (first.state, first.version, first.counts) == ("ready", None, {"inserted": 3})
+    assert (first.error, first.notes, len(first.rows)) == (None, (), 1)
     assert everything(lake) == before
 
     before = with_next_slices(lake, "prices")
@@ -186,7 +186,8 @@ def test_what_cannot_be_rehearsed_is_refused(lake: SmallLake) -> None:
     assert "another process is rehearsing a slice of prices" in held.err
 
 
-def test_python_rehearses_too(lake: SmallLake, spark: SparkSession) -> None:
+@pytest.mark.nightly
+def test_python_is_told_of_the_brake(lake: SmallLake, spark: SparkSession) -> None:
     entity = Project.load(lake.folder, spark=spark).entity("prices")
     found = entity.rehearse(f"{THIRD}.parquet", rows=1)
     assert found.error is not None

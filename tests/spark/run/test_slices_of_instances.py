@@ -116,11 +116,11 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
     """A2: neither the run of another day nor `${slice.date}` keeps a changed day from being processed."""
     model = MODEL.replace("columns: [{", "settings: {changed_slices: requeue}\n    columns: [{")
     (shop.folder / "model.yml").write_text(model.replace('Time: "${day}"', 'Time: "${slice.date}"'))
-    (shop.folder / "lake/bronze/orders/2024-05-01.json").unlink()
-    days = ("day:start=2024-05-02", "day:end=2024-05-03")
-    assert shop.json("job", "daily", "build", *days)["status"] == "SUCCESS"
+    for day in (1, 3, 5):
+        (shop.folder / f"lake/bronze/orders/2024-05-0{day}.json").unlink()
+    assert shop.json("job", "daily", "build", "day=2024-05-02")["status"] == "SUCCESS"
     (shop.folder / "lake/bronze/orders/2024-05-02.json").write_text('{"id": 1, "v": 20}\n')
-    typed = "lakewright job daily build day=2024-05-02,2024-05-03,2024-05-04"
+    typed = "lakewright job daily build day=2024-05-02,2024-05-04"
 
     planned = shop.json("plan", "daily", "build", "day=2024-05-04")
     (warning,) = [target["warning"] for target in planned["instances"][0]["phases"][-1]["targets"]]
@@ -147,4 +147,4 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
     done = shop.run(*shlex.split(first.strip("`"))[1:])
     assert done.code == 0, done.all
     found = shop.json("sql", "SELECT v FROM orders ORDER BY dlf_ValidFrom")
-    assert [row["v"] for row in found] == [2, 3, 4, 20]
+    assert [row["v"] for row in found] == [2, 4, 20]
