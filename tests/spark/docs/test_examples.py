@@ -9,6 +9,7 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.sessions import same
+from tests.spark.relations.relations import counts_by_name
 
 from lakewright.plan.status import Status
 from lakewright.targets.target import Target
@@ -32,7 +33,7 @@ def test_mappings_give_rows(file: Path, tmp_path: Path, spark: SparkSession) -> 
     workspace = make_workspace(tmp_path, file.read_text(), sessions=same(spark))
     kinds = {name: definition.kind for name, definition in workspace.project.mappings.items()}
     read = [name for name, kind in kinds.items() if kind != "groupedAggregate"]  # it has no main output
-    counts = {name: workspace.frame(name).count() for name in read}
+    counts = counts_by_name({name: workspace.frame(name) for name in read})
     assert {name for name, count in counts.items() if count == 0} <= {"no_prices"}
 
 

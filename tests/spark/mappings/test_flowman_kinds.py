@@ -9,7 +9,7 @@ import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.sessions import same
-from tests.spark.relations.relations import rows
+from tests.spark.relations.relations import Row, rows_by_name
 
 from lakewright.errors import TargetError
 from lakewright.plan.phase import Phase
@@ -97,7 +97,7 @@ targets:
   out: {kind: relation, relation: out, mapping: named}
 """
 
-EXPECTED = {
+EXPECTED: dict[str, list[Row]] = {
     # E8: the key `charVarcharPolicy` decides about lengths.
     "both": [("Ann ", "Ann"), ("Cleo", "Cle")],
     "free": [("Ann", "Ann"), ("Cleo", "Cleo")],
@@ -129,7 +129,7 @@ def test_each_kind_gives_its_rows(tmp_path: Path, spark: SparkSession) -> None:
     spark.sql("CREATE DATABASE flowman_kinds")
     try:
         spark.sql("CREATE TABLE flowman_kinds.t USING parquet AS SELECT explode(array(1, 2)) AS id")
-        found = {name: sorted(rows(workspace.frame(name)), key=str) for name in EXPECTED}
+        found = rows_by_name({name: workspace.frame(name) for name in EXPECTED})
     finally:
         spark.sql("DROP DATABASE flowman_kinds CASCADE")
     assert found == EXPECTED

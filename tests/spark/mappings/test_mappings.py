@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as f
 from tests.projects import make_workspace
 from tests.sessions import same
+from tests.spark.relations.relations import Row, by_text, rows_by_name
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError, TargetError
 from lakewright.lake import executor_python
@@ -82,9 +83,9 @@ mappings:
   self: {kind: mock}
 """
 
-Expected: TypeAlias = dict[str, tuple[str, list[tuple[str | None, ...]]]]
+Expected: TypeAlias = dict[str, tuple[str, list[Row]]]
 
-PEOPLE: list[tuple[str | None, ...]] = [
+PEOPLE: list[Row] = [
     ("1", "Ann", "red", "1990-01-01"),
     ("2", "Bob", "blue", "1991-02-02"),
     ("3", "Cleo", "red", None),
@@ -218,20 +219,22 @@ LATER: Expected = {
 }
 
 
-def rows(workspace: Workspace, mapping: str) -> list[tuple[str | None, ...]]:
+def rows(workspace: Workspace, mapping: str) -> list[Row]:
     frame = workspace.frame(mapping)
     return [tuple(row) for row in frame.select(*(frame[n].cast("string") for n in frame.columns)).collect()]
 
 
-def by_text(row: tuple[str | None, ...]) -> list[str]:
-    return [value or "" for value in row]
+def check_frames(workspace: Workspace, expected: Expected) -> None:
+    """Compare the columns of each mapping and its rows, in any order."""
+    frames = {name: workspace.frame(name) for name in expected}
+    assert {name: frame.columns for name, frame in frames.items()} == {
+        name: columns.split() for name, (columns, _) in expected.items()
+    }
+    assert rows_by_name(frames) == {name: sorted(found, key=by_text) for name, (_, found) in expected.items()}
 
 
 def test_each_kind_gives_its_rows(workspace: Workspace) -> None:
-    for mapping, (columns, expected) in EXPECTED.items():
-        frame = workspace.frame(mapping)
-        assert frame.columns == columns.split(), mapping
-        assert sorted(rows(workspace, mapping), key=by_text) == sorted(expected, key=by_text), mapping
+    check_frames(workspace, EXPECTED)
     assert [row[1] for row in rows(workspace, "sorted")] == ["Ann", "Cleo", "Bob"]
     assert {row[2] for row in rows(workspace, "deduplicated")} == {"red", "blue"}
     assert workspace.frame("projected").schema["key"].metadata == {"comment": "The key"}
@@ -242,9 +245,7 @@ def test_each_kind_gives_its_rows(workspace: Workspace) -> None:
 def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "functions.py").write_text(FUNCTIONS)
     workspace = make_workspace(tmp_path, NESTED, sessions=same(spark))
-    for mapping, (columns, expected) in LATER.items():
-        assert workspace.frame(mapping).columns == columns.split(), mapping
-        assert sorted(rows(workspace, mapping), key=by_text) == sorted(expected, key=by_text), mapping
+    check_frames(workspace, LATER)
     assert workspace.frame("flat").columns == [
         "orderId",
         "customerFirstName",
