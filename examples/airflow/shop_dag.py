@@ -1,6 +1,7 @@
 """A DAG for Airflow 3: after each day, runs the job `daily` of a Lakewright project for that day.
 
-Put it into the folder of DAGs of an Airflow whose Python has Lakewright, and set SHOP_PROJECT.
+Put it into the folder of DAGs of an Airflow whose Python has Lakewright, and set SHOP_PROJECT. Airflow 3.0
+needs an older SQLAlchemy than Lakewright: take 3.1 or newer.
 """
 
 from __future__ import annotations
