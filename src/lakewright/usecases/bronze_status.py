@@ -16,6 +16,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.changed import requeue_command, vanished_slices
 from lakewright.slices.deviations import Deviations, changed_items
 from lakewright.slices.discover import Listing, item_id, list_bronze, natural_key, slice_name
+from lakewright.usecases.placed import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -69,9 +70,9 @@ def look_at_bronze(app: App) -> BronzeStatus:
     vanished: list[Vanished] = []
     changed: list[Fault] = []
     unreadable: list[Fault] = []
-    for entity in app.project.entities.values():
+    for entity, places in placed_entities(app):
         try:
-            gone, fault = _look(app, entity)
+            gone, fault = _look(app, entity, places.bronze)
         except StorageUnavailable as error:
             unreadable.append(error.as_fault())
             continue
@@ -80,8 +81,7 @@ def look_at_bronze(app: App) -> BronzeStatus:
     return BronzeStatus(tuple(vanished), tuple(changed), tuple(unreadable))
 
 
-def _look(app: App, entity: Entity) -> tuple[list[Vanished], Fault | None]:
-    bronze = entity.places(app.project.lake).bronze
+def _look(app: App, entity: Entity, bronze: str) -> tuple[list[Vanished], Fault | None]:
     if local_path(bronze) is None:
         return [], None
     listing, application = list_bronze(bronze, app.lake), application_of(app.project.name, entity)

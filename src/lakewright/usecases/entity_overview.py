@@ -135,7 +135,6 @@ def read_entity(app: App, name: str) -> EntityOverview:
     own = application_of(app.project.name, entity)
     standing = next(each for each in standings.entities if each.application == own)
     table, note = _table(app, entity, standing.standing.count(Verdict.PROCESSED))
-    places = entity.places(app.project.lake)
     watermarks = Watermarks(app.store).all(prefix=f"{standing.application}/")
     return EntityOverview(
         entity=entity,
@@ -144,10 +143,19 @@ def read_entity(app: App, name: str) -> EntityOverview:
         watermarks=[each for each in watermarks if each.application.key == standing.application.key],
         table=table,
         note=note,
-        places={"slices": places.bronze_table or places.bronze, "table": str(places.silver)},
+        places=_places(app, entity),
         now=app.store.now(),
         row_counts=_row_counts(app, entity),
     )
+
+
+def _places(app: App, entity: Entity) -> Mapping[str, str]:
+    """Return where the slices and the table are; nothing if that depends on the parameters of a job."""
+    try:
+        places = entity.places(app.project.lake)
+    except LakewrightError:  # the note of the table says so already
+        return {}
+    return {"slices": places.bronze_table or places.bronze, "table": str(places.silver)}
 
 
 def _row_counts(app: App, entity: Entity) -> tuple[RowCount, ...]:

@@ -15,7 +15,8 @@ from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id, natural_key, slice_name
-from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.places import Places
+from lakewright.usecases.placed import placed_entities
 
 __all__ = ["Quarantined", "read_quarantined"]
 
@@ -42,27 +43,25 @@ class Quarantined:
 
 def read_quarantined(app: App) -> Iterator[Quarantined]:
     """Yield the bad rows that lie in the quarantine; only the items of their slices are read."""
-    for entity in app.project.entities.values():
+    for entity, places in placed_entities(app):
         if entity.settings.on_bad_rows != "quarantine":
             continue
         application = application_of(app.project.name, entity)
         found: dict[str, int] = {}
-        for item in _quarantined_items(app, entity, application):
+        for item in _quarantined_items(app, places, application):
             marks = (mark for mark in item.processed if mark.application.covers(application))
             rows = sum(int(mark.note.get("quarantined", 0)) for mark in marks)
             if rows:
                 found[slice_name(item)] = rows
         if found:
-            folder = entity.places(app.lake.settings).quarantine
-            yield Quarantined(entity.called, tuple(found), sum(found.values()), folder)
+            yield Quarantined(entity.called, tuple(found), sum(found.values()), places.quarantine)
 
 
-def _quarantined_items(app: App, entity: Entity, application: Application) -> Iterable[Item]:
+def _quarantined_items(app: App, places: Places, application: Application) -> Iterable[Item]:
     """Return the items of the slices that have rows in the quarantine.
 
     Where only Spark can list its folder, these are all processed items of the entity.
     """
-    places = entity.places(app.lake.settings)
     try:
         names = sorted(_quarantined_slices(app.lake, places.quarantine), key=natural_key)
     except OSError:  # who may not list the folder still learns of its rows

@@ -22,6 +22,7 @@ from lakewright.spec.project import Project
 from lakewright.usecases.bronze_status import look_at_bronze
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
+from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.rebuild_status import due_rebuilds
@@ -86,8 +87,8 @@ def unrecorded_entities(app: App) -> Iterator[str]:
     """
     if app.store.standings():
         return
-    for entity in app.project.entities.values():
-        silver = entity.places(app.project.lake).silver
+    for entity, places in placed_entities(app):
+        silver = places.silver
         is_local = silver.location is not None and table_log(app.lake, silver) is not None
         if is_local and lacks_commits(app.lake, app.ledger, silver, application_of(app.project.name, entity)):
             yield entity.called
@@ -105,12 +106,12 @@ def _failed(rows: Iterable[Row]) -> Iterator[Row]:
 
 def _awaited(app: App) -> Iterator[Row]:
     """Yield the slices of entities that other applications must process first; any may have added them."""
-    for entity in app.project.entities.values():
+    for entity, places in placed_entities(app):
         after = applications_before(entity)
         if not after:
             continue
         application = application_of(app.project.name, entity)
-        prefix = item_id(entity.places(app.project.lake).bronze) + "/"
+        prefix = item_id(places.bronze) + "/"
         readiness = Readiness(application, after, has_waiting=True, prefix=prefix)
         for item in app.store.queue(readiness):
             missing = [str(each) for each in after if not item.is_processed_by(each)]

@@ -30,6 +30,7 @@ from lakewright.strategies.table_properties import (
 )
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.usecases import rebuild_status
+from lakewright.usecases.entity_overview import read_entity
 
 MODEL = """
 connections: {{c: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}}}
@@ -211,6 +212,20 @@ def test_status_says_which_tables_it_did_not_look_at(tmp_path: Path, monkeypatch
     assert "Nothing is running" in page
     unseen = json.loads(shop.run("status", "-o", "json").out)["unseen"]
     assert "named" in [each["entity"] for each in unseen]
+
+
+def test_status_and_overview_bear_an_entity_whose_place_depends_on_a_job(tmp_path: Path) -> None:
+    shop = project(tmp_path)
+    model = tmp_path / "model" / "m.yml"
+    given = 'after: [loader]\n    settings: {on_bad_rows: quarantine, bronze_path: "prices_$region"}'
+    model.write_text(model.read_text().replace("    columns:", f"    {given}\n    columns:"))
+    unknown = "bronze_path of entity 'prices': unknown name 'region'"
+    done = shop.run("status")
+    assert done.code == 0, done.all
+    assert f"Not looked at for a rebuild: prices: {unknown}" in " ".join(done.out.split())
+    found = read_entity(App.open(tmp_path, environ={}), "prices")
+    assert (found.note, found.places) == (unknown, {})
+    assert shop.run("status", "-D", "region=north").code == 0
 
 
 def test_a_table_as_it_is_declared_is_no_news_and_neither_is_one_of_another_program(tmp_path: Path) -> None:

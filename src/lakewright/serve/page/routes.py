@@ -135,7 +135,7 @@ class Pages:
         access, project = self.site.access, self._project()
         return {
             "project_name": project.name if project and asker else "Lakewright",
-            "faults": len(project.faults) if project and asker else 0,
+            "fault_count": len(project.faults) if project and asker else 0,
             "version": version("lakewright"),
             "asker": asker,
             "allows_actions": access.allows_actions,
