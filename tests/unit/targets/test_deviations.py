@@ -456,7 +456,7 @@ def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_
 @pytest.mark.parametrize(
     ("late", "sequence", "is_told"), [("apply", True, True), ("apply", False, False), ("refuse", True, False)]
 )
-def test_the_plan_says_what_a_late_slice_can_bring_back_in_spite_of_sequence_by(
+def test_the_plan_says_that_a_late_slice_is_refused_or_what_it_can_bring_back_in_spite_of_sequence_by(
     tmp_path: Path, late: str, sequence: bool, is_told: bool
 ) -> None:
     """A11: a delete of a record without a row leaves no trace."""
@@ -469,3 +469,7 @@ def test_the_plan_says_what_a_late_slice_can_bring_back_in_spite_of_sequence_by(
     found = observed(context)
     assert found.pending == ("2022-1b",)
     assert any(note.startswith("2022-1b is late: sequence_by leaves out") for note in found.notes) == is_told
+    refused = (
+        "2022-1b is late: the run refuses it; `lakewright manifest requeue orders/2022-1b --late` applies it"
+    )
+    assert (refused in found.notes) == (late == "refuse")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
 from lakewright.lake.observation import table_log
 from lakewright.lake.table_state import VECTORS
+from lakewright.manifest.lock import command
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
@@ -27,6 +28,8 @@ from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakewright.lake.table_state import TableState
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.deviations import Deviations
@@ -124,19 +127,25 @@ def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
 
 
 def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return what a late slice may do although `sequence_by` keeps older rows from replacing newer ones."""
-    late = [
-        slice_name(item)
-        for item in pending.ready
-        if item.item_id in pending.late and is_late_allowed(work.processing, work.entity, item)
-    ]
-    if not late or work.entity.settings.sequence_by is None:
-        return ()
-    are_late = f"{first_of(late, _MOST_NAMED)} {'is' if len(late) == 1 else 'are'} late"
-    return (
-        f"{are_late}: sequence_by leaves out rows older than the table's, but a record whose delete came "
-        "while it had no row is inserted again",
-    )
+    """Return that the run refuses late slices, or what they may do in spite of `sequence_by`."""
+    late = [item for item in pending.ready if item.item_id in pending.late]
+    allowed = [item for item in late if is_late_allowed(work.processing, work.entity, item)]
+    refused = [slice_name(item) for item in late if item not in allowed]
+    notes: list[str] = []
+    if refused:
+        typed = command("requeue", called_name(work.entity.called, refused[0]))
+        them, one = ("it", "it") if len(refused) == 1 else ("them", "the first")
+        notes.append(f"{_are_late(refused)}: the run refuses {them}; `{typed} --late` applies {one}")
+    if allowed and work.entity.settings.sequence_by is not None:
+        notes.append(
+            f"{_are_late([slice_name(item) for item in allowed])}: sequence_by leaves out rows older than "
+            "the table's, but a record whose delete came while it had no row is inserted again"
+        )
+    return tuple(notes)
+
+
+def _are_late(slices: Sequence[str]) -> str:
+    return f"{first_of(slices, _MOST_NAMED)} {'is' if len(slices) == 1 else 'are'} late"
 
 
 def _warning(pending: Pending, hold: Hold | None) -> Fault | None:
