@@ -24,7 +24,14 @@ from lakewright.spark.session import SharedSession
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["InProcess", "Watched"]
+__all__ = ["InProcess", "Screen", "Watched"]
+
+
+class Screen(io.StringIO):
+    """What a command takes for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class Watched(io.StringIO):
@@ -54,16 +61,18 @@ class InProcess(Lakewright):
     Attributes:
         session: Each command works in a new session that shares this one's JVM and catalog; with None, a
             command that starts Spark fails.
+        make_out: Makes what a command writes its stdout to.
         make_err: Makes what a command writes its stderr to.
     """
 
     session: SparkSession | None = None
+    make_out: Callable[[], io.StringIO] = io.StringIO
     make_err: Callable[[], io.StringIO] = io.StringIO
 
     def run(self, *arguments: str, **environ: str) -> Done:
         """Return how `lakewright ARGUMENTS` ended."""
         begin = time.monotonic()
-        out, err = io.StringIO(), self.make_err()
+        out, err = self.make_out(), self.make_err()
         sessions = no_session if self.session is None else SharedSession(self.session)
         with chdir(self.folder), mock.patch.dict(os.environ, environ):
             surroundings = dict(os.environ)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.acceptance.command import Done, Lakewright
-from tests.commands import InProcess
+from tests.commands import InProcess, Screen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +66,8 @@ def run(folder: Path, line: str, session: SparkSession) -> Done:
     signs = shlex.shlex(joined, posix=True, punctuation_chars=True)
     words = shlex.split(joined)
     if words[0] == "lakewright" and not any(set(sign) <= set("();<>|&") for sign in signs):
-        return InProcess(folder, session).run(*words[1:])
+        # What a page shows is what a terminal shows, but for colours.
+        return InProcess(folder, session, make_out=Screen).run(*words[1:], NO_COLOR="1", COLUMNS="1000")
     return Lakewright(folder).shell(line)
 
 

@@ -1,4 +1,4 @@
-"""The operator's page in a real browser: a failure is seen, read, resolved with a reason, and run again."""
+"""The operator's page in a real browser: a failure is seen, resolved and run again, and a slice is undone."""
 
 from __future__ import annotations
 
@@ -123,9 +123,24 @@ def fill_in(driver: webdriver.Chrome, summary: str, reason: str) -> None:
     form.find_element(By.NAME, "reason").send_keys(reason, Keys.ENTER)
 
 
+def undo(driver: webdriver.Chrome, url: str, name: str, reason: str) -> None:
+    """Undo a slice of `customers` from its page, after a look at what that would change."""
+    driver.get(f"{url}/entities/customers")
+    driver.find_element(By.LINK_TEXT, name).click()
+    shows(driver, "processed")
+    driver.find_element(By.LINK_TEXT, "Undo…").click()
+    shows(driver, "What would happen", "Nothing has been written yet")
+    driver.find_element(By.XPATH, "//button[text()='Compare the rows']").click()
+    shows(driver, "What would change", "Some that go", "Bob")
+    driver.back()
+    shows(driver, "What would happen")
+    fill_in(driver, "Undo the slice", reason)
+    shows(driver, "success", reason, "Its document")
+
+
 @pytest.mark.spark
 @pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="needs Chromium and chromedriver")
-def test_an_operator_sees_a_failure_resolves_it_and_watches_the_run_go_through(
+def test_an_operator_resolves_a_failure_watches_the_run_go_through_and_undoes_a_slice(
     tmp_path: Path, session: SparkSession
 ) -> None:
     lake = SmallLake.make(tmp_path / "small", session)
@@ -165,11 +180,14 @@ def test_an_operator_sees_a_failure_resolves_it_and_watches_the_run_go_through(
 
         driver.find_element(By.LINK_TEXT, "Inbox").click()
         shows(driver, "Nothing needs you")
+        undo(driver, service.url, "2022-01-02.parquet", "it was another shop's file")
         told: Any = driver.execute("getLog", {"type": "browser"})["value"]
         assert [each for each in told if each["level"] == "SEVERE"] == []
 
-    assert {row["name"] for row in lake.silver("customers")} == {"Ann", "Bob"}
+    assert {row["name"] for row in lake.silver("customers")} == {"Ann"}
     history = lake.json("manifest", "show", "customers/2022-01-02.parquet")["records"]
     reasons = [record["payload"]["data"].get("reason") for record in history if record["state"] == "RESOLVED"]
     assert reasons == ["the source sent it again"]
+    assert history[-1]["state"] == "SKIPPED"
+    assert history[-1]["payload"]["data"]["reason"].endswith(": it was another shop's file")
     assert broken.exists()

@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import DeltaTable, QueryBuilder
+from tests.spark.strategies.searching import MINUTES
 from tests.stores.cluster import programs, running_cluster
 from tests.stores.s3 import Store, running_store
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 ENTITIES = ("regions", "prices")
 KEYS = 30
 ROUNDS = int(os.environ.get("LAKEWRIGHT_TEST_ROUNDS", "100"))
-"""Rounds of two slices each; a search of half an hour takes as many as fit."""
+"""Rounds of two slices each, if they fit into the time of a search."""
 
 DRIVER = """
 import json, sys
@@ -175,17 +177,20 @@ def process(project: Project, names: list[str]) -> list[str]:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(2400)
 @pytest.mark.parametrize("kind", ["delta", "postgres"])
 def test_of_two_drivers_each_slice_is_committed_by_exactly_one(
-    tmp_path: Path, spark: SparkSession, kind: str
+    tmp_path: Path, spark: SparkSession, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A hundred rounds with each manifest, or as many as time allows."""
+    rounds, end = 0, time.monotonic() + 60 * MINUTES
     with running_store() as store, settings_of(kind, bucket := store.new_bucket()) as manifest:
         folder = write_project(tmp_path / "project", store, bucket, manifest)
         lake = Lake(store, bucket, seed=ROUNDS)
         with Project.load(folder, spark=spark) as ours, running_driver(folder) as theirs:
             done: list[list[str]] = [[], []]
-            for _ in range(ROUNDS):
+            while rounds < ROUNDS and time.monotonic() < end:
+                rounds += 1
                 for name in ENTITIES:
                     lake.bring(name)
                 names = lake.random.sample(ENTITIES, 2)
@@ -199,5 +204,7 @@ def test_of_two_drivers_each_slice_is_committed_by_exactly_one(
             f"{name}/{each}" for name in ENTITIES for each in lake.slices[name]
         )
         assert all(done), "one driver did everything"
+        with capsys.disabled():
+            print(f"\n{rounds} rounds with {kind}: {len(done[0])} and {len(done[1])} slices")
         for name in ENTITIES:
             lake.check(name)

@@ -1,0 +1,42 @@
+"""Searches of `make nightly`: one seed after the other, until there are enough examples or time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
+__all__ = ["MINUTES", "search"]
+
+MINUTES = 8.0
+"""How long one search goes on. `make fuzz` goes on from seeds that nobody has tried."""
+
+AT_ONCE = 3
+"""Machines of one seed; the first of them is the simplest that there is."""
+
+
+def search(
+    machine: type[RuleBasedStateMachine], enough: Callable[[], bool], *, steps: int, minutes: float = MINUTES
+) -> str:
+    """Run machines of one seed after the other; return how many seeds, and whether they were enough."""
+    end = time.monotonic() + 60 * minutes
+    for number in count(1):
+        run_state_machine_as_test(
+            seed(number)(type(machine.__name__, (machine,), {})),
+            settings=settings(
+                max_examples=AT_ONCE,
+                stateful_step_count=steps,
+                deadline=None,
+                database=None,
+                phases=(Phase.explicit, Phase.generate, Phase.shrink),
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+        if enough():
+            return f"{number} seeds"
+        if time.monotonic() > end:
+            return f"{number} seeds in {minutes:g} minutes"
+    raise AssertionError("numbers do not end")
