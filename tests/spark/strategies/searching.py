@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from itertools import count
@@ -11,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 __all__ = ["MINUTES", "search"]
 
-MINUTES = 8.0
+MINUTES = float(os.environ.get("LAKEWRIGHT_SEARCH_MINUTES", "8"))
 """How long one search goes on. `make fuzz` goes on from seeds that nobody has tried."""
 
 AT_ONCE = 3
