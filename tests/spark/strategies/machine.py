@@ -42,7 +42,7 @@ APPLIED: list[str] = []
 STRATEGIES = ("full", "merge", "historic")
 
 # Key: its columns with their types, and values that are easily taken for one another.
-KEYS: Mapping[str, tuple[tuple[tuple[str, Any], ...], Sequence[tuple[Any, ...]]]] = {
+KEYS: dict[str, tuple[tuple[tuple[str, Any], ...], Sequence[tuple[Any, ...]]]] = {
     "number": ((("id", pa.int64()),), [(n,) for n in (0, 1, -1, 7, 10, 2**53, 2**53 + 1, 2**63 - 1)]),
     "text": (
         (("the id", pa.string()),),
