@@ -195,6 +195,11 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
             {"id": 2, "name": None, "at": None},
         ]
     shop.close()
+    (folder / "project.yml").write_text(MODEL.replace("lake: {", "lake: {timezone: Europe/Amsterdam, "))
+    with Project.load(folder, spark=users) as elsewhere:
+        elsewhere.entity("orders").land(known[:1], "9")
+    (file,) = (folder / "lake/bronze/orders/9").glob("part-*")
+    assert datetime.fromisoformat(json.loads(file.read_text())["at"]) == datetime(2024, 5, 1, 4, tzinfo=UTC)
 
 
 def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkSession) -> None:

@@ -61,11 +61,12 @@ def _of_spark(app: App, frame: object) -> DataFrame:
             remedy="Give a DataFrame of Spark, pandas or Polars; project.spark.createDataFrame(…) makes one "
             "of rows.",
         )
-    table = arrow_table(frame)
+    table, session = arrow_table(frame), app.lake.new_session()
+    session.conf.set("spark.sql.session.timeZone", app.lake.settings.timezone)
     from pyspark.errors import PySparkException
 
     try:
-        return created_frame(app.lake.new_session(), table)
+        return created_frame(session, table)
     except (PySparkException, ValueError, NotImplementedError) as error:
         raise UsageError(
             f"the {kind} can't be landed: {str(error).partition(chr(10))[0]}",

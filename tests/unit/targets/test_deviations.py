@@ -470,6 +470,6 @@ def test_the_plan_says_that_a_late_slice_is_refused_or_what_it_can_bring_back_in
     assert found.pending == ("2022-1b",)
     assert any(note.startswith("2022-1b is late: sequence_by leaves out") for note in found.notes) == is_told
     refused = (
-        "2022-1b is late: the run refuses it; `lakewright manifest requeue orders/2022-1b --late` applies it"
+        "2022-1b is late: the run refuses it; `lakewright manifest requeue orders/2022-1b --late` allows it"
     )
     assert (refused in found.notes) == (late == "refuse")

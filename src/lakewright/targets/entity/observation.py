@@ -135,7 +135,7 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     if refused:
         typed = command("requeue", called_name(work.entity.called, refused[0]))
         them, one = ("it", "it") if len(refused) == 1 else ("them", "the first")
-        notes.append(f"{_are_late(refused)}: the run refuses {them}; `{typed} --late` applies {one}")
+        notes.append(f"{_are_late(refused)}: the run refuses {them}; `{typed} --late` allows {one}")
     if allowed and work.entity.settings.sequence_by is not None:
         notes.append(
             f"{_are_late([slice_name(item) for item in allowed])}: sequence_by leaves out rows older than "
