@@ -25,6 +25,7 @@ from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address
 
 __all__ = ["DueRebuild", "RebuildStatus", "Unseen", "due_rebuilds"]
 
@@ -116,12 +117,12 @@ def _looks(app: App, seconds: float) -> Iterator[tuple[Entity, TableState | str]
         if not entity.enabled:
             continue
         try:
-            location = entity.places(app.project.lake).silver.location
+            silver = entity.places(app.project.lake).silver
         except LakewrightError as error:
             found[name] = error.message
             continue
-        look = _look_at(app, entity)
-        if location is None or local_path(location) is not None:
+        look = _look_at(app, silver)
+        if silver.location is None or local_path(silver.location) is not None:
             found[name] = look()
         else:
             remote[name] = look
@@ -130,10 +131,9 @@ def _looks(app: App, seconds: float) -> Iterator[tuple[Entity, TableState | str]
         yield app.project.entities[name], seen
 
 
-def _look_at(app: App, entity: Entity) -> Callable[[], TableState | str]:
+def _look_at(app: App, silver: Address) -> Callable[[], TableState | str]:
     def look() -> TableState | str:
         try:
-            silver = entity.places(app.project.lake).silver
             return observe_without_spark(app.lake, silver) or _ONLY_SPARK
         except LakewrightError as error:
             return error.message

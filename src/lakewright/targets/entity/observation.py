@@ -128,9 +128,12 @@ def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
 
 def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     """Return that the run refuses late slices, or what they may do in spite of `sequence_by`."""
-    late = [item for item in pending.ready if item.item_id in pending.late]
-    allowed = [item for item in late if is_late_allowed(work.processing, work.entity, item)]
-    refused = [slice_name(item) for item in late if item not in allowed]
+    allowed: list[str] = []
+    refused: list[str] = []
+    for item in pending.ready:
+        if item.item_id in pending.late:
+            is_allowed = is_late_allowed(work.processing, work.entity, item)
+            (allowed if is_allowed else refused).append(slice_name(item))
     notes: list[str] = []
     if refused:
         typed = command("requeue", called_name(work.entity.called, refused[0]))
@@ -138,7 +141,7 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
         notes.append(f"{_are_late(refused)}: the run refuses {them}; `{typed} --late` allows {one}")
     if allowed and work.entity.settings.sequence_by is not None:
         notes.append(
-            f"{_are_late([slice_name(item) for item in allowed])}: sequence_by leaves out rows older than "
+            f"{_are_late(allowed)}: sequence_by leaves out rows older than "
             "the table's, but a record whose delete came while it had no row is inserted again"
         )
     return tuple(notes)
