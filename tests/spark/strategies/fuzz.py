@@ -14,10 +14,10 @@ import time
 import traceback
 from pathlib import Path
 
-from hypothesis import HealthCheck, seed, settings
-from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine
 from tests.spark.strategies.machine import APPLIED
 from tests.spark.strategies.rewinding import UNDONE, RewindMachine
+from tests.spark.strategies.searching import run_seed
 from tests.spark.strategies.test_fold import FoldMachine
 from tests.stores.test_machine import LikeMemory, sqlite_places
 
@@ -64,18 +64,8 @@ def main() -> int:
 
 
 def _is_sound(machine: type[RuleBasedStateMachine], number: int, examples: int) -> bool:
-    seeded = seed(number)(type(machine.__name__, (machine,), {}))
     try:
-        run_state_machine_as_test(
-            seeded,
-            settings=settings(
-                max_examples=examples,
-                stateful_step_count=12,
-                deadline=None,
-                database=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        run_seed(machine, number, examples=examples, steps=12)
     except Exception:  # whatever it is, it is a finding
         traceback.print_exc()
         return False

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-__all__ = ["MINUTES", "search"]
+__all__ = ["MINUTES", "run_seed", "search"]
 
 MINUTES = float(os.environ.get("LAKEWRIGHT_SEARCH_MINUTES", "8"))
 """How long one search goes on. `make fuzz` goes on from seeds that nobody has tried."""
@@ -22,22 +22,26 @@ AT_ONCE = 3
 def search(
     machine: type[RuleBasedStateMachine], enough: Callable[[], bool], *, steps: int, minutes: float = MINUTES
 ) -> str:
-    """Run machines of one seed after the other; return how many seeds, and whether they were enough."""
+    """Run machines of one seed after the other; return which seeds, and whether time was up."""
     end = time.monotonic() + 60 * minutes
     for number in count(1):
-        run_state_machine_as_test(
-            seed(number)(type(machine.__name__, (machine,), {})),
-            settings=settings(
-                max_examples=AT_ONCE,
-                stateful_step_count=steps,
-                deadline=None,
-                database=None,
-                phases=(Phase.explicit, Phase.generate, Phase.shrink),
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        run_seed(machine, number, examples=AT_ONCE, steps=steps)
         if enough():
-            return f"{number} seeds"
+            return f"seeds 1 to {number}"
         if time.monotonic() > end:
-            return f"{number} seeds in {minutes:g} minutes"
+            return f"seeds 1 to {number}, stopped after {minutes:g} minutes"
     raise AssertionError("numbers do not end")
+
+
+def run_seed(machine: type[RuleBasedStateMachine], number: int, *, examples: int, steps: int) -> None:
+    """Run the machines that come from one seed; the first that finds something raises it."""
+    run_state_machine_as_test(
+        seed(number)(type(machine.__name__, (machine,), {})),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
