@@ -12,7 +12,7 @@ from typing import Any, Self
 from lakewright.errors import MetricError
 from lakewright.spec.models.entity import Strategy
 
-__all__ = ["Summary", "plain_names"]
+__all__ = ["Summary", "deleted_rows", "plain_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +109,22 @@ def plain_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """
     names = {recorded: name for name, recorded in _NAMES.items()}
     return {names.get(name, name): value for name, value in metrics.items()}
+
+
+def deleted_rows(metrics: Mapping[str, Any]) -> int:
+    """Return how many rows of the table a slice deleted, by records that arrived deleted or by inference.
+
+    Strategies count these under different names: see `Summary`.
+
+    Args:
+        metrics: What was recorded of the slice, under the names of this module.
+
+    Example:
+        >>> deleted_rows({"strategy": "merge", "deleted": 3, "without_row": 1, "inferred_deletes": 4})
+        6
+        >>> deleted_rows({"strategy": "historic", "deleted": 4, "inferred_deletes": 4, "closed": 3})
+        7
+    """
+    arrived = "closed" if metrics.get("strategy") == Strategy.HISTORIC else "deleted"
+    count = {name: metrics.get(name) or 0 for name in (arrived, "without_row", "inferred_deletes")}
+    return max(0, count[arrived] - count["without_row"]) + int(count["inferred_deletes"])

@@ -21,7 +21,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
-from lakewright.strategies.summary import plain_names
+from lakewright.strategies.summary import deleted_rows, plain_names
 from lakewright.usecases.entity_standing import EntityStanding, read_standings
 
 __all__ = ["EntityOverview", "SliceEntry", "list_slices", "read_entity"]
@@ -52,6 +52,11 @@ class SliceEntry:
         """What processing it counted."""
         found = self.content.get("metrics")
         return plain_names(found) if isinstance(found, Mapping) else {}
+
+    @property
+    def deleted_rows(self) -> int:
+        """How many rows of the table it deleted, in whatever way."""
+        return deleted_rows(self.metrics)
 
     @property
     def size(self) -> int | None:

@@ -20,7 +20,7 @@ from lakewright.manifest.record import Application, Record, format_instant, pars
 from lakewright.manifest.standing import Standing
 from lakewright.manifest.store import Store
 from lakewright.slices.application import application_of
-from lakewright.strategies.summary import plain_names
+from lakewright.strategies.summary import deleted_rows, plain_names
 
 __all__ = ["ApplicationStanding", "EntityStanding", "LastSlice", "Standings", "read_standings"]
 
@@ -71,10 +71,9 @@ class LastSlice:
 
     @property
     def delete_ratio(self) -> float | None:
-        """The rows that were deleted, as a share of the slice's rows and these; None without rows."""
-        deleted = _number(self.metrics.get("deleted")) + _number(self.metrics.get("inferred_deletes"))
-        rows = _number(self.metrics.get("records_in_slice")) + deleted
-        return deleted / rows if rows else None
+        """The deleted rows as a share of the slice's rows and those that it lacks; None without rows."""
+        rows = _number(self.metrics.get("records_in_slice")) + _number(self.metrics.get("inferred_deletes"))
+        return deleted_rows(self.metrics) / rows if rows else None
 
 
 @dataclass(frozen=True, slots=True)

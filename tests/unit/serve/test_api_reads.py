@@ -21,7 +21,7 @@ def shop(tmp_path: Path) -> Iterator[Served]:
     with served(tmp_path) as found:
         items = discover(found.app, "orders", ["2022-01-01", "2022-01-02", "2022-01-03", "2022-01-04"])
         process(found.app, items[0])
-        process(found.app, items[1], {"deleted": 10, "inserted": 0})
+        process(found.app, items[1], {"deleted": 7, "inserted": 0, "inferredDeletes": 10})
         fail(found.app, items[2])
         claim(found.app, discover(found.app, "people", ["a"])[0])
         yield found
@@ -53,7 +53,7 @@ def test_standings_say_how_each_entity_stands(shop: Served) -> None:
     assert (orders["state"], people["state"]) == ("failed", "locked")
     assert orders["slices"] == {"failed": 1, "processed": 2, "ready": 1}
     assert orders["last_slice"]["item_id"].endswith("2022-01-02")
-    assert orders["last_slice"]["delete_ratio"] == 0.5
+    assert orders["last_slice"]["delete_ratio"] == 17 / 20
     assert orders["fresh_until"] <= orders["waiting_since"]
     assert people["fresh_until"] is None
 
@@ -135,8 +135,8 @@ def test_metrics_tell_backlog_freshness_failures_and_the_last_slice(shop: Served
     text = shop.client.get("/metrics").text
     assert sample(text, 'lakewright_slices{entity="orders",verdict="failed"}') == 1
     assert sample(text, 'lakewright_slices{entity="orders",verdict="ready"}') == 1
-    assert sample(text, 'lakewright_last_slice_rows{effect="deleted",entity="orders"}') == 10
-    assert sample(text, 'lakewright_last_slice_delete_ratio{entity="orders"}') == 0.5
+    assert sample(text, 'lakewright_last_slice_rows{effect="deleted",entity="orders"}') == 7
+    assert sample(text, 'lakewright_last_slice_delete_ratio{entity="orders"}') == 17 / 20
     assert sample(text, 'lakewright_last_slice_seconds{entity="orders"}') == 1.5
     assert sample(text, "lakewright_leases") == 1
     assert sample(text, "lakewright_stale_leases") == 0

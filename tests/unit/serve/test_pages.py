@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
@@ -139,6 +140,31 @@ def test_an_entity_shows_its_slices_backlog_drift_and_columns(shop: Served) -> N
     )
     assert "there is no table yet: the first slice creates it" in read(shop, "/entities/people")
     assert "in the project's files" not in read(shop, "/entities/none", status=404)
+
+
+@pytest.mark.parametrize(
+    ("counts", "row", "height"),
+    [
+        # A slice of 10 rows lacks 5 that the table has.
+        ({"deleted": 1, "inferredDeletes": 5}, "10 6 3 6", 6 / 15),
+        ({"strategy": "historic", "deleted": 5, "inferredDeletes": 5, "closed": 1}, "10 6 3 6", 6 / 15),
+    ],
+    ids=["merge", "historic"],
+)
+def test_deleted_rows_are_counted_once_whether_they_arrived_or_were_missing(
+    tmp_path: Path, counts: Mapping[str, Any], row: str, height: float
+) -> None:
+    write_project(tmp_path)
+    with served(tmp_path) as found:
+        process(found.app, discover(found.app, "orders", ["2022-01-01"])[0], counts)
+        text = read(found, "/entities/orders")
+        bars = re.findall(
+            r'class="(in|up|del)" x="\S+" y="\S+" width="10" height="(\S+)"',
+            found.client.get("/entities/orders").text,
+        )
+    assert f"100 B {row} 1.5 s" in text
+    drawn = {kind: float(each) for kind, each in bars}
+    assert drawn["del"] / sum(drawn.values()) == pytest.approx(height, rel=0.01)
 
 
 def test_an_item_shows_each_record_with_who_and_why(shop: Served) -> None:

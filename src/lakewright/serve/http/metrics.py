@@ -169,7 +169,7 @@ _OF_LAST_SLICE = {
     "lakewright_last_slice_rows": "Rows of the last processed slice, by what became of them.",
     "lakewright_last_slice_seconds": "How long the last processed slice took.",
     "lakewright_last_slice_delete_ratio": "Deleted rows of the last processed slice, as a share of its rows "
-    "and these.",
+    "and those that it lacks.",
 }
 
 

@@ -32,8 +32,7 @@ __all__ = [
 HEIGHT, SECONDS_HEIGHT = 120.0, 36.0
 ROWS_HEIGHT = 72.0
 STEP, THICK = 14.0, 10.0
-EFFECTS = ("inserted", "updated", "deleted", "closed", "inferred_deletes")
-COLOURS = {"inserted": "in", "updated": "up", "closed": "up", "deleted": "del", "inferred_deletes": "del"}
+COLOURS = {"inserted": "in", "updated": "up", "deleted": "del"}
 
 LETTER, PADDING = 7.4, 34.0
 LONGEST = 30
@@ -101,7 +100,8 @@ def _segments(entry: SliceEntry, most: float) -> list[Segment]:
 
 
 def _counts(entry: SliceEntry) -> dict[str, float]:
-    return {effect: _number(entry.metrics.get(effect)) for effect in EFFECTS}
+    counts = {effect: _number(entry.metrics.get(effect)) for effect in ("inserted", "updated")}
+    return {**counts, "deleted": float(entry.deleted_rows)}
 
 
 def _seconds(entry: SliceEntry) -> float:
