@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, TypedDict, Unpack
 
 from lakewright.errors import UsageError
@@ -17,7 +17,7 @@ from lakewright.run.request import JobRequest
 from lakewright.spec.expressions.values import Duration, ValueType, render_value
 from lakewright.spec.models.job import Parameter
 
-__all__ = ["JobOptions", "Range", "job_arguments", "job_request"]
+__all__ = ["JobOptions", "Range", "job_arguments", "job_request", "key_text", "time_text"]
 
 
 class JobOptions(TypedDict, total=False):
@@ -27,6 +27,8 @@ class JobOptions(TypedDict, total=False):
     """
 
     targets: str | Sequence[str]
+    dirty: str | Sequence[str]
+    no_lifecycle: bool
     force: bool
     resume: bool
     keep_going: bool
@@ -44,7 +46,6 @@ def job_request(
     Raises:
         UsageError: There is no such phase.
     """
-    targets = options.get("targets", ())
     permissions = Permissions(
         allow_data_loss=options.get("allow_data_loss", False),
         allow_backdated=options.get("allow_backdated", False),
@@ -53,7 +54,9 @@ def job_request(
         job,
         _phase(phase),
         arguments,
-        targets=(targets,) if isinstance(targets, str) else tuple(targets),
+        is_alone=options.get("no_lifecycle", False),
+        targets=_several(options.get("targets", ())),
+        dirty=_several(options.get("dirty", ())),
         force=options.get("force", False),
         resume=options.get("resume", False),
         keep_going=options.get("keep_going", False),
@@ -61,6 +64,37 @@ def job_request(
         wait=options.get("wait", False),
         permissions=permissions,
     )
+
+
+def _several(texts: str | Sequence[str]) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def time_text(value: str | date | datetime | None) -> str | None:
+    """Return a processing time as the text that the command line takes.
+
+    Example:
+        >>> time_text(date(2024, 5, 1)), time_text("${slice.date}")
+        ('2024-05-01', '${slice.date}')
+    """
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def key_text(value: Any) -> str:
+    """Return a value of a business key as Spark writes it as text.
+
+    Example:
+        >>> key_text(7), key_text(datetime(2024, 5, 1, 12)), key_text(True)
+        ('7', '2024-05-01 12:00:00', 'true')
+    """
+    value = _of_numpy(value)
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat(" ")
+    return render_value(value)
+
+
+def _of_numpy(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
 
 
 def _phase(text: str) -> Phase:
@@ -136,7 +170,7 @@ def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:
 
 
 def _text(name: str, value: Any, type_: ValueType | None) -> str:
-    value = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value  # of NumPy
+    value = _of_numpy(value)
     if isinstance(value, datetime) and type_ is ValueType.DATE:
         if value.time() != time():
             raise UsageError(

@@ -1,37 +1,37 @@
-"""Entities of a loaded project, and the processing of their slices."""
+"""Entities of a loaded project, and what can be done with their slices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from lakewright.api.arguments import key_text, time_text
 from lakewright.api.opened import Opened
-from lakewright.api.watching import Watcher, watched
-from lakewright.errors import UsageError
+from lakewright.api.watching import Watcher, quiet_pyspark, watched
 from lakewright.lake.frames import SupportsArrow
+from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.discover import item_id
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.result import ProcessResult
 from lakewright.spec.models import entity as spec
 from lakewright.stores.process import user_name
-from lakewright.strategies.summary import Summary
 from lakewright.usecases.land_slice import land
 from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.read_frames import AsOf, read_entity
 from lakewright.usecases.rebuild_table import Rebuilt, rebuild_table
+from lakewright.usecases.record_life import RecordLife, record_life
 from lakewright.usecases.rehearse_slice import RehearsedSlice, rehearse_slice
+from lakewright.usecases.slice_changes import SliceChanges, slice_changes
 from lakewright.usecases.undo_slice import Undone, preview_undo, undo_slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Entity", "Processing"]
+__all__ = ["Entity", "process_entity"]
 
 NO_REASON = "none given"
-
-_PROCESSING_TIME = "processing.time"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -234,16 +234,81 @@ class Entity:
     def _item(self, slice_name: str) -> str:
         return item_id(f"{self.bronze}/{slice_name}")
 
-    def process(self) -> ProcessResult:
-        """Process all pending slices in order; failures are in the result."""
-        return _process(self)
+    def process(
+        self,
+        slice_name: str | None = None,
+        *,
+        processing_time: str | date | datetime | None = None,
+        strategy: str | None = None,
+        late: bool = False,
+        allow_data_loss: bool = False,
+        allow_backdated: bool = False,
+        wait: bool = False,
+    ) -> ProcessResult:
+        """Process all pending slices in order, or one of them; failures are in the result.
+
+        Args:
+            slice_name: Its name; without it, every slice that is ready.
+            processing_time: When versions begin and end, instead of now: a time, ISO 8601 text, or an
+                expression over the slice such as `${slice.date}`. Without an offset it is in the lake's time
+                zone.
+            strategy: `full`, `merge` or `historic`, used instead of the entity's own.
+            late: Allow a slice to be applied although a later one is processed.
+            allow_data_loss: Allow `full` to replace the rows of another strategy.
+            allow_backdated: Allow a processing time that is earlier than the table's.
+            wait: Wait for slices that another run is processing.
+
+        Raises:
+            UsageError: There is no such slice, or the processing time is no time.
+            BackdatedError: The processing time is not later than the table's.
+        """
+        return process_entity(
+            self,
+            slice_name,
+            strategy=strategy,
+            processing_time=time_text(processing_time),
+            permissions=Permissions(
+                allow_data_loss=allow_data_loss, allow_backdated=allow_backdated, allow_late=late
+            ),
+            wait=wait,
+        )
+
+    def history(self, *key: object) -> RecordLife:
+        """Return the life of one record: each version, by which slice, in which run; oldest first.
+
+        Args:
+            *key: The value of the business key, or its values in the order of the declaration.
+
+        Raises:
+            UsageError: The entity has no business key, or the key has another number of values.
+            TargetError: It has no table yet.
+        """
+        with quiet_pyspark():
+            return record_life(self._opened.app, self.declared.id, tuple(map(key_text, key)))
+
+    def changes(self, slice_name: str, *, rows: int = 20) -> SliceChanges:
+        """Return what a processed slice changed: the records before and after its commit, compared.
+
+        Args:
+            slice_name: Its name.
+            rows: The largest number of records to return.
+
+        Raises:
+            UsageError: The table has no commit of such a slice, or the entity has no business key.
+            TargetError: The files of these versions are gone.
+        """
+        with quiet_pyspark():
+            return slice_changes(self._opened.app, self.declared.id, slice_name, limit=rows)
 
     def rehearse(
         self,
         slice_name: str,
         *,
         strategy: str | None = None,
-        processing_time: str | None = None,
+        processing_time: str | date | datetime | None = None,
+        late: bool = False,
+        allow_data_loss: bool = False,
+        allow_backdated: bool = False,
         rows: int = 20,
     ) -> RehearsedSlice:
         """Return what processing a slice would change; it is applied to a clone of the silver table only.
@@ -251,7 +316,10 @@ class Entity:
         Args:
             slice_name: Its name; it may be ready, failed, skipped or processed already.
             strategy: `full`, `merge` or `historic`, used instead of the entity's own.
-            processing_time: ISO 8601, used instead of the current time.
+            processing_time: As in `process`.
+            late: As in `process`; without it, the result has the error with which a run would end.
+            allow_data_loss: As in `process`.
+            allow_backdated: As in `process`.
             rows: The largest number of records to return.
 
         Raises:
@@ -264,7 +332,10 @@ class Entity:
                 self.declared.id,
                 slice_name,
                 strategy=strategy,
-                processing_time=processing_time,
+                processing_time=time_text(processing_time),
+                permissions=Permissions(
+                    allow_data_loss=allow_data_loss, allow_backdated=allow_backdated, allow_late=late
+                ),
                 limit=rows,
             )
 
@@ -272,48 +343,17 @@ class Entity:
         return f"<Entity {self.name} ({self.strategy})>"
 
 
-class Processing:
-    """One slice of an entity, processed under the control of the manifest.
-
-    Args:
-        entity: From `Project.entity`.
-        slice: Name of the slice in the entity's bronze folder.
-        options: `processing.time`: ISO 8601, used instead of the current time. A text that is no time is
-            only warned of.
-    """
-
-    def __init__(self, entity: Entity, slice: str, options: Mapping[str, str] | None = None) -> None:
-        self.entity = entity
-        self.slice = slice
-        self.options = dict(options or {})
-        unknown = sorted(self.options.keys() - {_PROCESSING_TIME})
-        if unknown:
-            raise UsageError(f"unknown option {unknown[0]!r}", remedy=f"There is only {_PROCESSING_TIME}.")
-
-    def process(self, strategy: str | None = None) -> Summary:
-        """Process the slice by the entity's strategy, or by another one, and return its metrics.
-
-        Raises:
-            LakewrightError: The slice could not be processed: `DuplicateBusinesskeyException`, `ItemFailed`
-                and so on. The manifest records the error, too.
-        """
-        at = self.options.get(_PROCESSING_TIME)
-        result = _process(
-            self.entity, self.slice, strategy=strategy, processing_time=at, is_time_lenient=True
-        )
-        if result.error is not None:
-            raise result.error
-        return result.slices[0].summary
-
-
-def _process(
+def process_entity(
     entity: Entity,
     slice: str | None = None,
     *,
     strategy: str | None = None,
     processing_time: str | None = None,
     is_time_lenient: bool = False,
+    permissions: Permissions = NO_PERMISSIONS,
+    wait: bool = False,
 ) -> ProcessResult:
+    """Process an entity's pending slices, or one of them, as one run; `process_slices` has the rules."""
     app = entity._opened.app
     with entity._opened.run() as run_id, watched(app, Watcher(run_id)):
         return process_slices(
@@ -323,4 +363,6 @@ def _process(
             strategy=strategy,
             processing_time=processing_time,
             is_time_lenient=is_time_lenient,
+            permissions=permissions,
+            wait=wait,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import abc
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +64,7 @@ class Project:
         definitions: abc.Mapping[str, str] | None = None,
         config: abc.Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        despite_faults: bool = False,
     ) -> Project:
         """Load the project in a folder.
 
@@ -75,18 +77,25 @@ class Project:
                 settings and temporary views are not used or changed, and it is never stopped. Without it,
                 a session that runs in this process is used in the same way; if there is none, one is
                 started when it is needed, and stopped when the project is closed.
+            despite_faults: Load what no fault of the files touches; `faults` has what is wrong.
 
         Raises:
-            SpecError: The project's files are wrong; the error has every fault.
+            SpecError: The project's files are wrong; the error has every fault. With `despite_faults`, a
+                fault concerns the whole project.
             SparkUnavailable: The given session has no Delta Lake, or is stopped.
         """
         sessions = None if spark is None else SharedSession(spark)
         if sessions is not None:
             sessions.check()
         app = App.open(
-            Path(folder), profiles=profiles, definitions=definitions, config=config, sessions=sessions
+            Path(folder),
+            profiles=profiles,
+            definitions=definitions,
+            config=config,
+            sessions=sessions,
+            despite_faults=despite_faults,
         )
-        for fault in app.warnings:
+        for fault in (*app.project.faults, *app.warnings):
             log.warning("%s", fault)
         return cls(app, spark)
 
@@ -104,6 +113,11 @@ class Project:
     def warnings(self) -> tuple[Fault, ...]:
         """Declarations that are valid but probably a mistake."""
         return self.app.warnings
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong in its files, if it was loaded despite that."""
+        return tuple(self.app.project.faults)
 
     @property
     def spark(self) -> SparkSession:
@@ -189,18 +203,22 @@ class Project:
         phase: str = "verify",
         *arguments: str,
         targets: str | Sequence[str] = (),
+        dirty: str | Sequence[str] = (),
+        no_lifecycle: bool = False,
         force: bool = False,
         resume: bool = False,
         keep_going: bool = False,
         wait: bool = False,
         allow_data_loss: bool = False,
         allow_backdated: bool = False,
+        preview: bool = False,
         parameters: abc.Mapping[str, object] | None = None,
         **values: object,
     ) -> Plan:
         """Return what running a job up to a phase would do, and why; nothing is written.
 
-        The arguments are those of `run` that decide what it does.
+        The arguments are those of `run` that decide what it does. With `preview`, the deletes that each
+        entity's next slice implies are counted, for which Spark is started.
 
         Raises:
             SpecError: The job, its arguments or a definition are wrong.
@@ -212,6 +230,8 @@ class Project:
             arguments,
             {**(parameters or {}), **values},
             targets=targets,
+            dirty=dirty,
+            no_lifecycle=no_lifecycle,
             force=force,
             resume=resume,
             keep_going=keep_going,
@@ -219,7 +239,7 @@ class Project:
             allow_data_loss=allow_data_loss,
             allow_backdated=allow_backdated,
         )
-        return plan_job(self.app, request)
+        return plan_job(self.app, replace(request, preview=preview))
 
     def run(
         self,
@@ -227,6 +247,8 @@ class Project:
         phase: str = "verify",
         *arguments: str,
         targets: str | Sequence[str] = (),
+        dirty: str | Sequence[str] = (),
+        no_lifecycle: bool = False,
         force: bool = False,
         resume: bool = False,
         keep_going: bool = False,
@@ -247,6 +269,8 @@ class Project:
             phase: The last phase of its lifecycle.
             *arguments: `p=v`, `p:start=…` and so on, as on the command line.
             targets: Selects targets, as `-t` does.
+            dirty: Regular expressions; targets whose name one of them matches run even if they are clean.
+            no_lifecycle: Run only this phase, none before it.
             force: Run clean targets too.
             resume: Run only what the last run with these arguments left undone.
             keep_going: Run targets that do not depend on a failed one.
@@ -270,6 +294,8 @@ class Project:
             arguments,
             {**(parameters or {}), **values},
             targets=targets,
+            dirty=dirty,
+            no_lifecycle=no_lifecycle,
             force=force,
             resume=resume,
             keep_going=keep_going,

@@ -110,7 +110,7 @@ def answer(arguments: Sequence[str], call: Call) -> int:
 def _failed(call: Call, error: BaseException) -> int:
     code, faults = _explained(error)
     if call.settings.verbosity > 1:
-        call.output.log(call.output.redactor.text("".join(traceback.format_exception(error))))
+        call.output.log(call.output.redactor.text(_traceback(error)))
     if call.output.is_json:
         call.output.schema = "lakewright/errors/1"
         call.output.document({"errors": [fault.as_json() for fault in faults]})
@@ -120,6 +120,13 @@ def _failed(call: Call, error: BaseException) -> int:
     if call.advice:
         call.output.note(call.advice)
     return code
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the traceback without the notes of the error, which is printed below it with what to do."""
+    told = traceback.TracebackException.from_exception(error)
+    told.__notes__ = []
+    return "".join(told.format())
 
 
 def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from lakewright.errors.fault import Fault, Location
+from lakewright.errors.python_calls import python_words
 
 __all__ = [
     "LakewrightError",
@@ -19,7 +20,7 @@ class LakewrightError(Exception):
     Attributes:
         code: Identifies the class to programs. It is unique and stable.
         message: What happened and where, as a sentence for people.
-        remedy: What to do next, in one line, or None.
+        remedy: What to do next, in one line, or None. A traceback shows it below the message.
         location: The position in the project's files, or None if unknown.
         details: Values that the message is made from; they can be written as JSON.
         is_retryable: Whether the same work may succeed when it is tried again.
@@ -39,9 +40,34 @@ class LakewrightError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy if remedy is not None else self.default_remedy
         self.location = location
         self.details: Mapping[str, Any] = dict(details or {})
+        self._advice: tuple[str, ...] = ()
+        self.remedy = remedy if remedy is not None else self.default_remedy
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do next, in one line, or None."""
+        return self._remedy
+
+    @remedy.setter
+    def remedy(self, remedy: str | None) -> None:
+        self._remedy = remedy
+        others = [note for note in getattr(self, "__notes__", ()) if note not in self._advice]
+        self._advice = tuple(self.advice())
+        if notes := [*others, *self._advice]:
+            self.__notes__ = notes
+        elif hasattr(self, "__notes__"):
+            del self.__notes__
+
+    def advice(self) -> Iterator[str]:
+        """Yield the lines that a traceback shows below the message: the place, and what to do."""
+        if self.location is not None:
+            yield f"where: {self.location}"
+        if self.remedy is not None:
+            yield f"do: {self.remedy}"
+            if (words := python_words(self.remedy)) is not None:
+                yield f"in Python: {words}"
 
     def as_fault(self) -> Fault:
         """Return the error as a value that can be stored, printed or sent."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from lakewright.errors.base import LakewrightError
 from lakewright.errors.fault import Fault, Location
+from lakewright.errors.python_calls import python_words
 
 __all__ = [
     "RunFailed",
@@ -39,6 +40,12 @@ class SpecError(LakewrightError):
     ) -> SpecError:
         """Return an error with one fault."""
         return cls([Fault(message, location=location, remedy=remedy)])
+
+    def advice(self) -> Iterator[str]:
+        """Yield what to call in Python; the text of the error has each fault's place and remedy already."""
+        for fault in self.faults:
+            if fault.remedy is not None and (words := python_words(fault.remedy)) is not None:
+                yield f"in Python: {words}"
 
     def __str__(self) -> str:
         return "\n".join(str(fault) for fault in self.faults)

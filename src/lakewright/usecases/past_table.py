@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,12 +17,11 @@ from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import hint
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.system_columns import SystemColumns
-from lakewright.usecases.query import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["PastTable", "is_gone", "readable", "spark_errors"]
+__all__ = ["PastTable"]
 
 
 @dataclass(frozen=True)
@@ -89,31 +87,3 @@ class PastTable:
         own = [name for name in frame.columns if name.lower() not in self.system.all]
         pairs = ", ".join(f"{text_sql(name)}, {name_sql(name)}" for name in own)
         return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))"
-
-
-def spark_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors that reading a version may raise."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    return (PySparkException, Py4JJavaError)
-
-
-def is_gone(error: Exception) -> bool:
-    """Return whether an error says that a version, or a file of it, is gone."""
-    text = str(error)
-    return any(sign in text for sign in ("FileNotFound", "does not exist", "DELTA_VERSION", "NO_RECREATABLE"))
-
-
-@contextmanager
-def readable(entity: Entity, version: int) -> Iterator[None]:
-    """Raise errors about files that are gone as errors of the table."""
-    try:
-        yield
-    except spark_errors() as error:
-        if not is_gone(error):
-            raise
-        raise TargetError(
-            f"version {version} of {entity.name} can't be read: {first_line(error)}",
-            remedy="VACUUM removes files of old versions; `undo_window` of the entity keeps them longer.",
-        ) from error

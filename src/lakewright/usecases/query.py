@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.spark_errors import first_line
 from lakewright.relations.entity import read_silver
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import nearest
@@ -32,7 +33,7 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Answer", "first_line", "query_frame", "query_lake"]
+__all__ = ["Answer", "query_frame", "query_lake"]
 
 log = logging.getLogger(__name__)
 
@@ -214,9 +215,3 @@ def _with_times_as_text(frame: DataFrame) -> DataFrame:
             for name, type_name in renamed.dtypes
         ]
     )
-
-
-def first_line(error: BaseException) -> str:
-    """Return Spark's message without its SQLSTATE and position."""
-    first = str(error).strip().partition("\n")[0]
-    return re.sub(r"\s*(SQLSTATE: \w+)?[\s;.]*((\()?line \d+,? pos \d+(\))?)?;?$", "", first)

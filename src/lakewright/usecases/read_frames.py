@@ -11,6 +11,7 @@ from lakewright.app import App
 from lakewright.errors import SpecError, TargetError, UsageError
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import expand_selection
+from lakewright.lake.past import check_version, readable
 from lakewright.relations.entity import read_silver
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.entity import Strategy
@@ -40,7 +41,8 @@ def read_entity(app: App, name: str, *, as_of: AsOf | None = None, current: bool
 
     Raises:
         SpecError: There is no such entity.
-        TargetError: It has no table yet, or its table was created after that time.
+        TargetError: It has no table yet, or its table was created after that time, or its log has no such
+            version, or no longer.
         UsageError: `as_of` is neither a version nor a time.
     """
     entity = app.project.entity(name)
@@ -53,7 +55,9 @@ def read_entity(app: App, name: str, *, as_of: AsOf | None = None, current: bool
     session = app.lake.new_session()
     if isinstance(as_of, int) and not isinstance(as_of, bool):
         system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
-        frame = read_table(session, address, as_of)
+        check_version(app.lake, address, as_of)
+        with readable(entity.name, as_of):
+            frame = read_table(session, address, as_of)
         has_history = entity.strategy is Strategy.HISTORIC
         return frame.where(system.current_sql(has_history=has_history)) if current else frame
     at = None if as_of is None else instant_of(app, as_of)

@@ -10,13 +10,15 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit
+from lakewright.lake.past import is_gone
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.past_load import past_app
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.transform.sql import name_sql, text_sql
-from lakewright.usecases.past_table import PastTable, is_gone, spark_errors
+from lakewright.usecases.past_table import PastTable
 
 __all__ = ["RecordLife", "RecordVersion", "record_life"]
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.past import readable
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.transform.sql import name_sql, text_sql
-from lakewright.usecases.past_table import PastTable, readable
+from lakewright.usecases.past_table import PastTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -121,7 +122,7 @@ def changes_of(
         TargetError: The files of the version, or of that before it, are gone.
     """
     changed = _changed(table, version)
-    with readable(table.entity, version - 1):
+    with readable(table.entity.name, version - 1):
         counts = {
             str(row["change"]): int(row["n"])
             for row in changed.groupBy("change").count().toDF("change", "n").collect()

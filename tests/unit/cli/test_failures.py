@@ -111,6 +111,14 @@ def test_what_nobody_foresaw_is_told_without_a_traceback() -> None:
     assert "Traceback" in call_with(app, "plan", "daily", "build", "-vv").err
 
 
+def test_a_traceback_leaves_what_to_do_to_the_error_below_it() -> None:
+    """D2: in Python a traceback has the remedy; the command line prints it once, with -vv too."""
+    app = FakeApp(error=UsageError("no such day", remedy="Give another day."))
+    answered = call_with(app, "plan", "daily", "build", "-vv")
+    assert "Traceback" in answered.err
+    assert answered.err.count("Give another day.") == 1
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
 def test_an_interrupted_call_is_130(error: Exception) -> None:
     assert call_with(FakeApp(error=error), "plan", "daily", "build").code == 130

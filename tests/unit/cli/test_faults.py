@@ -111,6 +111,33 @@ def test_commands_about_what_no_fault_touches_go_on_if_they_are_told_to(
     assert done.code == 0 or command[0] in ("rebuild", "undo", "manifest", "watermark"), done.all
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (("ls", "entities"), "orders"),
+        (("show", "entity", "orders"), "entity orders"),
+        (("history",), "nothing has run yet"),
+        (("history", "prune", "--dry-run", "--older-than", "1d"), "0 runs would be removed"),
+        (("watermark", "ls"), "no slice has brought a watermark yet"),
+        (("watermark", "history", "orders"), "nobody has set or reset a watermark yet"),
+    ],
+)
+def test_a_command_that_only_reads_goes_on_and_tells_the_faults(
+    shop: InProcess, command: tuple[str, ...], shown: str
+) -> None:
+    done = shop.run(*command)
+    assert (done.code, shown in done.out) == (0, True), done.all
+    assert "fault: stock.yml:3: not YAML" in done.err
+
+
+def test_what_a_fault_touches_is_refused_by_a_command_that_only_reads(shop: InProcess) -> None:
+    for command in (("show", "entity", "stock"), ("history", "row", "stock", "1")):
+        refused = shop.run(*command)
+        assert (refused.code, "entity 'stock' can't be used: " in refused.err) == (2, True), refused.all
+    unknown = shop.run("history", "show", "r1")
+    assert (unknown.code, "there is no run" in unknown.err) == (2, True), unknown.all
+
+
 PARTLY = """
 relations:
   raw: {kind: file, location: in, format: csv}

@@ -58,6 +58,7 @@ def history(
     from lakewright.usecases import history as use_case
 
     with call.configured(settings_of(context)):
+        call.accept_faults()
         runs = use_case.list_runs(call.app, job=job, status=status and status.upper(), age=age, limit=limit)
         if runs:
             page: Block = runs_table(runs, call.app.store.now())
@@ -74,6 +75,7 @@ def show_run(call: Call, /, run: str) -> None:
     """Show how each target of one run ended; the start of its id is enough if it is unique."""
     from lakewright.usecases.history import run_with_targets
 
+    call.accept_faults()
     document = run_with_targets(call.app, run)
     call.output.result(document, run_page(document))
 
@@ -107,6 +109,7 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     With the name of an entity and of a slice, the records before and after the slice's commit are compared:
     inserted, updated (only the values that changed) and deleted.
     """
+    call.accept_faults()
     if other is not None and run in call.app.project.entities:
         from lakewright.cli.render.look_back import changes_page
         from lakewright.usecases.slice_changes import slice_changes
@@ -138,6 +141,7 @@ def row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     from lakewright.cli.render.look_back import life_page
     from lakewright.usecases.record_life import record_life
 
+    call.accept_faults()
     with working(call.output, "reading the table's versions"):
         life = record_life(call.app, entity, key)
     call.output.result(life.as_json(), life_page(life))
@@ -157,6 +161,7 @@ def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     """
     from lakewright.usecases.history import prune_runs
 
+    call.accept_faults()
     old = prune_runs(call.app, age, is_dry=dry_run)
     document = {"removed": [run.run_id for run in old], "dry_run": dry_run}
     does = "would be removed" if dry_run else "removed"

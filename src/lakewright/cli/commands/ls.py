@@ -22,6 +22,7 @@ def ls(call: Call, /, section: str) -> None:
     """List the jobs, targets, entities, relations or mappings of the project."""
     from lakewright.usecases.declarations import list_section
 
+    call.accept_faults()
     rows = list_section(call.app, section)
     columns = tuple(rows[0]) if rows else ()
     table = Table(columns, tuple(tuple(line(_shown(value)) for value in row.values()) for row in rows))

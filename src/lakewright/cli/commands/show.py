@@ -27,6 +27,7 @@ def show(call: Call, /, category: str, name: str) -> None:
     """Show one definition of the project; an entity with the settings of its connection."""
     from lakewright.usecases.declarations import show_definition
 
+    call.accept_faults()
     document = show_definition(call.app, category, name)
     head = line(Span(f"{category} {name}", "bold"), f" {document['location'] or ''}".rstrip())
     call.output.result(document, [Branch(head, tuple(_branches(document["definition"])))])

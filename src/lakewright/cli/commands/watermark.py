@@ -29,6 +29,7 @@ def list_watermarks(call: Call, /) -> None:
     """List the last watermark of each entity and column."""
     from lakewright.usecases.watermarks import list_watermarks as find_watermarks
 
+    call.accept_faults()
     rows = [standing.as_json() for standing in find_watermarks(call.app)]
     table = Table(
         ("entity", "column", "value", "brought by", "set by", "at", "reason"),
@@ -86,6 +87,7 @@ def list_changes(call: Call, /, entity: str | None) -> None:
     """List who set or reset watermarks, newest first, with the reason and the value before."""
     from lakewright.usecases.watermarks import list_watermark_changes
 
+    call.accept_faults()
     rows = [change.as_json() for change in list_watermark_changes(call.app, entity)]
     columns = ("at", "entity", "column", "value", "before", "author", "reason")
     table = Table(columns, tuple(tuple(line(_shown(row[name])) for name in columns) for row in rows))

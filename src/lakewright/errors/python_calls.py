@@ -1,0 +1,149 @@
+"""Commands and options of a remedy as calls of the Python API, for a caller who has no terminal."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["python_words"]
+
+_COMMAND = re.compile(r"`lakewright ([a-z][^`]*)`")
+_OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?: (full|merge|historic)\b)?")
+
+_FLAGS = {
+    "--allow-backdated": "allow_backdated",
+    "--allow-data-loss": "allow_data_loss",
+    "--cascade": "cascade",
+    "--check": "check",
+    "--dry-run": "dry_run",
+    "--keep-going": "keep_going",
+    "--late": "late",
+    "--over-foreign": "over_foreign",
+    "--requeue": "requeue",
+    "--resume": "resume",
+    "--wait": "wait",
+}
+_VALUES = {
+    "--from": "from_slice",
+    "--from-time": "from_time",
+    "--processing-time": "processing_time",
+    "--reason": "reason",
+    "--strategy": "strategy",
+}
+_WITHOUT_MEANING = frozenset({"--rehearse", "--yes"})
+"""Options that Python does not need: there it is another method, or nobody is asked."""
+
+
+def python_words(remedy: str) -> str | None:
+    """Return what to call in Python instead of what a remedy says to type; None if it has nothing such.
+
+    A command that has no call is left to the terminal.
+
+    Example:
+        >>> python_words("Mend it, then `lakewright manifest resolve orders/2024-05-01`.")
+        'project.entity("orders").resolve("2024-05-01")'
+        >>> python_words("Give a later time, or pass --allow-backdated.")
+        'allow_backdated=True for --allow-backdated'
+    """
+    calls = [call for typed in _COMMAND.findall(remedy) if (call := _call(typed)) is not None]
+    words = calls or list(_options(_COMMAND.sub("", remedy)))
+    return "; ".join(dict.fromkeys(words)) or None
+
+
+def _options(text: str) -> Iterator[str]:
+    for name, value in _OPTION.findall(text):
+        if name in _FLAGS:
+            yield f"{_FLAGS[name]}=True for {name}"
+        elif name in _VALUES and value:
+            yield f"{_VALUES[name]}={_quoted(value)} for {name} {value}"
+
+
+@dataclass(slots=True)
+class _Typed:
+    """A command as it is typed, taken apart."""
+
+    words: list[str] = field(default_factory=list)
+    keywords: list[str] = field(default_factory=list)
+    is_rehearsed: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> _Typed | None:
+        """Return the parts of a command; None if it has an option that Python does not have."""
+        typed, pending = cls(), shlex.split(text)
+        while pending:
+            word = pending.pop(0)
+            if not word.startswith("-"):
+                typed.words.append(word)
+            elif word in _FLAGS:
+                typed.keywords.append(f"{_FLAGS[word]}=True")
+            elif word in _VALUES and pending:
+                typed.keywords.append(f"{_VALUES[word]}={_quoted(pending.pop(0))}")
+            elif word not in _WITHOUT_MEANING:
+                return None
+            typed.is_rehearsed |= word == "--rehearse"
+        return typed
+
+
+def _call(text: str) -> str | None:
+    try:
+        typed = _Typed.of(text)
+    except ValueError:  # a quote without its end
+        return None
+    if typed is None or not typed.words:
+        return None
+    head, *rest = typed.words
+    if head in ("history", "manifest") and rest:
+        head, rest = f"{head} {rest[0]}", rest[1:]
+    make = _CALLS.get(head)
+    return make(head, rest, typed) if make is not None else None
+
+
+def _of_project(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    method = {"job": "run"}.get(head, head)
+    return f"project.{_method(method, words, typed)}"
+
+
+def _of_job(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    return _of_project(head, words, typed) if len(words) > 1 else None
+
+
+def _of_entity(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    if not words:
+        return None
+    method = "rehearse" if typed.is_rehearsed else head.rpartition(" ")[2]
+    method = {"row": "history"}.get(method, method)
+    return f"project.entity({_quoted(words[0])}).{_method(method, words[1:], typed)}"
+
+
+def _of_slice(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    """Return the call for an item that is named by its entity and its slice; an id has no entity to call."""
+    if len(words) != 1 or ":" in words[0] or words[0].startswith("/"):
+        return None
+    entity, _, name = words[0].partition("/")
+    return _of_entity(head, [entity, name], typed) if name else None
+
+
+def _method(name: str, words: Sequence[str], typed: _Typed) -> str:
+    return f"{name}({', '.join((*map(_quoted, words), *typed.keywords))})"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+_CALLS: dict[str, Callable[[str, Sequence[str], _Typed], str | None]] = {
+    "history row": _of_entity,
+    "job": _of_job,
+    "manifest accept": _of_slice,
+    "manifest requeue": _of_slice,
+    "manifest resolve": _of_slice,
+    "manifest skip": _of_slice,
+    "plan": _of_job,
+    "process": _of_entity,
+    "rebuild": _of_entity,
+    "status": _of_project,
+    "undo": _of_entity,
+}

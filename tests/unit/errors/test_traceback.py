@@ -1,0 +1,127 @@
+"""D2: a traceback shows the message of an error, then once its place, what to do, and the call for it."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from inspect import signature
+from traceback import format_exception_only
+from typing import Any
+
+import pytest
+
+from lakewright import Project
+from lakewright.api import Entity
+from lakewright.errors import (
+    BackdatedError,
+    Fault,
+    ItemFailed,
+    LakewrightError,
+    Location,
+    SpecError,
+    UsageError,
+)
+from lakewright.errors.python_calls import python_words
+
+RESOLVE = "Fix the cause, then `lakewright manifest resolve orders/d1`."
+
+
+def shown(error: LakewrightError) -> list[str]:
+    return "".join(format_exception_only(error)).splitlines()[1:]
+
+
+def test_a_traceback_shows_the_place_and_what_to_do_below_the_message() -> None:
+    error = ItemFailed("orders/d1 failed", remedy=RESOLVE, location=Location("model/shop.yml", 3))
+    assert shown(error) == [
+        "where: model/shop.yml:3",
+        f"do: {RESOLVE}",
+        'in Python: project.entity("orders").resolve("d1")',
+    ]
+    assert shown(LakewrightError("nothing to be done")) == []
+
+
+def test_a_remedy_that_changes_later_replaces_the_former_one_and_leaves_other_notes() -> None:
+    error = UsageError("wrong", remedy="Try again.")
+    error.add_note("a note of the caller")
+    error.remedy = RESOLVE
+    assert shown(error) == [
+        "a note of the caller",
+        f"do: {RESOLVE}",
+        'in Python: project.entity("orders").resolve("d1")',
+    ]
+    error.remedy = None
+    assert shown(error) == ["a note of the caller"]
+
+
+def test_the_default_remedy_of_a_class_is_shown_with_the_argument_for_its_option() -> None:
+    assert shown(BackdatedError("too early")) == [
+        "do: Give a later processing time, or pass --allow-backdated.",
+        "in Python: allow_backdated=True for --allow-backdated",
+    ]
+
+
+def test_faults_have_their_remedies_in_their_text_and_not_once_more() -> None:
+    error = SpecError([Fault("no key", Location("a.yml", 1), remedy="did you mean 'id'?"), Fault("no name")])
+    assert str(error) == "a.yml:1: no key (did you mean 'id'?)\nno name"
+    assert shown(error) == ["no name"]  # the second line of the text
+
+
+def test_an_error_comes_from_another_process_with_its_remedy_once() -> None:
+    again = pickle.loads(pickle.dumps(ItemFailed("orders/d1 failed", remedy="Try again.")))
+    assert (again.remedy, shown(again)) == ("Try again.", ["do: Try again."])
+
+
+CALLS = [
+    ("`lakewright manifest resolve orders/d1`", 'project.entity("orders").resolve("d1")'),
+    ("`lakewright manifest resolve 'my orders/d 1'`", 'project.entity("my orders").resolve("d 1")'),
+    ("`lakewright manifest requeue orders/a/b --late`", 'project.entity("orders").requeue("a/b", late=True)'),
+    ("`lakewright manifest skip 7/d1`", 'project.entity("7").skip("d1")'),
+    ("`lakewright manifest accept orders/d1`", 'project.entity("orders").accept("d1")'),
+    ("`lakewright undo orders d1 --requeue --yes`", 'project.entity("orders").undo("d1", requeue=True)'),
+    ("`lakewright rebuild orders --from d1`", 'project.entity("orders").rebuild(from_slice="d1")'),
+    ("`lakewright process orders d1 --late`", 'project.entity("orders").process("d1", late=True)'),
+    ("`lakewright process orders d1 --rehearse`", 'project.entity("orders").rehearse("d1")'),
+    ("`lakewright history row orders 7 NL`", 'project.entity("orders").history("7", "NL")'),
+    ("`lakewright job daily build day=d1 --resume`", 'project.run("daily", "build", "day=d1", resume=True)'),
+    ("`lakewright plan daily build`", 'project.plan("daily", "build")'),
+    ("`lakewright status`", "project.status()"),
+]
+
+
+@pytest.mark.parametrize(("typed", "call"), CALLS)
+def test_a_command_to_type_is_told_as_a_call_that_exists(typed: str, call: str) -> None:
+    assert python_words(f"Do {typed}.") == call
+    made = ast.parse(call, mode="eval").body
+    assert isinstance(made, ast.Call)
+    assert isinstance(made.func, ast.Attribute)
+    owner: Any = Project if isinstance(made.func.value, ast.Name) else Entity
+    values = [ast.literal_eval(each) for each in made.args]
+    signature(getattr(owner, made.func.attr)).bind(
+        None, *values, **{each.arg or "": 0 for each in made.keywords}
+    )
+
+
+@pytest.mark.parametrize(
+    "remedy",
+    [
+        "Give it an owner.",
+        "`lakewright doctor --repair`",
+        "`lakewright manifest resolve file:///lake/orders/d1`",
+        "`lakewright manifest resolve /lake/orders/d1`",
+        "`lakewright process orders --conf a=b`",
+        "`lakewright manifest resolve 'orders`",
+        "`lakewright plan`",
+        "Type --help.",
+    ],
+)
+def test_what_python_has_no_call_for_is_left_to_the_terminal(remedy: str) -> None:
+    assert python_words(remedy) is None
+
+
+def test_options_in_a_sentence_are_told_as_arguments() -> None:
+    either = "Give --cascade to process them again as well, or --late to apply this one after them."
+    assert python_words(either) == "cascade=True for --cascade; late=True for --late"
+    reload = "reload it with --strategy full --allow-data-loss."
+    assert python_words(reload) == (
+        'strategy="full" for --strategy full; allow_data_loss=True for --allow-data-loss'
+    )
