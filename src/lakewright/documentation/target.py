@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
@@ -35,6 +35,8 @@ class DocumentTarget(Target):
     Fields that are not declared here are taken from `documentation.yml`. If a check fails, the page shows it,
     and the target ends as SUCCESS_WITH_ERRORS.
     """
+
+    feeds_others: ClassVar[bool] = False
 
     collectors: Listed[Collector] = Declared(
         default=(), description="What to collect; by default everything."

@@ -192,10 +192,13 @@ def is_superseded(lake: Lake, address: Address, app_id: str, number: int, item_i
 def _find(lake: Lake, address: Address, app_id: str, number: int) -> LandedCommit | None:
     # The newest commit is nearly always the one; in S3, each other one costs a request.
     for limit in (1, FEW, None):
-        for entry in _history(lake, address, limit):
+        entries = _history(lake, address, limit)
+        for entry in entries:
             content = _content(entry.get("userMetadata"))
             if content.get("app") == app_id and content.get("number") == number:
                 return LandedCommit(int(entry["version"]), content)
+        if limit is not None and len(entries) < limit:
+            break
     return None
 
 

@@ -14,17 +14,14 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.planner import Candidate
 from lakewright.plan.resource import Resource
+from lakewright.run.kinds import registry
 from lakewright.targets.lease import table_resource
+from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["withheld_candidate"]
-
-_WRITES_NOTHING = frozenset(
-    ("validate", "verify", "compare", "count", "console", "measure", "blackhole", "null", "document")
-)
-"""Kinds on whose output no other target depends."""
 
 
 def withheld_candidate(workspace: Workspace, name: str, fault: Fault) -> Candidate | None:
@@ -37,7 +34,7 @@ def withheld_candidate(workspace: Workspace, name: str, fault: Fault) -> Candida
     if raw.get("enabled") is False:
         return None
     kind = str(raw.get("kind", "target"))
-    written = frozenset[Resource]() if kind in _WRITES_NOTHING else _written(workspace, raw)
+    written = _written(workspace, raw) if _feeds_others(kind) else frozenset[Resource]()
     node = Node(
         name,
         before=_names(raw.get("before")),
@@ -53,6 +50,12 @@ def withheld_candidate(workspace: Workspace, name: str, fault: Fault) -> Candida
         fault=fault,
         may_write_all=written is None,
     )
+
+
+def _feeds_others(kind: str) -> bool:
+    """Return whether others may read what targets of a kind write; they may if the kind is unknown."""
+    found = registry().find_or_none("target", kind)
+    return found is None or not issubclass(found, Target) or found.feeds_others
 
 
 def _written(workspace: Workspace, raw: Any) -> frozenset[Resource] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
@@ -52,6 +52,8 @@ Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], Befo
 
 class AssertionTarget(Target):
     """Checks assertions in the order of their declaration."""
+
+    feeds_others: ClassVar[bool] = False
 
     assertions: Assertions = Declared(default_factory=dict, description="Assertions to check, by name.")
     mode: ErrorModeText = Declared(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
 
@@ -30,6 +30,8 @@ _SHOWN = 10
 
 class CompareTarget(Target):
     """Compares two datasets in VERIFY: each row must occur equally often in both, in any order."""
+
+    feeds_others: ClassVar[bool] = False
 
     actual: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset to check.")
     expected: Annotated[Dataset, KindOf("dataset")] = Declared(description="Dataset with the expected rows.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
 
@@ -29,6 +29,8 @@ _WIDEST = 60
 
 class ConsoleTarget(Target):
     """Prints rows as a table in BUILD."""
+
+    feeds_others: ClassVar[bool] = False
 
     input: Annotated[Dataset, KindOf("dataset", default="mapping")] = Declared(
         description="Dataset to print."

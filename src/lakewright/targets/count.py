@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import Input
@@ -16,6 +18,8 @@ __all__ = ["CountTarget"]
 
 class CountTarget(MappingReader):
     """Counts the rows in BUILD, and prints the number."""
+
+    feeds_others: ClassVar[bool] = False
 
     mapping: Input = Declared(description="Mapping whose rows to count.")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
@@ -15,6 +17,8 @@ __all__ = ["EmptyTarget"]
 
 class EmptyTarget(Target):
     """Does nothing and is never dirty; `before` and `after` of other targets can refer to it."""
+
+    feeds_others: ClassVar[bool] = False
 
     def phases(self) -> frozenset[Phase]:
         """Return all phases except VALIDATE."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
 
@@ -23,6 +23,8 @@ __all__ = ["MeasureTarget"]
 
 class MeasureTarget(Target):
     """Takes measures in VERIFY; each measure returns metrics."""
+
+    feeds_others: ClassVar[bool] = False
 
     measures: NamedMap[Annotated[Measure, KindOf("measure")]] = Declared(
         description="Measures to take, by name."

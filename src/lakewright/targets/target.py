@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
 from pydantic import WithJsonSchema, field_validator
@@ -41,7 +41,13 @@ DurationText = Annotated[Duration, from_text(Duration.parse), WithJsonSchema({"t
 
 
 class Target(Named):
-    """A unit of work that a job takes through the phases."""
+    """A unit of work that a job takes through the phases.
+
+    Attributes:
+        feeds_others: Whether other targets may read what targets of this kind write.
+    """
+
+    feeds_others: ClassVar[bool] = True
 
     description: str | None = Declared(default=None, description="Description for people.")
     before: Texts = Declared(default=(), description="Targets that run after this one.")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from tests.examples import examples
 from tests.records import Clock
 
 from lakewright.bus.manifest import Manifest
@@ -194,16 +195,18 @@ class ThreeApplicationsInSqlite(ThreeApplications):
         self.folder.cleanup()
 
 
-def agrees(machine: type[ThreeApplications], examples: int, steps: int = 25) -> None:
+def agrees(machine: type[ThreeApplications], usual: int, steps: int = 25) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None)
+        machine, settings=settings(max_examples=examples(usual), stateful_step_count=steps, deadline=None)
     )
 
 
+@pytest.mark.hypothesis
 def test_three_applications_that_follow_each_other_are_like_the_plain_model() -> None:
     agrees(ThreeApplications, 15)
 
 
+@pytest.mark.hypothesis
 def test_in_sqlite_three_applications_are_like_the_plain_model() -> None:
     agrees(ThreeApplicationsInSqlite, 3)
 

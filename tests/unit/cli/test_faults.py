@@ -217,6 +217,17 @@ def test_if_nobody_knows_what_a_target_writes_all_wait_that_read_but_for_entitie
     assert "it may need what tpyo writes, which waits for a fault" in plan.out
 
 
+@pytest.mark.parametrize("kind", ["blackhole", "null", "document", "documentation", "empty", "verify"])
+def test_nothing_waits_for_a_faulty_target_whose_kind_feeds_no_other(partly: InProcess, kind: str) -> None:
+    stock = partly.folder / "stock.yml"
+    odd = f"  odd: {{kind: '{kind}', tpyo: 1}}\njobs:"
+    stock.write_text(PARTLY.replace("\njobs:", f"\n{odd}").replace("[orders, clean, ", "[orders, odd, "))
+    plan = partly.run("plan", "all", "build", "--despite-faults", "-o", "json")
+    found = statuses(json.loads(plan.out))
+    assert set(found["odd"]) == {"BLOCKED"}
+    assert "BLOCKED" not in found["report"] + found["aside"]
+
+
 def test_status_names_the_targets_of_a_trigger_s_job_that_wait(partly: InProcess) -> None:
     waiting = partly.run("status").out.partition("Triggers that wait until they are mended")[2]
     assert "hourly (clean): " in waiting

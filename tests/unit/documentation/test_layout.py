@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from lakewright.documentation.pages.layout import Box, lay_out
 
@@ -25,7 +26,7 @@ def overlap(a: Box, b: Box) -> bool:
 
 
 @given(EDGES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_boxes_of_any_graph_lie_within_the_drawing_without_overlap(edges: list[tuple[int, int]]) -> None:
     drawing = lay_out({node: 40.0 + node for node in range(13)}, edges)
 
@@ -41,7 +42,7 @@ def test_boxes_of_any_graph_lie_within_the_drawing_without_overlap(edges: list[t
 
 
 @given(EDGES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_lines_of_an_acyclic_graph_go_to_the_right(edges: list[tuple[int, int]]) -> None:
     forward = {(min(a, b), max(a, b)) for a, b in edges if a != b}
     drawing = lay_out(dict.fromkeys(range(13), 50.0), forward)

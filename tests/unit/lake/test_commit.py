@@ -113,7 +113,7 @@ def test_a_number_that_another_slice_has_used_alone_is_passed(tmp_path: Path) ->
         find_commit(lake, address, APP, 4, "s5")
 
 
-def test_the_newest_commit_is_found_by_reading_it_alone_and_an_older_one_behind_it(
+def test_the_newest_commit_is_found_by_reading_it_alone_and_an_older_one_by_reading_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = Lake(LakeSettings(root_folder=str(tmp_path)), SessionSettings(tmp_path), sessions=no_session)
@@ -133,3 +133,8 @@ def test_the_newest_commit_is_found_by_reading_it_alone_and_an_older_one_behind_
     assert older is not None
     assert (newest.version, older.version) == (2, 1)
     assert read == [1, 1, 20]
+
+    read.clear()
+    with pytest.raises(CommitTooLate):
+        find_commit(lake, address, APP, 0)
+    assert read == [1, 20], "the log has fewer commits than that"

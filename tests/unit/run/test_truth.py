@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.run.bench import ALL_PHASES, Bench, ends, would_run
 
 from lakewright.plan.phase import Phase
@@ -71,7 +72,7 @@ REQUESTS = st.fixed_dictionaries(
     }
 )
 PHASES = st.sampled_from(list(Phase))
-unhurried = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def with_bench(project: Project, check: Callable[[Bench], None]) -> None:

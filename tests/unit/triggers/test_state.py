@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from lakewright.spec.cron import due_times, find_zone
 from lakewright.spec.models.trigger import Trigger
@@ -226,7 +227,7 @@ def test_whatever_happens_one_run_at_a_time_starts_for_real_times_and_none_succe
     assert len(succeeded) == len(set(succeeded))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(gaps=st.lists(st.integers(1, 200), min_size=1, max_size=8))
 def test_with_catch_up_all_every_time_runs_once_and_in_order(gaps: list[int]) -> None:
     one = trigger(cron="*/20 * * * *", catch_up="all")
