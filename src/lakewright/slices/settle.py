@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakewright.slices.bronze import Slice
     from lakewright.slices.discover import Listing
 
-__all__ = ["SETTLE", "settle_of", "without_unsettled"]
+__all__ = ["SETTLE", "modified_seconds", "settle_of", "without_unsettled"]
 
 SETTLE = "lakewright.bronze.settle"
 """The configuration that says how long a slice must stay unchanged to count as complete."""
@@ -59,6 +59,15 @@ def _is_unsettled(slice_: Slice, settle: timedelta, now: datetime) -> bool:
     if SUCCESS in slice_.marks:
         return False
     modified = max((file.modified for file in slice_.files), default=0)
-    seconds = modified / (1e9 if modified >= _LEAST_NANOSECONDS else 1e3)
     # The time of a file that lies further ahead is that of another clock, and never gets old.
-    return abs(now.timestamp() - seconds) < settle.total_seconds()
+    return abs(now.timestamp() - modified_seconds(modified)) < settle.total_seconds()
+
+
+def modified_seconds(modified: int) -> float:
+    """Return the time of a file, which listings have in nanoseconds or milliseconds, in seconds since 1970.
+
+    Example:
+        >>> modified_seconds(1_700_000_000_500_000_000), modified_seconds(1_700_000_000_500)
+        (1700000000.5, 1700000000.5)
+    """
+    return modified / (1e9 if modified >= _LEAST_NANOSECONDS else 1e3)

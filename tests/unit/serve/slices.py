@@ -25,13 +25,15 @@ METRICS = Summary(
 """What a slice that was processed has in its record: under the names that runs use."""
 
 
-def discover(app: App, entity: str, names: Iterable[str]) -> list[Item]:
+def discover(app: App, entity: str, names: Iterable[str], **more: Any) -> list[Item]:
     """Record slices as found in bronze."""
     found = app.project.entity(entity)
     application = application_of(app.project.name, found)
     bronze = found.places(app.project.lake).bronze
     slices = [
-        DiscoveredSlice(item_id(f"{bronze}/{name}"), application, entity, name, {"size": 100 + number})
+        DiscoveredSlice(
+            item_id(f"{bronze}/{name}"), application, entity, name, {"size": 100 + number, **more}
+        )
         for number, name in enumerate(names)
     ]
     app.make_store()

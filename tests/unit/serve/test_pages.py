@@ -181,6 +181,19 @@ def test_an_item_shows_each_record_with_who_and_why(shop: Served) -> None:
     assert "Reason: the source is mended" in text
 
 
+def test_an_item_shows_counts_in_words_and_when_its_files_were_changed(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    with served(tmp_path) as found:
+        for name, modified in (("1", 1_700_000_000_000_000_000), ("2", 2**70)):
+            item = discover(found.app, "orders", [name], modified=modified)[0]
+            process(found.app, item, {"inferredDeletes": 4})
+        text, odd = (read(found, f"/item?id=orders/{name}") for name in "12")
+    assert "records in slice 10 inserted 6 updated 3 deleted 1 inferred deletes 4 seconds 1.5 s" in text
+    assert text.count("version 1") == 1
+    assert "Modified 2023-11-14 22:13:20 UTC" in text
+    assert f"Modified {2**70}" in odd
+
+
 def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served) -> None:
     text = read(shop, "/runs/run-1")
     assert "orders_target" in text

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import ABORTED, RUNNING
 from lakewright.manifest.readiness import Group, Reading
-from lakewright.manifest.record import parse_instant
+from lakewright.manifest.record import Record, parse_instant
 from lakewright.plan.status import Status
 from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.page.drawing import draw_bars, draw_rows
+from lakewright.slices.settle import modified_seconds
+from lakewright.strategies.summary import plain_names
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
@@ -352,8 +355,26 @@ def item_view(view: View) -> dict[str, Any]:
         "labels": LABELS,
         "explains": EXPLAINS,
         "may_undo": verdict is Verdict.PROCESSED and rows[0].entity in view.app.project.entities,
+        "metrics": {each.sequence: _metrics(each) for each in records},
         "fingerprint": {key: value for key, value in (item.fingerprint or {}).items() if key != "files"},
+        "modified": _modified(item),
     }
+
+
+def _metrics(record: Record) -> dict[str, Any]:
+    """Return what processing a slice counted; the version of its commit is shown beside it."""
+    metrics = record.content.get("metrics")
+    found = plain_names(metrics) if isinstance(metrics, Mapping) else {}
+    return {name: value for name, value in found.items() if name != "delta_version"}
+
+
+def _modified(item: Item) -> datetime | None:
+    """Return when the files of a slice were changed last, as its fingerprint says."""
+    modified = (item.fingerprint or {}).get("modified")
+    try:
+        return datetime.fromtimestamp(modified_seconds(modified), UTC) if isinstance(modified, int) else None
+    except (OverflowError, ValueError):  # a file may have any time
+        return None
 
 
 def _offered(rows: Sequence[Row], verdict: Verdict) -> tuple[str, ...]:
