@@ -44,7 +44,8 @@ class Run:
         parameters: As given, with secrets hidden.
         status: `RUNNING` until it is finished; `ABORTED` is also reported for a run whose process has ended.
         finished: None while it runs.
-        facts: Further JSON values: versions, author, exit code.
+        facts: Further JSON values: versions, author, exit code; the `targets` that it was restricted to, and
+            `no_lifecycle` if it ran no phase before its own.
     """
 
     run_id: str

@@ -205,7 +205,9 @@ class JobRun:
         job = self.project.job(self.request.job)
         jobs = self._jobs(job)
         plan, contexts = self._planned()
-        asked = {"targets": list(self.request.targets)} if self.request.targets else {}
+        asked: dict[str, Any] = {"targets": list(self.request.targets)} if self.request.targets else {}
+        if self.request.is_alone:
+            asked["no_lifecycle"] = True
         run = Run(
             run_id=run_id,
             project=self.project.name,

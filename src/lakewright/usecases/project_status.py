@@ -39,7 +39,7 @@ class ProjectStatus:
         waiting: Items that are ready, or will be once the item they wait for is done.
         warned: Targets that ended with errors in the last run of their job and phase.
         quarantined: Bad rows that were put aside, by entity.
-        undone: Failed runs without a later successful run of the same job, phase and parameters.
+        undone: Failed runs without a later run of the same job and parameters that has done their work.
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items at all.
         limits: For each entity whose targets only take some of its slices, what they take.

@@ -13,6 +13,7 @@ from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import ANYONE
 from lakewright.manifest.store import Query
 from lakewright.plan.other_runs import commands_of
+from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, natural_key
@@ -29,6 +30,7 @@ from lakewright.usecases.rebuild_status import due_rebuilds
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
 __all__ = [
+    "covers",
     "is_requeued",
     "project_status",
     "told_changed",
@@ -133,12 +135,12 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
 
 def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
     """Yield the targets that ended with errors in the last run of each job up to each phase."""
-    seen: set[tuple[object, ...]] = set()
+    seen: dict[tuple[str, str], list[Run]] = {}
     for run in newest_first:
-        kind = (run.project, run.job, run.phase)
-        if run.finished is None or kind in seen:
+        later = seen.setdefault((run.project, run.job), [])
+        if run.finished is None or any(covers(each, run) for each in later):
             continue
-        seen.add(kind)
+        later.append(run)
         if run.status in (Status.SUCCESS_WITH_ERRORS, Status.FAILED):
             entries = journal.targets(run.run_id)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
@@ -195,10 +197,26 @@ def _limits(project: Project) -> dict[str, tuple[str, ...]]:
 
 
 def undone_runs(newest_first: Iterable[Run]) -> Iterator[Run]:
-    """Yield the failed runs without a later successful run of the same job, phase and parameters."""
-    seen: set[tuple[object, ...]] = set()
+    """Yield the failed runs without a later run of the same job and parameters that has done their work."""
+    seen: dict[tuple[object, ...], list[Run]] = {}
     for run in newest_first:
-        kind = (run.project, run.job, run.phase, *sorted(run.parameters.items()))
-        if kind not in seen and run.status in (Status.FAILED, Status.ABORTED):
+        later = seen.setdefault((run.project, run.job, *sorted(run.parameters.items())), [])
+        if run.status in (Status.FAILED, Status.ABORTED) and not any(covers(each, run) for each in later):
             yield run
-        seen.add(kind)
+        later.append(run)
+
+
+def covers(later: Run, run: Run) -> bool:
+    """Return whether a later run of the same job has run all that a run was to.
+
+    A run up to a phase runs those before it, too: after `verify` succeeded, a failed `build` is done. A run
+    of one phase alone, or of some of the targets, says nothing of a run up to another phase.
+    """
+    if later.phase == run.phase:
+        return True
+    if later.facts.get("no_lifecycle") or later.facts.get("targets"):
+        return False
+    phases = Phase.__members__
+    return {later.phase, run.phase} <= phases.keys() and phases[run.phase] in phases_until(
+        phases[later.phase]
+    )

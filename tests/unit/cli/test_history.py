@@ -116,7 +116,7 @@ def test_status_names_runs_that_no_later_one_made_good() -> None:
     )
     app.journal.finish_run(run, "FAILED", finished=NOW)
     page = call_with(app, "status", "--project", "lake").out
-    assert "FAILED daily build month:start=2022-01, run d3-run, just now" in page
+    assert "FAILED daily build month:start=2022-01, run d3-run, just now; not run since" in page
     assert "`lakewright job daily build month:start=2022-01 --resume --project lake`" in page
     found = checked(json.loads(call_with(app, "status", "-o", "json").out))
     assert [run["do"] is not None for run in found["last_runs"]] == [True, False, False, False]

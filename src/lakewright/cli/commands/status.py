@@ -145,7 +145,8 @@ def _undone(run: Run, now: datetime) -> Branch:
     why, resume = f"`lakewright history show {run.run_id}`", f"`{resume_command(run)}`"
     names = " and ".join(hidden_parameters(run))
     filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
-    return Branch(line(*_said_of_run(run, now)), (_do(f"see why with {why}, then {resume}{filled}"),))
+    said = line(*_said_of_run(run, now), "; not run since")
+    return Branch(said, (_do(f"see why with {why}, then {resume}{filled}"),))
 
 
 def _warning(found: Warned, now: datetime) -> Branch:

@@ -1,0 +1,57 @@
+"""Which failed runs `status` still lists: those whose work no later run has done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lakewright.manifest.journal import Run
+from lakewright.manifest.lease import Holder
+from lakewright.usecases.status import undone_runs
+
+NOW = datetime(2024, 5, 1, tzinfo=UTC)
+FAILED = Run(
+    "failed",
+    "shop",
+    "daily",
+    "BUILD",
+    {"day": "1"},
+    NOW,
+    Holder("here", 1, "then", "x", "ada"),
+    "FAILED",
+    NOW,
+)
+
+
+@pytest.mark.parametrize(
+    ("later", "is_left"),
+    [
+        ({"phase": "BUILD"}, False),
+        ({"phase": "BUILD", "facts": {"targets": ["orders"]}}, False),
+        ({"phase": "VERIFY"}, False),
+        ({"phase": "VERIFY", "facts": {"no_lifecycle": True}}, True),
+        ({"phase": "VERIFY", "facts": {"targets": ["orders"]}}, True),
+        ({"phase": "CREATE"}, True),
+        ({"phase": "DESTROY"}, True),
+        ({"phase": "UNDO"}, True),
+        ({"phase": "VERIFY", "parameters": {"day": "2"}}, True),
+        ({"phase": "VERIFY", "job": "weekly"}, True),
+    ],
+)
+def test_a_failed_build_is_listed_until_a_run_that_builds_all_of_it(
+    later: dict[str, Any], is_left: bool
+) -> None:
+    """Issue 11: after `verify` succeeded, `status` kept the failed `build` of the same job."""
+    after = replace(FAILED, run_id="later", status="SUCCESS", started=NOW + timedelta(hours=1), **later)
+    assert [run.run_id for run in undone_runs([after, FAILED])] == (["failed"] if is_left else [])
+
+
+def test_a_verify_that_failed_stands_for_the_build_before_it_and_not_for_the_one_after() -> None:
+    verify = replace(FAILED, run_id="verify", phase="VERIFY")
+    assert [run.run_id for run in undone_runs([verify, FAILED])] == ["verify"]
+    assert [run.run_id for run in undone_runs([FAILED, verify])] == ["failed", "verify"]
+    rewind = replace(FAILED, phase="REBUILD")
+    assert [run.run_id for run in undone_runs([verify, rewind])] == ["verify", "failed"]
