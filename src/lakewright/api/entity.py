@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["Entity", "process_entity"]
+
+log = logging.getLogger("lakewright.run")
 
 NO_REASON = "none given"
 
@@ -129,7 +132,8 @@ class Entity:
         Args:
             slice_name: Its name.
             cascade: Process the slices after it again, too.
-            late: Process it although slices after it are processed.
+            late: Process it although slices after it are processed. If the next run refuses its processing
+                time, that is logged as a warning.
             reason: Why; kept in the record.
 
         Returns:
@@ -147,6 +151,8 @@ class Entity:
             author=user_name(),
             reason=reason,
         )
+        for note in done.notes:
+            log.warning("%s", note)
         return done.later
 
     def accept(self, slice_name: str, *, reason: str = NO_REASON) -> None:

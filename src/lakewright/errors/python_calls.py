@@ -48,8 +48,8 @@ def python_words(remedy: str) -> str | None:
         'allow_backdated=True for --allow-backdated'
     """
     calls = [call for typed in _COMMAND.findall(remedy) if (call := _call(typed)) is not None]
-    words = calls or list(_options(_COMMAND.sub("", remedy)))
-    return "; ".join(dict.fromkeys(words)) or None
+    words = dict.fromkeys((*calls, *_options(_COMMAND.sub("", remedy))))
+    return "; ".join(words) or None
 
 
 def _options(text: str) -> Iterator[str]:

@@ -20,12 +20,13 @@ from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["backdated_note", "check_processing_times", "is_late_allowed"]
+__all__ = ["backdated_note", "check_processing_times", "early_note", "is_late_allowed"]
 
 MOST_TYPED = 3
 """Commands in a remedy; the slices after them follow the same pattern."""
@@ -62,7 +63,7 @@ def check_processing_times(
     if is_adoptable(entity, observe_table(context.lake, silver)):
         return
     at = times.of_item(timed[0]) or context.clock()
-    newest = latest_instant_since(context.lake, silver, _version_columns(context, entity), at)
+    newest = latest_instant_since(context.lake, silver, _version_columns(context.lake, entity), at)
     if newest is not None:
         raise _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
 
@@ -86,8 +87,19 @@ def backdated_note(
     if context.options.permissions.allow_backdated:
         return None
     silver = entity.places(context.lake.settings).silver
-    newest = latest_instant_told(context.lake, silver, _version_columns(context, entity))
-    if newest is None or newest < at or has_landed(context.lake, silver, timed[0], context.application):
+    if has_landed(context.lake, silver, timed[0], context.application):
+        return None
+    return early_note(context.lake, entity, names, times)
+
+
+def early_note(lake: Lake, entity: Entity, names: Sequence[str], times: ProcessingTimes) -> str | None:
+    """Return that a run would refuse the time of the first of these slices; None if it would not.
+
+    Only the statistics of the table's files are read.
+    """
+    at, silver = times.at(names[0]), entity.places(lake.settings).silver
+    newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
+    if at is None or newest is None or newest < at:
         return None
     error = _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
     return f"the run refuses it: {error.message}. {error.remedy}"
@@ -106,8 +118,8 @@ def _timed(
     return [item for item in chosen if item.item_id not in late or is_late_allowed(context, entity, item)]
 
 
-def _version_columns(context: ProcessingContext, entity: Entity) -> tuple[str, str]:
-    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
+def _version_columns(lake: Lake, entity: Entity) -> tuple[str, str]:
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
     return system.valid_from, system.valid_to
 
 

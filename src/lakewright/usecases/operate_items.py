@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from lakewright.errors import UsageError
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
-from lakewright.slices.discover import natural_key
+from lakewright.slices.discover import called_name, natural_key, slice_name
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
     Row,
@@ -30,6 +30,7 @@ from lakewright.usecases.items import (
     project_applications,
 )
 from lakewright.usecases.list_items import list_items
+from lakewright.usecases.requeued_times import requeued_time_note
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -67,10 +68,12 @@ class Requeued:
 
     Attributes:
         later: Ids of later items that were already processed: processed again after them, or left in doubt.
+        notes: What the next run will refuse, with the commands to type.
     """
 
     rows: tuple[Row, ...]
     later: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def resolve_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
@@ -205,6 +208,7 @@ def requeue_items(
     inventory = inventory_of(app)
     items = {item.item_id: item for item in (find_item(app, text) for text in texts)}
     later_of: dict[str, tuple[str, ...]] = {}
+    entities: dict[str, Entity] = {}
     for item in items.values():
         entity, found = inventory.later_items(item)
         later = tuple(other for other in found if other not in items)
@@ -212,6 +216,8 @@ def requeue_items(
         if later and not cascade and not late and refuses:
             raise _later_error(entity, later)
         later_of[item.item_id] = later
+        if entity is not None:
+            entities |= dict.fromkeys((item.item_id, *(later if cascade else ())), entity)
     ledger = app.ledger_of(app.store, author)
     rows: list[Row] = []
     done: set[str] = set()
@@ -229,7 +235,21 @@ def requeue_items(
         )
         done.update(again)
         rows += _rows(app, requeued)
-    return Requeued(tuple(rows), tuple(dict.fromkeys(name for each in later_of.values() for name in each)))
+    in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
+    return Requeued(tuple(rows), in_doubt, tuple(_time_notes(app, entities)))
+
+
+def _time_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
+    """Yield what the next run will refuse of requeued items, whose entities are given."""
+    items = app.store.read(list(entities))
+    names: dict[str, list[str]] = {}
+    for item_id, entity in entities.items():
+        names.setdefault(entity.called, []).append(slice_name(items[item_id]))
+    for entity in {each.called: each for each in entities.values()}.values():
+        ordered = sorted(names[entity.called], key=natural_key)
+        note = requeued_time_note(app, entity, ordered)
+        if note is not None:
+            yield f"{called_name(entity.called, ordered[0])}: {note}"
 
 
 def _later_error(entity: Entity | None, later: Sequence[str]) -> UsageError:

@@ -125,3 +125,12 @@ def test_options_in_a_sentence_are_told_as_arguments() -> None:
     assert python_words(reload) == (
         'strategy="full" for --strategy full; allow_data_loss=True for --allow-data-loss'
     )
+
+
+def test_a_call_and_an_option_beside_it_are_both_told() -> None:
+    time = "2024-05-02T00:00:01+00:00"
+    typed = f"Give a later time: `lakewright process orders d1 --processing-time {time}`."
+    assert python_words(f"{typed} --allow-backdated permits the earlier one.") == (
+        f'project.entity("orders").process("d1", processing_time="{time}"); '
+        "allow_backdated=True for --allow-backdated"
+    )

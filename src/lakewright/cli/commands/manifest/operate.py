@@ -11,7 +11,7 @@ from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
-from lakewright.cli.page import line
+from lakewright.cli.page import Span, line
 from lakewright.cli.render.words import counted, status
 from lakewright.errors import LakewrightError, UsageError
 from lakewright.spec.words import first_of
@@ -251,6 +251,7 @@ def requeue(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, 
     if requeued.later:
         what = "processed again after it" if cascade else "in doubt now"
         call.output.note(f"{what}: {first_of(requeued.later, MOST_NAMED)}")
+    call.output.note(*(line(Span("warning: ", "yellow"), note) for note in requeued.notes))
     _print(call, requeued.rows)
 
 

@@ -1,0 +1,96 @@
+"""Issue 11: a requeue says that the next run refuses the processing time that the slice's target declares."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from deltalake import write_deltalake
+from tests.commands import InProcess
+
+from lakewright import Project
+from lakewright.slices.application import application_of
+
+MODEL = """
+connections:
+  shop: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}", bronze_format: csv}}}}
+entities:
+  orders:
+    id: 1
+    connection: shop
+    processtype: {strategy}
+    columns: [{{name: id, fieldroles: [businesskey]}}]
+targets:
+  orders: {{kind: entity, entity: orders, {target}}}
+jobs:
+  daily: {{parameters: [{{name: day, type: date}}], targets: [orders]}}
+"""
+BY_SLICE = 'processingTime: "${slice.date}"'
+BY_DAY = 'slices: "${day}*", processingTime: "${day}"'
+DAYS = [datetime(2024, 5, day, tzinfo=UTC) for day in (1, 2, 3)]
+
+
+def processed(folder: Path, strategy: str, target: str) -> InProcess:
+    """A project whose three slices are in its table, each with the time of its day."""
+    bronze = folder / "lake/bronze/orders"
+    bronze.mkdir(parents=True)
+    (folder / "project.yml").write_text("name: shop\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
+    (folder / "m.yml").write_text(MODEL.format(strategy=strategy, target=target))
+    for at in DAYS:
+        (bronze / f"{at:%Y-%m-%d}.csv").write_text("id\n1\n")
+    shop = InProcess(folder)
+    shop.json("manifest", "discover")
+    rows: dict[str, Any] = {"id": [1] * 3, "dlf_ValidFrom": DAYS, "dlf_ValidTo": [*DAYS[1:], None]}
+    types = [("id", pa.int64()), *((f"dlf_Valid{end}", pa.timestamp("us", "UTC")) for end in ("From", "To"))]
+    write_deltalake(folder / "lake/silver/orders", pa.table(rows, schema=pa.schema(types)))
+    with Project.load(folder) as project:
+        app = project.app
+        application = application_of("shop", app.project.entity("orders"))
+        for at in DAYS:
+            item = (bronze / f"{at:%Y-%m-%d}.csv").as_uri()
+            claim = app.ledger.acquire(
+                item, application, app.holder, duration=timedelta(seconds=60), token_counter="orders"
+            )
+            app.ledger.processed(claim, {})
+    return shop
+
+
+@pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
+def test_a_late_slice_whose_time_is_its_date_is_told_to_be_refused(tmp_path: Path, target: str) -> None:
+    shop = processed(tmp_path, "historic", target)
+    done = shop.run("manifest", "requeue", "orders/2024-05-01.csv", "--late")
+    assert done.code == 0, done.all
+    assert "warning: orders/2024-05-01.csv: the run refuses it: the processing time 2024-05-01T" in done.err
+    assert (
+        "`lakewright process orders 2024-05-01.csv --processing-time 2024-05-03T00:00:01+00:00`" in done.err
+    )
+
+
+def test_slices_that_are_requeued_together_are_told_with_a_command_each(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    processed(tmp_path, "historic", BY_SLICE)
+    with Project.load(tmp_path) as shop, caplog.at_level(logging.WARNING, "lakewright"):
+        later = shop.entity("orders").requeue("2024-05-02.csv", cascade=True)
+    assert [each.rpartition("/")[2] for each in later] == ["2024-05-03.csv"]
+    assert "orders/2024-05-02.csv: the run refuses it" in caplog.text
+    for name, second in (("2024-05-02.csv", 1), ("2024-05-03.csv", 2)):
+        assert f"process orders {name} --processing-time 2024-05-03T00:00:0{second}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("strategy", "target"),
+    [
+        ("merge", BY_SLICE),  # its rows have no time
+        ("historic", "description: the clock's time is later than any"),
+        ("historic", 'processingTime: "${day}"'),  # which day it will be, nobody knows
+        ("historic", 'processingTime: "2999-01-01"'),
+    ],
+)
+def test_a_time_that_is_taken_or_not_known_is_not_told(tmp_path: Path, strategy: str, target: str) -> None:
+    done = processed(tmp_path, strategy, target).run("manifest", "requeue", "orders/2024-05-03.csv")
+    assert (done.code, done.err) == (0, ""), done.all
