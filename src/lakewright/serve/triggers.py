@@ -121,7 +121,9 @@ class TriggerService:
         if self._told or not self._declared:
             return IDLE_SECONDS
         looks_at_bronze = any(trigger.on is TriggerEvent.ARRIVAL for trigger in self._declared.values())
-        return ARRIVAL_SECONDS if looks_at_bronze else ROUND_SECONDS
+        if not looks_at_bronze or self._observer is None:
+            return ROUND_SECONDS
+        return min(ARRIVAL_SECONDS, self._observer.seconds_to_look())
 
     def _round(self) -> None:
         app = self._present_app()

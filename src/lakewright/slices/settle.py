@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakewright.slices.bronze import Slice
     from lakewright.slices.discover import Listing
 
-__all__ = ["SETTLE", "modified_seconds", "settle_of", "without_unsettled"]
+__all__ = ["SETTLE", "modified_seconds", "seconds_to_settle", "settle_of", "without_unsettled"]
 
 SETTLE = "lakewright.bronze.settle"
 """The configuration that says how long a slice must stay unchanged to count as complete."""
@@ -58,9 +58,18 @@ def without_unsettled(listing: Listing, settle: timedelta, now: datetime) -> Lis
 def _is_unsettled(slice_: Slice, settle: timedelta, now: datetime) -> bool:
     if SUCCESS in slice_.marks:
         return False
-    modified = max((file.modified for file in slice_.files), default=0)
     # The time of a file that lies further ahead is that of another clock, and never gets old.
-    return abs(now.timestamp() - modified_seconds(modified)) < settle.total_seconds()
+    return abs(now.timestamp() - _changed(slice_)) < settle.total_seconds()
+
+
+def seconds_to_settle(listing: Listing, settle: timedelta, now: datetime) -> float | None:
+    """Return in how many seconds the next slice counts as complete; None if all that stand there do."""
+    young = [each for each in listing.slices if _is_unsettled(each, settle, now)]
+    return min((_changed(each) + settle.total_seconds() - now.timestamp() for each in young), default=None)
+
+
+def _changed(slice_: Slice) -> float:
+    return modified_seconds(max((file.modified for file in slice_.files), default=0))
 
 
 def modified_seconds(modified: int) -> float:

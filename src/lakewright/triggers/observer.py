@@ -27,6 +27,7 @@ from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import list_bronze
 from lakewright.slices.pending import find_pending
 from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.settle import seconds_to_settle
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context
@@ -43,6 +44,9 @@ UNCHANGED_LOOKS = 6
 UNSETTLED_POLL = timedelta(milliseconds=250)
 """How often bronze is listed while a slice in it is still being written."""
 
+MARGIN = 0.005
+"""How much later than a slice settles, in seconds, it is looked at."""
+
 LIVELY = timedelta(seconds=5)
 """How long a folder is listed that often after a name appeared in it: a new folder is filled file by file,
 which does not change the time of the folder around it."""
@@ -57,6 +61,7 @@ class _Look:
         again: When to list the whole folder again, by the monotonic clock.
         evidence: What the folder held, and the manifest's counts; the same evidence gives the same mark.
         is_unsettled: Whether a slice is still being written.
+        settled_in: In how many seconds the next slice that is still being written counts as complete.
         unchanged: How many looks in a row have found the same evidence.
     """
 
@@ -65,6 +70,7 @@ class _Look:
     is_unsettled: bool
     stamp: int | None = None
     again: float = 0.0
+    settled_in: float | None = None
     unchanged: int = 0
 
 
@@ -127,6 +133,12 @@ class Observer:
         for name in trigger.sources:
             self._looks.pop((name, trigger.settle), None)
 
+    def seconds_to_look(self) -> float:
+        """Return in how many seconds bronze is to be looked at next; looks that are overdue don't count."""
+        now = self.clock()
+        waiting = [look.again - now for look in self._looks.values() if look.again > now]
+        return min(waiting, default=float("inf"))
+
     def _processed(self, name: str) -> str | None:
         """Return how many slices of an entity were processed, and the number of its table's last commit.
 
@@ -154,6 +166,8 @@ class Observer:
         look = self._look(name, trigger, before)
         is_calm = not look.is_unsettled and not _is_lively(stamp, self.app.clock())
         pause = every if is_calm else min(every, UNSETTLED_POLL.total_seconds())
+        if look.settled_in is not None:
+            pause = min(pause, look.settled_in + MARGIN)
         self._looks[name, trigger.settle] = replace(look, stamp=stamp, again=now + pause)
         return look.mark
 
@@ -169,7 +183,8 @@ class Observer:
         ):
             return replace(before, unchanged=before.unchanged + 1)
         mark, is_settled = self._ready(name, trigger.settle)
-        return _Look(mark, evidence=evidence, is_unsettled=not is_settled)
+        settled_in = seconds_to_settle(listing, trigger.settle, self.app.clock())
+        return _Look(mark, evidence=evidence, is_unsettled=not is_settled, settled_in=settled_in)
 
     def _bronze(self, name: str) -> str:
         if name not in self._folders:

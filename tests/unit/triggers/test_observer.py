@@ -74,6 +74,19 @@ def test_a_file_is_ready_once_it_has_stood_still(world: World) -> None:
     assert world.mark(1) != ""
 
 
+def test_a_file_is_looked_at_as_soon_as_it_has_stood_still(world: World) -> None:
+    assert world.observer.seconds_to_look() == float("inf")
+    world.write("a.json")
+    assert world.mark(1.9) == ""
+    wait = world.observer.seconds_to_look()
+    assert 0.1 <= wait < 0.12
+    assert world.mark(wait) != ""
+    # The folder is listed less and less often, and a look that is overdue keeps nobody awake.
+    assert world.observer.seconds_to_look() > 0.2
+    world.passed += 60
+    assert world.observer.seconds_to_look() == float("inf")
+
+
 def test_a_slice_after_one_that_is_being_written_waits_for_it(world: World) -> None:
     world.write("b.json", age=60)
     ready = world.mark(11)
