@@ -62,6 +62,10 @@ logging.getLogger("lakewright").addHandler(logging.NullHandler())
 _PLACES = {"Manifest": "lakewright.bus.manifest"}
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module(_PLACES.get(name, "lakewright.api")), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ StepKey = tuple[int, Phase, str]
 """Identifies a step: the index of its instance, its phase and its target."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Step:
     """One target in one phase of one instance.
 
@@ -63,6 +63,9 @@ class Step:
     provides: frozenset[Resource] = frozenset()
     relies_on: StepKey | None = None
     is_remembered: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Step {self.phase} {self.target} {self.status.value}: {'; '.join(self.reasons)}>"
 
     @property
     def error(self) -> Fault | None:
@@ -166,11 +169,10 @@ class Plan:
         """BLOCKED if any instance is blocked, else WOULD_RUN if any instance would run, else CLEAN."""
         return _most({instance.status for instance in self.instances})
 
-    def steps(self) -> Iterator[Step]:
-        """Yield every step in order of execution."""
-        for instance in self.instances:
-            for phase in instance.phases:
-                yield from phase.steps
+    def steps(self) -> tuple[Step, ...]:
+        """Return every step in order of execution."""
+        phases = (phase for instance in self.instances for phase in instance.phases)
+        return tuple(step for phase in phases for step in phase.steps)
 
     @property
     def has_work(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from signal import SIGINT
@@ -42,7 +42,7 @@ def status_of_part(statuses: Iterable[Status], *, is_cut: bool) -> Status:
     return Status.ABORTED if is_cut and found.is_success else found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TargetResult:
     """The result of one target in one phase of one instance."""
 
@@ -64,6 +64,10 @@ class TargetResult:
     def is_held(self) -> bool:
         """Whether it did not run because something is locked, or waits for an operator after a failure."""
         return self.status is Status.BLOCKED and self.error is not None and self.error.code in _HELD
+
+    def __repr__(self) -> str:
+        why = "; ".join(self.reasons) if self.error is None else self.error.message
+        return f"<TargetResult {self.phase} {self.name} {self.status.value}{why and ': ' + why}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the target as `job -o json` prints it."""
@@ -130,11 +134,10 @@ class RunResult:
     instances: tuple[InstanceResult, ...]
     interrupted_by: int | None = None
 
-    def targets(self) -> Iterator[TargetResult]:
-        """Yield the result of every target, in the order of the plan."""
-        for instance in self.instances:
-            for phase in instance.phases:
-                yield from phase.targets
+    def targets(self) -> tuple[TargetResult, ...]:
+        """Return the result of every target, in the order of the plan."""
+        phases = (phase for instance in self.instances for phase in instance.phases)
+        return tuple(target for phase in phases for target in phase.targets)
 
     @property
     def status(self) -> Status:

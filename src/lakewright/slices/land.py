@@ -15,6 +15,7 @@ from lakewright.errors import UsageError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
+from lakewright.notebook import html_table
 from lakewright.slices.bronze import SUCCESS
 from lakewright.slices.discover import find_slice, item_id, list_slices
 
@@ -57,6 +58,14 @@ class LandedSlice:
     files: int
     size: int
     is_replaced: bool = False
+
+    def _repr_html_(self) -> str:
+        """Return the slice as a notebook shows it."""
+        done = "replaced" if self.is_replaced else "landed"
+        columns = ("entity", "slice", "files", "bytes", "folder")
+        return html_table(
+            f"Slice {done}", columns, [(self.entity, self.name, self.files, self.size, self.path)]
+        )
 
 
 def check_slice_name(name: str) -> None:

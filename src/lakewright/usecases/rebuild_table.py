@@ -8,6 +8,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
@@ -52,6 +53,12 @@ class Rebuilt:
         done = "checked" if self.version is None else f"done by version {self.version}"
         changed = "" if self.difference is None else f": {self.difference.text}"
         return f"<Rebuilt {self.entity} {done}{changed}>"
+
+    def _repr_html_(self) -> str:
+        found = self.difference
+        rows = () if found is None else found.shown_rows("only in the old table", "only in the new table")
+        lost = (f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign)
+        return html_table(repr(self)[1:-1], ("row", "values"), rows, lost)
 
     def as_json(self) -> dict[str, Any]:
         """Return the rebuild as commands print it."""

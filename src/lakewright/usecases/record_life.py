@@ -12,9 +12,11 @@ from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit
 from lakewright.lake.past import is_gone
 from lakewright.lake.spark_errors import spark_errors
+from lakewright.notebook import html_table, values_text
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import counted
 from lakewright.strategies.past_load import past_app
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.transform.sql import name_sql, text_sql
@@ -52,7 +54,7 @@ class RecordVersion:
     origin: str = "slice"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RecordLife:
     """All that a table knows of one record.
 
@@ -66,6 +68,26 @@ class RecordLife:
     key: Mapping[str, str]
     versions: tuple[RecordVersion, ...]
     reaches_back_to: int | None
+
+    def __repr__(self) -> str:
+        return f"<RecordLife {self.entity} {values_text(self.key)}: {counted(len(self.versions), 'version')}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                each.since or "",
+                each.until or "",
+                "deleted" if each.is_deleted else "",
+                values_text({name: value for name, value in each.values.items() if name not in self.key}),
+                each.slice or "",
+                each.run_id or "",
+            )
+            for each in self.versions
+        )
+        back = self.reaches_back_to
+        notes = [f"files of versions before {back} are gone, so earlier states are not known"] if back else []
+        columns = ("since", "until", "", "values", "slice", "run")
+        return html_table(repr(self)[1:-1], columns, rows, notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `history row` prints."""

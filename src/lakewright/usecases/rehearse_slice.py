@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.lake.tracing import span
+from lakewright.notebook import html_table
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingOptions
@@ -23,7 +24,7 @@ from lakewright.targets.entity.work import processing_context
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.past_table import PastTable
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.slice_changes import RowChange, changes_of
+from lakewright.usecases.slice_changes import CHANGE_COLUMNS, RowChange, changes_of
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -88,6 +89,11 @@ class RehearsedSlice:
         counts = " ".join(f"{name}={count}" for name, count in (self.counts or {}).items() if count)
         ended = counts if self.error is None else f"fails: {self.error.message}"
         return f"<RehearsedSlice {self.entity}/{self.slice} {self.strategy} {ended or 'changes nothing'}>"
+
+    def _repr_html_(self) -> str:
+        deletes = () if self.deletes_text is None else (self.deletes_text,)
+        notes = (*self.notes, *self.warnings, *deletes, "Nothing was written.")
+        return html_table(repr(self)[1:-1], CHANGE_COLUMNS, (row.shown for row in self.rows), notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `process --rehearse` prints."""

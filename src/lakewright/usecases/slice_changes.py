@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.past import readable
+from lakewright.notebook import html_table, values_text
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.transform.sql import name_sql, text_sql
@@ -18,7 +19,11 @@ from lakewright.usecases.past_table import PastTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["RowChange", "SliceChanges", "changes_of", "slice_changes"]
+__all__ = ["CHANGE_COLUMNS", "RowChange", "SliceChanges", "changes_of", "slice_changes"]
+
+
+CHANGE_COLUMNS = ("change", "key", "before", "after")
+"""What a table of `RowChange.shown` has in its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,11 @@ class RowChange:
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The change as a row of a table: what, the key, the values before and after."""
+        return self.change, *map(values_text, (self.key, self.before, self.after))
+
     def as_json(self) -> dict[str, Any]:
         """Return the change as commands print it."""
         return {
@@ -47,7 +57,7 @@ class RowChange:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SliceChanges:
     """What one slice changed in its entity's table.
 
@@ -67,6 +77,14 @@ class SliceChanges:
     together: tuple[str, ...]
     counts: Mapping[str, int]
     rows: tuple[RowChange, ...]
+
+    def __repr__(self) -> str:
+        counts = " ".join(f"{name}={count}" for name, count in self.counts.items() if count)
+        return f"<SliceChanges {self.entity}/{self.slice} {counts or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        notes = [f"in one commit with {', '.join(self.together)}"] if self.together else []
+        return html_table(repr(self)[1:-1], CHANGE_COLUMNS, (row.shown for row in self.rows), notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `history diff` prints."""

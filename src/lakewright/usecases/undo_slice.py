@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import read_table
+from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.known_slices import name_of
@@ -92,6 +93,14 @@ class Undone:
         done = "planned" if self.version is None else f"done by version {self.version}"
         changed = "" if self.difference is None else f": {self.difference.text}"
         return f"<Undone {self.entity}/{self.plan.slice} {done}{changed}>"
+
+    def _repr_html_(self) -> str:
+        found = self.difference
+        rows = () if found is None else found.shown_rows("goes", "comes back")
+        beside = () if self.beside is None else (self.beside.text,)
+        lost = (f"lost: {words}" for words in self.lost_words)
+        notes = (self.table_words, self.slices_words, *lost, *beside)
+        return html_table(repr(self)[1:-1], ("row", "values"), rows, notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the undo as commands print it."""

@@ -99,7 +99,7 @@ def test_force_and_dirty_and_leftovers_run_what_is_clean() -> None:
     assert plan_of(clean, selection=PlanRequest((Phase.BUILD,), is_forced=True)).has_work
     assert plan_of(clean, selection=PlanRequest((Phase.BUILD,), dirty=(re.compile("cl.*"),))).has_work
     left = plan_of(target("clean", filled=True, leftover="failed in the run before"))
-    assert next(left.steps()).reasons == ("failed in the run before",)
+    assert left.steps()[0].reasons == ("failed in the run before",)
 
 
 def test_a_second_instance_finds_what_the_first_one_will_have_written() -> None:

@@ -173,7 +173,7 @@ def test_an_input_that_changed_is_built_anew_and_nothing_else(tmp_path: Path) ->
     )
     redefined = bench.run(Phase.BUILD)
     assert ended(redefined) == {"BUILD c": Status.SUCCESS}
-    assert next(redefined.targets()).reasons == ("definition has changed since the last build",)
+    assert redefined.targets()[0].reasons == ("definition has changed since the last build",)
 
 
 def test_what_failed_is_still_changed_the_next_time(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator
         result: The result.
         is_one_screen: Whether the tree was written to the same screen; a short one is not repeated there.
     """
-    if is_one_screen and sum(1 for _ in result.targets()) <= SHORT_TREE:
+    if is_one_screen and len(result.targets()) <= SHORT_TREE:
         return
     for instance, target in _failures(result):
         error = {} if target.error is None else target.error.as_json()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.notebook import values_text
 from lakewright.spec.words import counted
 from lakewright.transform.sql import name_sql, text_sql
 
@@ -50,6 +51,11 @@ class TableDifference:
     def text(self) -> str:
         """The numbers of rows that go, come and stay."""
         return f"{counted(self.gone, 'row')} gone, {self.new:,} new, {self.equal:,} equal"
+
+    def shown_rows(self, gone: str, new: str) -> Iterator[tuple[str, str]]:
+        """Yield some of the rows that differ as a notebook shows them, each after a word for it."""
+        for word, rows in ((gone, self.gone_rows), (new, self.new_rows)):
+            yield from ((word, values_text(row)) for row in rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return the difference as commands print it."""
