@@ -67,6 +67,7 @@ def test_a_file_that_is_something_else_is_refused_and_left_alone(path: Path, con
     assert "isn't a SQLite file" in error.message
     assert str(path) in error.message
     assert path.read_bytes() == content
+    assert f"mv {path} {path}.damaged" in str(error.remedy)
 
 
 def test_a_folder_in_the_files_place_is_refused(tmp_path: Path) -> None:
@@ -102,6 +103,7 @@ def test_a_damaged_file_is_told(path: Path, damage: Callable[[bytes], bytes]) ->
     error = refusal(use)
     assert isinstance(error, ManifestCorrupt)
     assert f"{path} is damaged" in error.message
+    assert f"mv {path} {path}.damaged; rm -f {path}-wal {path}-shm" in str(error.remedy)
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from difflib import get_close_matches
 
-__all__ = ["hint", "nearest", "suggestion"]
+__all__ = ["hint", "nearest", "suggestion", "way_to_read"]
 
 # The time to compare names grows with their length and number, and a hostile file may hold very many.
 LONGEST_COMPARED = 100
@@ -53,3 +53,19 @@ def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | Non
         return None
     listed = ", ".join(sorted(names)[:shown])
     return f"there are: {listed}{', …' if len(names) > shown else ''}"
+
+
+def way_to_read(name: str, relations: Container[str], entities: Container[str]) -> str | None:
+    """Return what to declare so that a query can read a relation or an entity; None if `name` is neither.
+
+    Example:
+        >>> way_to_read("orders", {"orders"}, ())
+        "'orders' is a relation; declare the mapping that reads it: `orders: {kind: relation, relation: orders}`"
+    """
+    mapping = f"`{name}: {{kind: relation, relation: {name}}}`"
+    if name in relations:
+        return f"{name!r} is a relation; declare the mapping that reads it: {mapping}"
+    if name in entities:
+        relation = f"`{name}: {{kind: entity, entity: {name}, current: true}}`"
+        return f"{name!r} is an entity; declare the relation {relation} and the mapping {mapping}"
+    return None

@@ -13,7 +13,7 @@ from lakewright.mappings.sql import SqlMapping
 from lakewright.relations.view import ViewRelation
 from lakewright.spec.models.sql_text import SqlText, sql_texts
 from lakewright.spec.project import Project
-from lakewright.spec.suggestions import suggestion
+from lakewright.spec.suggestions import suggestion, way_to_read
 from lakewright.usecases.validate_definitions import Evaluated, Evaluation
 from lakewright.workspace.query import mapping_names
 from lakewright.workspace.sql_check import SqlChecker
@@ -120,7 +120,11 @@ def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -
         known = project.imports[home].mappings if inner and home in project.imports else project.mappings
         if name.lower() != _THIS and (inner if known is not project.mappings else name) not in known:
             message = f"{each.definition.subject}: there is no mapping {name!r}"
-            remedy = suggestion(name, known) or "Declare it in a module, below `mappings`."
+            remedy = (
+                way_to_read(name, project.definitions("relation"), project.definitions("entity"))
+                or suggestion(name, known)
+                or "Declare it in a module, below `mappings`."
+            )
             yield Fault(message, each.definition.at(*path), remedy)
 
 

@@ -30,6 +30,9 @@ def phase_named(text: str) -> Phase:
         return Phase(text.upper())
     except ValueError:
         known = [phase.value.lower() for phase in Phase]
+        if "=" in text:
+            why = f"the phase is missing before {text!r}; there are {', '.join(known)}"
+            raise click.BadParameter(why) from None
         raise click.BadParameter(f"{text!r} is not a phase; {hint(text, known)}") from None
 
 

@@ -10,7 +10,7 @@ from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
 from lakewright.spec.project import Project
-from lakewright.spec.suggestions import suggestion
+from lakewright.spec.suggestions import suggestion, way_to_read
 
 __all__ = ["check_references"]
 
@@ -102,8 +102,10 @@ def _exists(reference: Reference, declared: Known, imports: Mapping[str, Project
 def _unknown_reference(definition: Definition, reference: Reference, declared: Known) -> Fault:
     known = declared.get(reference.category, ())
     message = f"{definition.subject}: there is no {reference.category} {reference.name!r}"
+    among = [declared.get(each, ()) for each in ("relation", "entity") if reference.category == "mapping"]
     remedy = (
-        suggestion(reference.name, known)
+        (way_to_read(reference.name, *among) if among else None)
+        or suggestion(reference.name, known)
         or f"Declare it in a module, below `{_section(reference.category)}`."
     )
     # The other entities of a trigger have runs of their own, and the other targets of a job go on.

@@ -107,6 +107,12 @@ class Column(SnakeModel):
         return normal_name(self.result)
 
     @property
+    def in_words(self) -> str:
+        """The name as declared, in quotes, with its new name if that differs."""
+        is_renamed = bool(self.newname) and self.newname != self.source
+        return f"{self.source!r} (newname {self.newname!r})" if is_renamed else repr(self.result)
+
+    @property
     def is_calculated(self) -> bool:
         """Whether an expression calculates the column."""
         return self.expression is not None

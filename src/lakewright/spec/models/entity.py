@@ -142,8 +142,9 @@ class Entity(Named):
             if not key:
                 yield f"the column name {column.result!r} has no character that a table allows"
             elif key in seen:
-                yield f"the columns {seen[key]!r} and {column.result!r} become one column {column.silver!r}"
-            seen.setdefault(key, column.result)
+                both = f"{seen[key]} and {column.in_words}"
+                yield f"the columns {both} become one column {column.silver!r}"
+            seen.setdefault(key, column.in_words)
         doubled = [mark.column_name for mark in self.watermark]
         for name in sorted({name for name in doubled if doubled.count(name) > 1}):
             if self.settings.delete_missing:

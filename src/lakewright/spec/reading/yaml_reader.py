@@ -78,21 +78,25 @@ def read_yaml(text: str, file: str) -> tuple[ParsedFile, tuple[Fault, ...]]:
         builder.faults.append(refused.fault)
         node = _Node(None, Lines(1), 1)
     except yaml.YAMLError as error:
-        builder.faults.append(_syntax_fault(error, file))
+        builder.faults.append(_syntax_fault(error, file, text))
         node = _Node(None, Lines(1), 1)
     lines = node.lines
     return ParsedFile(file, node.value, lambda: lines), tuple(builder.faults)
 
 
-def _syntax_fault(error: yaml.YAMLError, file: str) -> Fault:
+def _syntax_fault(error: yaml.YAMLError, file: str, text: str) -> Fault:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     line, column = (mark.line + 1, mark.column + 1) if mark is not None else (None, None)
-    return Fault(
-        f"not YAML: {problem}",
-        location=Location(file, line, column),
-        remedy="Check indentation, quotes and colons.",
-    )
+    remedy = "Check indentation, quotes and colons."
+    if line is not None and _is_indented_by_tab(text, line):
+        problem, remedy = "a tab indents the line", "YAML is indented by spaces: replace the tab."
+    return Fault(f"not YAML: {problem}", location=Location(file, line, column), remedy=remedy)
+
+
+def _is_indented_by_tab(text: str, line: int) -> bool:
+    written = text.splitlines()[line - 1 : line]
+    return bool(written) and "\t" in written[0][: len(written[0]) - len(written[0].lstrip())]
 
 
 class _Builder:

@@ -10,6 +10,7 @@ transactions, which are begun and ended through the driver.
 from __future__ import annotations
 
 import random
+import shlex
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -182,9 +183,17 @@ def _translate(error: Exception, path: Path) -> LakewrightError:
     for start, (message, remedy) in _FAULTS.items():
         if name.startswith(start):
             kind = ManifestCorrupt if start == "SQLITE_CORRUPT" else StoreUnavailable
-            return kind(f"the manifest {path} {message} ({cause})", remedy=remedy)
+            return kind(
+                f"the manifest {path} {message} ({cause})", remedy=remedy.format(path=shlex.quote(str(path)))
+            )
     return StoreUnavailable(f"the manifest {path} can't be used: {cause}")
 
+
+_REPLACEMENT = (
+    "Restore it from a backup. Without one: `mv {path} {path}.damaged; rm -f {path}-wal {path}-shm`, then "
+    "`lakewright manifest import FILE` if there is a file of `manifest export`, then run the job. It records what "
+    "the tables' commits name as processed, and applies it no second time."
+)
 
 _FAULTS: Mapping[str, tuple[str, str]] = {
     "SQLITE_BUSY": ("is kept busy by other processes", "Run again once they have ended."),
@@ -192,7 +201,7 @@ _FAULTS: Mapping[str, tuple[str, str]] = {
     "SQLITE_PERM": ("can't be written", "Give this user the right to write the file and its folder."),
     "SQLITE_CANTOPEN": (
         "can't be opened",
-        "Set `manifest: {path: …}` to a file that can be read and written.",
+        "Set `manifest: {{path: …}}` to a file that can be read and written.",
     ),
     "SQLITE_FULL": ("can't grow: the disk is full", "Free some space, then run again."),
     "SQLITE_IOERR": (
@@ -201,7 +210,8 @@ _FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "SQLITE_NOTADB": (
         "isn't a SQLite file",
-        "Move the file away, or set `manifest: {path: …}` to another one.",
+        "If it never was the manifest, set `manifest: {{path: …}}` to another file. If it was: "
+        + _REPLACEMENT,
     ),
-    "SQLITE_CORRUPT": ("is damaged", "Restore it from a backup, or import the last export into a new file."),
+    "SQLITE_CORRUPT": ("is damaged", _REPLACEMENT),
 }

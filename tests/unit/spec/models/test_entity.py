@@ -219,7 +219,7 @@ WRONG = [
     ({"columns": [{"name": "a b"}, {"name": "ab"}]}, "the columns 'a b' and 'ab' become one column 'ab'"),
     (
         {"columns": [{"name": "Id"}, {"name": "x", "newname": "ID"}]},
-        "the columns 'Id' and 'ID' become one column",
+        "the columns 'Id' and 'x' (newname 'ID') become one column",
     ),
     ({"columns": [{"name": "--"}]}, "has no character that a table allows"),
     (

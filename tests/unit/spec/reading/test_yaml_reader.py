@@ -88,7 +88,8 @@ def test_every_value_has_the_line_of_its_key_or_item() -> None:
     ("text", "line", "why"),
     [
         ("a: [1\nb: 2\n", 2, "not YAML"),
-        ("a:\n\tb: 1\n", 2, "not YAML"),
+        ("a:\n\tb: 1\n", 2, "not YAML: a tab indents the line"),
+        ("a:\n  b: 1\n \tc: 1\n", 3, "not YAML: a tab indents the line"),
         ("a: 'x\n", 2, "not YAML"),
         ("a: 1\nb: \x00\n", None, "not YAML"),
         ("a: *b\n", 1, "no anchor"),
