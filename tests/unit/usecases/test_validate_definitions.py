@@ -109,7 +109,7 @@ def test_a_right_project_has_neither_errors_nor_warnings(tmp_path: Path) -> None
         (
             "SQL",
             "SELECT '$word' AS x FROM people",
-            "'people' is an entity; declare the relation `people: {kind: entity, entity: people, current: true}`",
+            "'people' is an entity; declare the relation `people: {kind: entity, entity: people,",
         ),
         ("PARTITION", "$dya", "target 'out': unknown name 'dya' in job 'daily'"),
         ("DEFAULT", "$m", "parameter 'n': unknown name 'm' in job 'daily'"),
