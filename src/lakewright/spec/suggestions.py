@@ -59,8 +59,8 @@ def way_to_read(name: str, relations: Container[str], entities: Container[str]) 
     """Return what to declare so that a query can read a relation or an entity; None if `name` is neither.
 
     Example:
-        >>> way_to_read("orders", {"orders"}, ())
-        "'orders' is a relation; declare the mapping that reads it: `orders: {kind: relation, relation: orders}`"
+        >>> way_to_read("o", {"o"}, ())
+        "'o' is a relation; declare the mapping that reads it: `o: {kind: relation, relation: o}`"
     """
     mapping = f"`{name}: {{kind: relation, relation: {name}}}`"
     if name in relations:

@@ -42,7 +42,7 @@ def test_declaring_needs_no_engine() -> None:
         ("mappings: {a: {kind: sql}}", "a sql mapping needs either `sql` or `file`"),
         ("mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}", "there is no mapping 'b'"),
         (
-            "mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}\nrelations: {b: {kind: values, columns: {x: int}}}",
+            "mappings: {a: {kind: sql, sql: SELECT 1 FROM b}}\nrelations: {b: {kind: empty}}",
             "declare the mapping that reads it: `b: {kind: relation, relation: b}`",
         ),
         ("mappings: {a: {kind: filter, input: a, conditoin: x}}", "unknown key 'conditoin'"),

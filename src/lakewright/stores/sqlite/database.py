@@ -190,9 +190,9 @@ def _translate(error: Exception, path: Path) -> LakewrightError:
 
 
 _REPLACEMENT = (
-    "Restore it from a backup. Without one: `mv {path} {path}.damaged; rm -f {path}-wal {path}-shm`, then "
-    "`lakewright manifest import FILE` if there is a file of `manifest export`, then run the job. It records what "
-    "the tables' commits name as processed, and applies it no second time."
+    "Restore it from a backup. Without one: `mv {path} {path}.damaged; rm -f {path}-wal {path}-shm`, "
+    "`lakewright manifest import FILE` if there is a file of `manifest export`, then run the job. It records "
+    "what the tables' commits name as processed, and applies none of it a second time."
 )
 
 _FAULTS: Mapping[str, tuple[str, str]] = {
