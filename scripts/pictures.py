@@ -34,7 +34,7 @@ from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.service import Serving
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1200, 700, 1150
+WIDTH, LEAST_HEIGHT, MOST_HEIGHT = 1200, 700, 1050
 
 
 ENTITY, UNDONE = "regions", "2022-04-01"
@@ -127,10 +127,20 @@ def main() -> int:
     return 0
 
 
+def _last_run(folder: Path) -> str:
+    app = App.open(folder, environ={})
+    try:
+        return next(app.journal.runs(1, project=app.project.name)).run_id
+    finally:
+        app.close()
+
+
 def take(folder: Path, to: Path) -> None:
     """Take the pictures of a lake."""
     screens = {
         "inbox": "/",
+        "run": f"/runs/{_last_run(folder)}",
+        "item": f"/item?id={ENTITY}/{CUT}",
         "entity": f"/entities/{ENTITY}",
         "lineage": "/lineage",
         "undo": f"/undo?id={ENTITY}/{UNDONE}",
@@ -142,7 +152,8 @@ def take(folder: Path, to: Path) -> None:
         time.sleep(5)  # the look at bronze for the inbox is made in the background
         for name, path in screens.items():
             driver.get(f"{base}{path}")
-            driver.find_element(By.TAG_NAME, "h1")
+            if driver.find_element(By.TAG_NAME, "h1").text == "Something went wrong":
+                raise SystemExit(f"{path} shows an error")
             for scheme in ("light", "dark"):
                 feature = {"name": "prefers-color-scheme", "value": scheme}
                 driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})

@@ -196,7 +196,9 @@ def test_an_item_shows_counts_in_words_and_when_its_files_were_changed(tmp_path:
 
 def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served) -> None:
     text = read(shop, "/runs/run-1")
-    assert "orders_target" in text
+    failure = "orders_target failed in build: column 'amount' is text"
+    assert failure in text
+    assert text.index(failure) < text.index("build 2 targets")
     assert "lakewright job daily build day=1 --resume" in text
     client = browser(shop)
     begun = client.post("/do/resume", data={"csrf": csrf_of(client), "run": "run-1", "reason": "again"})

@@ -159,12 +159,14 @@ def run_values(view: View) -> dict[str, Any]:
         document = run_with_targets(view.app, view.path["run_id"])
     except LakewrightError as error:
         raise HttpFault(404, "unknown", error.message, error.remedy) from error
-    targets = [t for i in document["instances"] for phase in i["phases"] for t in phase["targets"]]
+    phases = [phase for instance in document["instances"] for phase in instance["phases"]]
+    targets = [{**target, "phase": phase["phase"]} for phase in phases for target in phase["targets"]]
     started, finished = document["started"], document["finished"]
     took = (parse_instant(finished) - parse_instant(started)).total_seconds() if finished else None
     return {
         "run": {"trigger": None, **document},
         "took": took,
+        "failures": [each for each in targets if each["status"] == Status.FAILED and each["error"]],
         "longest": max((target.get("seconds") or 0.0 for target in targets), default=0.0) or 1.0,
         "now": view.app.store.now(),
     }
