@@ -265,6 +265,7 @@ def test_a_replaced_slice_that_was_processed_is_said(
             shop.sql("SELECT nam FROM orders")
         with pytest.raises(UsageError, match="mine") as refused:
             shop.sql("SELECT * FROM mine")
+        assert shop.spark.sql("SELECT * FROM mine").count() == 3  # it is the user's own session
         assert str(refused.value.remedy).endswith("is seen if it is global, as global_temp.mine.")
         with pytest.raises(TargetError, match="knows no version from"):
             orders.read(as_of=date(2001, 1, 1))

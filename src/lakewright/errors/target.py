@@ -120,6 +120,9 @@ class JvmEnded(TargetError):
     """Spark's JVM ended during the work. The same process has no other; the next run starts one.
 
     Triggers of `lakewright serve` repeat the run after a pause.
+
+    Attributes:
+        details: `memory` is true if it ran out of memory.
     """
 
     code = "jvm_ended"

@@ -18,7 +18,7 @@ from signal import SIGINT
 from time import monotonic
 from typing import Protocol
 
-from lakewright.errors import Fault, LakewrightError, OperatorError
+from lakewright.errors import Fault, JvmEnded, LakewrightError, OperatorError
 from lakewright.lake.storage_errors import storage_error
 from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
@@ -207,19 +207,31 @@ class _Execution:
     def _outcome(self, scheduled: ScheduledStep) -> Outcome:
         try:
             outcome = self.options.perform(scheduled.instance, scheduled.step)
-            return _INTERRUPTED if self.is_cut_off and outcome.status is Status.FAILED else outcome
+            return _INTERRUPTED if self._is_interrupted(outcome) else outcome
         except BaseException as error:  # every failure of a target is recorded here, even sys.exit()
             if self.is_cut_off or isinstance(error, KeyboardInterrupt):
                 return _INTERRUPTED
             if isinstance(error, OperatorError):
                 return Outcome(Status.BLOCKED, reasons=(error.message,), error=error.as_fault())
             if isinstance(error, LakewrightError):
-                return Outcome(Status.FAILED, error=error.as_fault())
+                failed = Outcome(Status.FAILED, error=error.as_fault())
+                return _INTERRUPTED if self._is_interrupted(failed) else failed
             if isinstance(error, OSError) and error.filename is not None:
                 ours = storage_error(error, f"{scheduled.step.target} failed in {scheduled.step.phase}")
                 return Outcome(Status.FAILED, error=ours.as_fault())
             log.exception("%s failed in %s", scheduled.step.target, scheduled.step.phase)
             return Outcome(Status.FAILED, error=_unexpected(error))
+
+    def _is_interrupted(self, outcome: Outcome) -> bool:
+        """Return whether a step failed only because the run was interrupted.
+
+        A signal to the whole group of processes ends Spark's JVM, too: that is no failure of the target.
+        """
+        if outcome.status is not Status.FAILED:
+            return False
+        error = outcome.error
+        has_lost_jvm = error is not None and error.code == JvmEnded.code and not error.details.get("memory")
+        return self.is_cut_off or (has_lost_jvm and self.options.interruption.signal is not None)
 
 
 def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:

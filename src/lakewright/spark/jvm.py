@@ -65,6 +65,7 @@ def jvm_failure(what: str, error: BaseException) -> JvmEnded:
         return JvmEnded(
             f"{what}: Spark's JVM ran out of memory",
             remedy=f"Give it more memory, for example `config: {{spark.driver.memory: 8g}}`. {again}",
+            details={"memory": True},
         )
     return JvmEnded(
         f"{what}: Spark's JVM {'was killed' if code == -signal.SIGKILL else 'has ended'}",

@@ -12,7 +12,7 @@ from time import sleep
 
 import pytest
 
-from lakewright.errors import ItemLocked, VerificationError
+from lakewright.errors import ItemLocked, JvmEnded, VerificationError
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -261,6 +261,34 @@ def test_a_second_interruption_aborts_the_step_at_hand() -> None:
 
     assert statuses(result)[0] == ("a", Status.ABORTED)
     assert result.status is Status.ABORTED, "an interrupted run is no failed one (C3, B8)"
+
+
+@pytest.mark.parametrize("is_raised", [True, False])
+@pytest.mark.parametrize(
+    ("signal", "details", "status"),
+    [(15, {}, Status.ABORTED), (None, {}, Status.FAILED), (15, {"memory": True}, Status.FAILED)],
+)
+def test_a_jvm_that_ends_by_the_signal_of_the_run_is_no_failure_of_the_target_e11(
+    signal: int | None, details: dict[str, bool], status: Status, is_raised: bool
+) -> None:
+    """A SIGTERM to the process group ends Spark's JVM before the run is told to stop."""
+    error = JvmEnded("Spark's JVM has ended", details=details)
+
+    def lose_jvm(instance: int, step: Step) -> Outcome:
+        if is_raised:
+            raise error
+        return Outcome(Status.FAILED, error=error.as_fault())
+
+    recorder = Recorder()
+
+    def signalled(instance: int, step: Step) -> Outcome:
+        recorder.signal = signal
+        return lose_jvm(instance, step)
+
+    result, _ = run(plan_of(CHAIN), signalled, recorder=recorder)
+
+    assert statuses(result)[0] == ("a", status)
+    assert result.exit_code == (1 if signal is None else 143)
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -69,3 +71,7 @@ def test_the_remedy_is_the_settings_to_add_a1() -> None:
         check_given_session(session(has_delta=False))
     assert f'.config("{CATALOG_KEY}", "{DELTA_CATALOG}")' in str(refused.value.remedy)
     assert "io.delta:delta-spark_" in str(refused.value.remedy)
+    page = (Path(__file__).parents[3] / "docs" / "python.md").read_text()
+    settings = re.findall(r"\.config\(.+?\)", str(refused.value.remedy))
+    assert len(settings) == 3
+    assert all(setting in page for setting in settings), "the page on Python lists them, too"
