@@ -31,7 +31,7 @@ def run_side_by_side(folder: Path, rounds: int) -> list[Row]:
     return compare_jobs(folder / "jobs", targets=40, instances=3, rounds=1)
 
 
-def write_project(folder: Path, targets: int) -> Path:
+def write_project(folder: Path, targets: int, lake: str = "lake") -> Path:
     """Return a project of Delta relations by day, each filled from the previous one or from constants."""
     folder.mkdir(parents=True)
     fields = "{kind: inline, fields: [{name: k, type: integer}, {name: v, type: string}]}"
@@ -39,7 +39,7 @@ def write_project(folder: Path, targets: int) -> Path:
     lines += [f"  m{n}: {{kind: relation, relation: r{n - 1}}}" for n in range(1, targets)]
     lines += ["relations:"]
     for n in range(targets):
-        lines += [f"  r{n}:", "    kind: delta", f"    location: lake/t{n}", f"    schema: {fields}"]
+        lines += [f"  r{n}:", "    kind: delta", f"    location: {lake}/t{n}", f"    schema: {fields}"]
         lines += ["    partitions: [{name: day, type: date}]"]
     lines += ["targets:"]
     for n in range(targets):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import timedelta
+from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
 from threading import Barrier
@@ -17,10 +18,12 @@ from deltalake import DeltaTable, write_deltalake
 from tests.stores.proxy import EXPIRED, SKEWED, FaultyProxy
 from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
+from lakewright.app import App
 from lakewright.errors import OperatorError, SequenceConflict, SpecError, StorageUnavailable
 from lakewright.lake.bucket import Bucket
 from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.delta_log import StoredLog, read_log, state_of
+from lakewright.lake.lake import Lake
 from lakewright.lake.object_files import ObjectFiles
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.manifest.discovery import DiscoveredSlice
@@ -28,9 +31,13 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Application, Author
 from lakewright.manifest.store import Put, Write
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Planned
+from lakewright.run.request import JobRequest
 from lakewright.slices.list_objects import list_objects
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.stores.delta.store import DeltaStore
+from lakewright.usecases.plan_job import plan_job
 
 pa: Any = import_module("pyarrow")
 
@@ -44,6 +51,19 @@ def store() -> Iterator[Store]:
 @pytest.fixture
 def bucket(store: Store) -> str:
     return store.new_bucket()
+
+
+def by_day(names: list[str], bucket: str) -> dict[str, Any]:
+    """Return a module whose targets fill a day of a table each."""
+    fields = {"kind": "inline", "fields": [{"name": "k", "type": "integer"}]}
+    relation = {"kind": "delta", "schema": fields, "partitions": [{"name": "day", "type": "date"}]}
+    target = {"kind": "relation", "mapping": "rows", "partition": {"day": "$day"}}
+    return {
+        "mappings": {"rows": {"kind": "values", "records": [[1]], "schema": fields}},
+        "relations": {name: {**relation, "location": f"s3://{bucket}/{name}"} for name in names},
+        "targets": {name: {**target, "relation": name} for name in names},
+        "jobs": {"daily": {"parameters": [{"name": "day", "type": "date"}], "targets": names}},
+    }
 
 
 class TestSlices:
@@ -220,6 +240,27 @@ class TestTables:
             assert log.open() is None
             write_deltalake(url, pa.table({"id": [5]}), storage_options=options)
             assert seen() == 0
+
+    def test_a_plan_of_tables_by_day_starts_no_spark(
+        self, store: Store, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        names = [f"t{number}" for number in range(5)]
+        for name in names:
+            rows = pa.table({"k": pa.array([1], pa.int32()), "day": [date(2022, 1, 1)]})
+            options = store.storage.options()
+            write_deltalake(f"s3://{bucket}/{name}", rows, partition_by=["day"], storage_options=options)
+        (tmp_path / "model.yml").write_text(json.dumps(by_day(names, bucket)))
+        sections = {"name": "shop", "modules": ["model.yml"], "storage": store.section}
+        (tmp_path / "project.yml").write_text(json.dumps(sections))
+        monkeypatch.setattr(Lake, "_started", lambda _: pytest.fail("the plan starts Spark"))
+        app = App.open(tmp_path)
+
+        def statuses(day: str) -> set[Planned]:
+            plan = plan_job(app, JobRequest("daily", Phase.BUILD, (f"day={day}",)))
+            return {step.status for step in plan.steps() if step.phase is Phase.BUILD}
+
+        assert statuses("2022-01-01") == {Planned.CLEAN}
+        assert statuses("2022-01-02") == {Planned.WOULD_RUN}
 
     def test_other_objects_at_its_place_are_seen(self, store: Store, bucket: str) -> None:
         store.put_at(bucket, "t/part-00000-x.snappy.parquet", "left by a write that never committed")

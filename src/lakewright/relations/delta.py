@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field as Declared
@@ -29,11 +28,9 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_merge import Clause, merge_rows, same_key
 from lakewright.relations.delta_write import (
-    Partitions,
     WriteTarget,
     delta_table,
     has_files,
-    partitions_of,
     write_table,
 )
 from lakewright.relations.migration import (
@@ -136,11 +133,8 @@ class DeltaRelation(StoredRelation):
     def _is_filled(self, workspace: Workspace, state: TableState, partition: Partition) -> bool | None:
         if not partition or state.is_empty:
             return _not(state.is_empty)
-
-        def look(path: Path, names: tuple[str, ...]) -> Partitions | None:
-            return workspace.lake.observed(("partitions", path, names), lambda: partitions_of(path, names))
-
-        found = has_files(self.address(workspace), typed_partition(self.partitions, partition), look)
+        values = typed_partition(self.partitions, partition)
+        found = has_files(workspace, self.address(workspace), values)
         return not self.read(workspace, [partition]).isEmpty() if found is None else found
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:

@@ -27,6 +27,7 @@ from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.selectors import select
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, StepKey
+from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.request import JobRequest
 from lakewright.run.result import is_undone
 from lakewright.run.shared_targets import name_other_jobs
@@ -71,10 +72,11 @@ class Planning:
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         observer = _Observer(contexts, names, self._leftovers())
         plan_request = self._plan_request(job, observer)
-        with self.lake.observing():
-            plan = build_plan(
-                self.project.name, job.name, observer.instances(), plan_request, count=len(contexts)
-            )
+        with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
+            # A disk answers at once, and threads would take turns.
+            instances = observer.instances()
+            found = ahead.over(instances) if self.lake.storage.is_used else instances
+            plan = build_plan(self.project.name, job.name, found, plan_request, count=len(contexts))
         observer.check_faults()
         return name_other_jobs(plan, self.project), contexts
 
