@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -33,6 +33,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Count durations where reports arrive: in the process that started the workers."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Durations(), "durations")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker run the tests of slices in `make test`; in `make nightly` they are more than half."""
+    if config.getoption("dist") != "loadfile" or config.getoption("markexpr") != "not nightly":
+        return None
+    from tests.scheduling import ByWork
+
+    return ByWork(config, log)
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from lakewright.spec.models.base import from_text
+from lakewright.spec.suggestions import member_named
 
 __all__ = ["Naming", "NamingText"]
 
@@ -49,11 +50,4 @@ def _capital(word: str) -> str:
     return word[:1].upper() + word[1:]
 
 
-def _read(declared: object) -> object:
-    if not isinstance(declared, str):
-        return declared
-    wanted = declared.replace("_", "").lower()
-    return next((naming for naming in Naming if naming.lower() == wanted), declared)
-
-
-NamingText = Annotated[Naming, BeforeValidator(_read)]
+NamingText = Annotated[Naming, from_text(lambda text: member_named(Naming, text) or text)]

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.other_runs import OtherRun, commands_of
-from lakewright.spec.suggestions import hint
+from lakewright.spec.suggestions import hint, member_named
 
 __all__ = [
     "BuildPolicy",
@@ -49,11 +49,9 @@ class BuildPolicy(StrEnum):
             >>> BuildPolicy.parse("ifEmpty").value
             'IF_EMPTY'
         """
-        wanted = text.replace("_", "").lower()
-        for policy in cls:
-            if policy.value.replace("_", "").lower() == wanted:
-                return policy
-        raise ValueError(f"no build policy {text!r}; {hint(text, cls)}")
+        if (policy := member_named(cls, text)) is None:
+            raise ValueError(f"no build policy {text!r}; {hint(text, cls)}")
+        return policy
 
 
 @dataclass(frozen=True, slots=True)

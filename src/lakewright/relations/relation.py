@@ -18,7 +18,7 @@ from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Named, Reference
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.spec.suggestions import hint
+from lakewright.spec.suggestions import hint, member_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,19 +50,16 @@ class OutputMode(StrEnum):
             >>> OutputMode.parse("dynamic_overwrite").value
             'OVERWRITE_DYNAMIC'
         """
-        wanted = text.replace("_", "").upper()
-        wanted = _OTHER_NAMES.get(wanted, wanted)
-        for mode in cls:
-            if mode.replace("_", "") == wanted:
-                return mode
-        raise ValueError(f"no output mode {text!r}; {hint(text, cls)}")
+        if (mode := member_named(cls, _OTHER_NAMES.get(text.replace("_", "").upper(), text))) is None:
+            raise ValueError(f"no output mode {text!r}; {hint(text, cls)}")
+        return mode
 
 
 _OTHER_NAMES = {
-    "DYNAMICOVERWRITE": "OVERWRITEDYNAMIC",
+    "DYNAMICOVERWRITE": "OVERWRITE_DYNAMIC",
     "UPSERT": "UPDATE",
-    "IGNORE": "IGNOREIFEXISTS",
-    "ERROR": "ERRORIFEXISTS",
+    "IGNORE": "IGNORE_IF_EXISTS",
+    "ERROR": "ERROR_IF_EXISTS",
 }
 
 

@@ -1,11 +1,15 @@
-"""Suggestions of similar names, for errors about names that do not exist."""
+"""Names of a list: the one that a text means, or suggestions of similar ones for the error."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from difflib import get_close_matches
+from enum import StrEnum
+from typing import TypeVar
 
-__all__ = ["hint", "nearest", "suggestion", "way_to_read"]
+__all__ = ["hint", "member_named", "nearest", "suggestion", "way_to_read"]
+
+E = TypeVar("E", bound=StrEnum)
 
 # The time to compare names grows with their length and number, and a hostile file may hold very many.
 LONGEST_COMPARED = 100
@@ -24,6 +28,22 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     by_lower = {other.lower(): other for other in list(known)[:MOST_COMPARED]}
     found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
+
+
+def member_named(kind: type[E], text: str) -> E | None:
+    """Return the member of an enumeration that a text names; case and underscores are ignored.
+
+    Example:
+        >>> class Mode(StrEnum):
+        ...     FAIL_FAST = "failFast"
+        >>> member_named(Mode, "fail_fast"), member_named(Mode, "fast")
+        (<Mode.FAIL_FAST: 'failFast'>, None)
+    """
+
+    def squeezed(name: str) -> str:
+        return name.replace("_", "").lower()
+
+    return next((member for member in kind if squeezed(member.value) == squeezed(text)), None)
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,8 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.spec.models.base import KindOf, NamedMap, Reference
+from lakewright.spec.models.base import KindOf, NamedMap, Reference, from_text
+from lakewright.spec.suggestions import member_named
 from lakewright.targets.assertions.assertion import Assertion
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
@@ -33,20 +34,13 @@ class ErrorMode(StrEnum):
     FAIL_NEVER = "failNever"
 
 
-def _parse_mode(declared: object) -> object:
-    if not isinstance(declared, str):
-        return declared
-    wanted = declared.replace("_", "").lower()
-    return next((mode for mode in ErrorMode if mode.lower() == wanted), declared)
-
-
 def _with_names(declared: Any) -> Any:
     if isinstance(declared, (list, tuple)):
         return {f"assertion {index}": each for index, each in enumerate(declared, 1)}
     return declared
 
 
-ErrorModeText = Annotated[ErrorMode, BeforeValidator(_parse_mode)]
+ErrorModeText = Annotated[ErrorMode, from_text(lambda text: member_named(ErrorMode, text) or text)]
 Assertions = Annotated[NamedMap[Annotated[Assertion, KindOf("assertion")]], BeforeValidator(_with_names)]
 
 

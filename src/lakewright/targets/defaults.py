@@ -10,7 +10,7 @@ from typing import TypeVar
 from lakewright.errors import SpecError
 from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.relations.relation import OutputMode
-from lakewright.spec.suggestions import hint
+from lakewright.spec.suggestions import hint, member_named
 
 __all__ = ["TargetDefaults", "VerifyPolicy"]
 
@@ -31,11 +31,9 @@ class VerifyPolicy(StrEnum):
         Raises:
             ValueError: No policy has that name.
         """
-        wanted = text.replace("_", "").upper()
-        for policy in cls:
-            if policy.replace("_", "") == wanted:
-                return policy
-        raise ValueError(f"no verify policy {text!r}; {hint(text, cls)}")
+        if (policy := member_named(cls, text)) is None:
+            raise ValueError(f"no verify policy {text!r}; {hint(text, cls)}")
+        return policy
 
 
 @dataclass(frozen=True, slots=True)
