@@ -38,7 +38,7 @@ class Dialect(ABC):
         return ", ".join(map(self.name, names))
 
     def text(self, text: str) -> str:
-        """Return text as a literal."""
+        """Return a text as a literal of SQL."""
         return "'" + text.replace("'", "''") + "'"
 
     def literal(self, text: str, declared: Type) -> str:

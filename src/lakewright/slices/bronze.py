@@ -32,7 +32,7 @@ BRONZE_UNREADABLE = "bronze_unreadable"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a slice; `modified` is in nanoseconds if the file system has them, else in milliseconds."""
+    """One file of a slice; `modified` has nanoseconds where the file system has them, else milliseconds."""
 
     name: str
     size: int

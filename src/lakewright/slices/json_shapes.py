@@ -53,7 +53,7 @@ def with_columns_of(
 def with_known_shapes(
     inferred: StructType, known: Mapping[str, DataType], entity: Entity
 ) -> tuple[StructType, frozenset[str]]:
-    """Return the columns of a slice, with the table's type for those of another shape, and which these are.
+    """Return a slice's columns, and the names of those that get the type of the table instead of their own.
 
     Args:
         inferred: The columns as Spark infers them from JSON.

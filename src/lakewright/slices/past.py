@@ -179,7 +179,7 @@ def _frames(
 
 
 def reader_of(entity: Entity, history: HistoryFrom) -> Entity:
-    """Return the entity as it reads the exports: in their format, and without putting rows aside."""
+    """Return a copy of the entity that reads the exports: with their format, and without a quarantine."""
     changed: dict[str, Any] = {
         "on_bad_rows": "fail",
         "format": history.format or entity.settings.slice_format,

@@ -31,7 +31,7 @@ def scratch_folder() -> Path:
 
 
 def remove_leftovers(place: Path, now: float) -> None:
-    """Remove the folders of processes that were killed."""
+    """Remove the scratch folders of processes that ended without removing them."""
     for folder in _leftovers(place, now):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -199,7 +199,11 @@ def _null_sql(kind: DataType) -> str:
 def check_past_columns(
     present: Sequence[str], wanted: Sequence[str], history: HistoryFrom, place: str
 ) -> None:
-    """Raise `MigrationError` unless a place of the past has these columns."""
+    """Check that the table or the folder of past versions has the declared columns.
+
+    Raises:
+        MigrationError: A column is missing.
+    """
     lacking = [name for name in dict.fromkeys(wanted) if find_name(present, name) is None]
     if lacking:
         raise MigrationError(

@@ -40,7 +40,7 @@ class Observed:
 
 
 def observe_lake(app: App) -> Observed:
-    """Look at bronze, at processed slices and at the logs of tables."""
+    """Return what bronze, the quarantine and the logs of tables show now; they are read anew."""
     quarantined, unrecorded = tuple(read_quarantined(app)), tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
     return Observed(bronze, quarantined, unrecorded, rebuilds, app.store.now())

@@ -36,10 +36,10 @@ class CommandNames:
 
 @dataclass(slots=True)
 class CommandEnd:
-    """How a command ended, which it sets before its end.
+    """The outcome of a command, which the command fills in before it ends.
 
     Attributes:
-        metrics: Its metrics: `slices`, with those of each.
+        metrics: What the command counted; `slices` has the metrics of each slice.
     """
 
     status: Status = Status.SUCCESS

@@ -280,7 +280,7 @@ def _resuming(call: ApiCall) -> ApiCall:
 
 
 def _back(request: Request, action: str) -> str:
-    """Return the page that a form was on, which says what was done; only a path of this server."""
+    """Return the path of the page that sent a form, with a note on what was done; never another server's."""
     came = urlsplit(request.headers.get("referer", ""))
     query = [(name, value) for name, value in parse_qsl(came.query) if name != "done"]
     from lakewright.serve.page.render import link
