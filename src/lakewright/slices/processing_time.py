@@ -159,10 +159,27 @@ class ProcessingTimes:
             return self.scope.child({SLICE: _slice_value(slice_name)}).render(text)
         except SpecError as error:
             fault = error.faults[0]
+            lacks_date = _iso_date(slice_name) is None and "no property 'date'" in fault.message
+            why = "its name has no date such as 2024-05-01" if lacks_date else fault.message
+            otherwise = fault.remedy or "Correct the expression, or give a time."
             raise UsageError(
-                f"the processing time {text!r} has no value for the slice {slice_name}: {fault.message}",
-                remedy=fault.remedy or "Correct the expression, or give a time.",
+                f"the processing time {text!r} has no value for the slice {slice_name}: {why}",
+                remedy=_WITHOUT_DATE if lacks_date else otherwise,
             ) from error
+
+
+_WITHOUT_DATE = (
+    "If it is no slice, remove it from bronze. Otherwise rename it, or name the form of the dates, as in "
+    "${slice.date('dd.MM.yyyy')}."
+)
+
+
+def _iso_date(name: str) -> date | None:
+    found = _ISO.search(name)
+    try:
+        return date(int(found[1]), int(found[3]), int(found[4])) if found is not None else None
+    except ValueError:
+        return None
 
 
 def _slice_value(name: str) -> Namespace:
@@ -171,13 +188,9 @@ def _slice_value(name: str) -> Namespace:
     def find(pattern: str) -> date | datetime:
         return find_date(name, pattern)
 
-    found = _ISO.search(name)
     properties: dict[str, object] = {"name": name}
-    if found is not None:
-        try:
-            properties["date"] = date(int(found[1]), int(found[3]), int(found[4]))
-        except ValueError:
-            found = None
+    if (found := _iso_date(name)) is not None:
+        properties["date"] = found
     return Namespace(SLICE, functions({"date": find}), properties)
 
 

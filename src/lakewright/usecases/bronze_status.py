@@ -1,11 +1,11 @@
-"""What a look at bronze adds to a project's status: slices that changed or are gone, and what can't be read.
+"""What a look at bronze adds to a project's status: what is new, changed, gone, or can't be read there.
 
 Only folders of this machine are looked at: for others, Spark would have to be started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,33 @@ from lakewright.usecases.placed import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.item import Item
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["BronzeStatus", "Vanished", "look_at_bronze"]
+__all__ = ["Arrived", "BronzeStatus", "Vanished", "look_at_bronze"]
 
 MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Slices of an entity in bronze that no run has seen yet.
+
+    Attributes:
+        count: Number of the complete ones.
+        slices: Names of the first of them.
+        incomplete: Names of slices that are still being written.
+    """
+
+    entity: str
+    count: int
+    slices: tuple[str, ...]
+    incomplete: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        named = {"slices": list(self.slices), "incomplete": list(self.incomplete)}
+        return {"entity": self.entity, "count": self.count, **named}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +72,26 @@ class BronzeStatus:
     """How bronze deviates from what the manifest has recorded.
 
     Attributes:
+        arrived: Slices that no run has seen yet, by entity.
         vanished: Processed slices that are gone, by entity.
         changed: A fault for each entity with slices that changed since they were processed, with the commands
             to type; its details name the items.
         unreadable: A fault for each folder that can't be read.
     """
 
+    arrived: tuple[Arrived, ...] = ()
     vanished: tuple[Vanished, ...] = ()
     changed: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
+
+    def with_all(self, other: BronzeStatus) -> BronzeStatus:
+        """Return this status and that of another entity."""
+        return BronzeStatus(
+            self.arrived + other.arrived,
+            self.vanished + other.vanished,
+            self.changed + other.changed,
+            self.unreadable + other.unreadable,
+        )
 
     def changed_beside(self, told: Collection[str]) -> tuple[Fault, ...]:
         """Return the faults of changed slices without those of which every item was told already."""
@@ -67,31 +100,38 @@ class BronzeStatus:
 
 def look_at_bronze(app: App) -> BronzeStatus:
     """Return how bronze deviates from the manifest; of each entity's folder on this machine."""
-    vanished: list[Vanished] = []
-    changed: list[Fault] = []
-    unreadable: list[Fault] = []
+    found = BronzeStatus()
     for entity, places in placed_entities(app):
         try:
-            gone, fault = _look(app, entity, places.bronze)
+            found = found.with_all(_look(app, entity, places.bronze))
         except StorageUnavailable as error:
-            unreadable.append(error.as_fault())
-            continue
-        vanished += gone
-        changed += [] if fault is None else [fault]
-    return BronzeStatus(tuple(vanished), tuple(changed), tuple(unreadable))
+            found = found.with_all(BronzeStatus(unreadable=(error.as_fault(),)))
+    return found
 
 
-def _look(app: App, entity: Entity, bronze: str) -> tuple[list[Vanished], Fault | None]:
+def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
     if local_path(bronze) is None:
-        return [], None
+        return BronzeStatus()
     listing, application = list_bronze(bronze, app.lake), application_of(app.project.name, entity)
     present = app.store.read([item_id(slice_.path) for slice_ in listing.slices])
-    found = vanished_slices(app.store, application, present)
-    gone = (
-        [Vanished(entity.called, found.count, tuple(islice(found.names, MOST_NAMED)))] if found.count else []
+    new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
+    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], listing.incomplete[:MOST_NAMED]),)
+    gone = vanished_slices(app.store, application, present)
+    vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
+    fault = _changed(app, entity, bronze, listing, present)
+    return BronzeStatus(
+        arrived=arrived if new or listing.incomplete else (),
+        vanished=vanished if gone.count else (),
+        changed=() if fault is None else (fault,),
     )
+
+
+def _changed(
+    app: App, entity: Entity, bronze: str, listing: Listing, present: Mapping[str, Item]
+) -> Fault | None:
     if entity.settings.changed_slices == "ignore":
-        return gone, None
+        return None
+    application = application_of(app.project.name, entity)
     changed = sorted(
         changed_items(present.values(), listing, application), key=lambda item: natural_key(slice_name(item))
     )
@@ -102,4 +142,4 @@ def _look(app: App, entity: Entity, bronze: str) -> tuple[list[Vanished], Fault 
         changed=tuple(changed),
         requeue=requeue_command(entity, changed, present),
     )
-    return gone, deviations.fault
+    return deviations.fault

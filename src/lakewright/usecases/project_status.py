@@ -9,8 +9,8 @@ from typing import Any
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
 from lakewright.notebook import html_table
-from lakewright.spec.words import counted
-from lakewright.usecases.bronze_status import Vanished
+from lakewright.spec.words import counted, first_of
+from lakewright.usecases.bronze_status import Arrived, Vanished
 from lakewright.usecases.history import Warned, run_as_json
 from lakewright.usecases.items import Row
 from lakewright.usecases.quarantine_status import Quarantined
@@ -22,7 +22,7 @@ __all__ = ["ProjectStatus"]
 
 _SHOWN = (
     *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "unreadable"),
-    *("rebuilds", "unseen", "quarantined", "vanished", "unrecorded", "faults"),
+    *("arrived", "rebuilds", "unseen", "quarantined", "vanished", "unrecorded", "faults"),
 )
 """Parts of a status that its text counts."""
 
@@ -44,6 +44,7 @@ class ProjectStatus:
         unrecorded: Entities with commits in their tables, if the manifest has no items at all.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
+        arrived: Slices in bronze that no run has seen yet, by entity.
         vanished: Processed slices that are no longer in bronze, by entity.
         changed: Slices that changed since they were processed, as errors with the commands to type.
         rebuilds: Tables that only a rebuild makes as they are declared now.
@@ -63,6 +64,7 @@ class ProjectStatus:
     last_runs: tuple[Run, ...]
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arrived: tuple[Arrived, ...] = ()
     vanished: tuple[Vanished, ...] = ()
     changed: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
@@ -83,6 +85,7 @@ class ProjectStatus:
             or self.stale
             or self.failed
             or self.waiting
+            or self.arrived
             or self.undone
             or self.warned
             or self.unrecorded
@@ -131,6 +134,7 @@ class ProjectStatus:
                 }
                 for row in self.waiting
             ],
+            "arrived": [each.as_json() for each in self.arrived],
             "failed": [{**row.as_json(), "do": row.next_command} for row in self.failed],
             "warnings": [one.as_json() for one in self.warned],
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
@@ -164,6 +168,9 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         yield "rebuild", due.entity, due.reason, due.command
     for aside in status.quarantined:
         yield "put aside", aside.entity, f"{counted(aside.rows, 'bad row')} in {aside.folder}", ""
+    for new in status.arrived:
+        names = first_of((*new.slices, *new.incomplete), 3)
+        yield "arrived", new.entity, names, ""
     for gone in status.vanished:
         yield "gone", gone.entity, f"{counted(gone.count, 'processed slice')} gone from bronze", ""
     for entity in status.unrecorded:

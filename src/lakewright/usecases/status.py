@@ -56,6 +56,7 @@ def project_status(app: App) -> ProjectStatus:
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
     limits = _limits(app.project)
+    unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     return ProjectStatus(
@@ -69,12 +70,13 @@ def project_status(app: App) -> ProjectStatus:
         last_runs=runs[:LAST_RUNS],
         limits=limits,
         commands=dict(_commands(app.project, waiting, limits)),
+        arrived=tuple(each for each in bronze.arrived if each.entity not in unrecorded),
         vanished=bronze.vanished,
         changed=bronze.changed_beside(told_changed(warned)),
         unreadable=bronze.unreadable,
         quarantined=tuple(read_quarantined(app)),
         triggers=list_triggers(app),
-        unrecorded=tuple(unrecorded_entities(app)),
+        unrecorded=unrecorded,
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,

@@ -555,7 +555,7 @@ class TestStatus:
     def test_it_has_what_an_operator_needs(self) -> None:
         found = document(a_lake(), "status")
         assert list(found) == [
-            *("running", "waiting", "failed", "warnings", "stale"),
+            *("running", "waiting", "arrived", "failed", "warnings", "stale"),
             *("quarantined", "unrecorded", "triggers", "faults", "withheld"),
             *("unreadable", "changed", "vanished", "rebuilds", "unseen", "last_runs"),
         ]
@@ -644,6 +644,22 @@ class TestStatus:
         page = call_with(app, "status").out
         assert "Changed since they were processed 1" in page
         assert "`lakewright manifest requeue orders/s1.csv`" in page
+
+    def test_slices_that_no_run_has_seen_wait(self, tmp_path: Path) -> None:
+        app, bronze = FakeApp(), tmp_path / "orders"
+        entity = app.project.entities["orders"]
+        places = replace(entity.places(app.project.lake), bronze=str(bronze))
+        entity.places = lambda _: places
+        for name in ("s1.csv", "s2.csv"):
+            bronze.mkdir(exist_ok=True)
+            (bronze / name).write_text("id\n1\n")
+        (bronze / "s3" / "_temporary").mkdir(parents=True)
+        (bronze / "s3" / "part.csv").write_text("id\n")
+        page = call_with(app, "status").out
+        assert "orders: 2 slices that no run has seen yet: s1.csv, s2.csv; not complete yet: s3" in page
+        assert "Nothing is running" not in page
+        new = {"entity": "orders", "count": 2, "slices": ["s1.csv", "s2.csv"], "incomplete": ["s3"]}
+        assert document(app, "status")["arrived"] == [new]
 
     def test_a_lost_manifest_is_no_calm_lake(self, tmp_path: Path) -> None:
         app, silver = FakeApp(), tmp_path / "orders"

@@ -62,10 +62,10 @@ def test_a_time_may_be_an_expression_over_the_slice(text: str, name: str, expect
     [
         ("2024/05/01", "s1", "the processing time '2024/05/01' is not ISO 8601"),
         ("${slice.name}", "s1", "the processing time 's1' of slice s1 is not ISO 8601"),
-        ("${slice.date}", "s1", "has no value for the slice s1: 'slice' has no property 'date'"),
+        ("${slice.date}", "s1", "has no value for the slice s1: its name has no date such as 2024-05-01"),
         ("$slice.date('yyyyMMdd')", "s1", "the name 's1' has no date of the form 'yyyyMMdd'"),
         ("$slice.date('yyyyMM')", "202401", "lacks the year, the month or the day"),
-        ("${slice.date}", "2024-13-45", "'slice' has no property 'date'"),
+        ("${slice.date}", "2024-13-45", "its name has no date such as 2024-05-01"),
         ("$dya", "s1", "unknown name 'dya'"),
     ],
 )
@@ -74,6 +74,12 @@ def test_what_gives_no_time_is_an_error(text: str, name: str, told: str) -> None
     with pytest.raises(UsageError) as raised:
         times(text).at(name)
     assert told in raised.value.message
+
+
+def test_a_file_without_a_date_in_its_name_is_told_to_leave_bronze_or_to_name_its_form() -> None:
+    with pytest.raises(UsageError) as raised:
+        times("${slice.date}").at("Thumbs.db")
+    assert str(raised.value.remedy).startswith("If it is no slice, remove it from bronze.")
 
 
 def test_only_the_option_of_processing_falls_back_to_the_present() -> None:

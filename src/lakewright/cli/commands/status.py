@@ -23,7 +23,7 @@ from lakewright.manifest.record import ANYONE
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
-    from lakewright.usecases.bronze_status import Vanished
+    from lakewright.usecases.bronze_status import Arrived, Vanished
     from lakewright.usecases.history import Warned
     from lakewright.usecases.items import Row
     from lakewright.usecases.project_status import ProjectStatus
@@ -64,7 +64,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     warned = [_warning(each, now) for each in found.warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
     yield from _section("Running", running, f"{more}locked")
-    yield from _section("Waiting", list(_waiting(found)), f"{more}ready")
+    yield from _section("Waiting", [*_waiting(found), *map(_arrived, found.arrived)], f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
     yield from _section("Changed since they were processed", changed, "lakewright status -o json")
@@ -162,6 +162,13 @@ def _warning(found: Warned, now: datetime) -> Branch:
 def _said_of_run(run: Run, now: datetime) -> tuple[Span, str]:
     what = " ".join(filter(None, (run.job, run.phase.lower(), assignments(run.parameters))))
     return coloured(run.status), f" {what}, run {run.run_id}, {ago(run.started, now)}"
+
+
+def _arrived(found: Arrived) -> Branch:
+    named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
+    new = f"{counted(found.count, 'slice')} that no run has seen yet: {named}" if found.count else ""
+    unfinished = f"not complete yet: {first_of(found.incomplete, MOST_NAMED)}" if found.incomplete else ""
+    return Branch(line(Span(found.entity, "bold"), f": {'; '.join(filter(None, (new, unfinished)))}"))
 
 
 def _vanished(found: Vanished) -> Branch:
