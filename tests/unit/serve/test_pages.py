@@ -345,7 +345,7 @@ def applied(shop: Served, name: str, rows: pa.Table) -> None:
         "item": item.item_id,
         "strategy": "merge",
         "processingTime": "2024-05-01T00:00:00+00:00",
-        "metrics": {"inserted": len(rows)},
+        "metrics": {"strategy": "merge", "inserted": len(rows), "deleted": 1, "inferredDeletes": 3},
     }
     token = Token(str(held.application), held.token, content)
     version = write_deltalake_version(str(silver.location), rows, token)
@@ -375,7 +375,7 @@ def test_an_item_leads_to_what_undo_would_do_before_it_is_done(tmp_path: Path) -
         assert "The table goes from version 2 back to version 1." in text
         assert "What was left beside the table is removed: " in text
         assert "3 is skipped." in text
-        assert "Rows of the slice: inserted 2." in text
+        assert "Rows of the slice: inserted 2, deleted 4." in text
         assert "lakewright undo orders 3" in text
         first = read(shop, "/undo?id=orders/1")
         assert "It was the first: the table becomes empty" in first

@@ -21,6 +21,7 @@ from lakewright.slices.discover import called_name, find_slice, item_id, slice_n
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.words import counted
+from lakewright.strategies.summary import deleted_rows, plain_names
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
@@ -79,10 +80,11 @@ class UndoPlan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts that the slice's commit carries; empty if it has none."""
-        metrics = {} if self.undone is None else self.undone.content.get("metrics") or {}
-        names = ("inserted", "updated", "deleted", "closed")
-        return {name: metrics[name] for name in names if metrics.get(name)}
+        """What the slice inserted, updated and deleted, as its commit says; empty if it does not."""
+        metrics = plain_names({} if self.undone is None else self.undone.content.get("metrics") or {})
+        counts = {name: metrics.get(name) or 0 for name in ("inserted", "updated")}
+        counts["deleted"] = deleted_rows(metrics)
+        return {name: count for name, count in counts.items() if count}
 
     @property
     def rewound_ids(self) -> frozenset[str]:

@@ -77,6 +77,7 @@
         line.classList.toggle("near", line.dataset.from === name || line.dataset.to === name);
       }
     };
+    graph.querySelector("a.focus")?.scrollIntoView({ block: "nearest", inline: "center" });
     const over = (event) => light(event.target.closest("a")?.dataset.name);
     graph.addEventListener("mouseover", over);
     graph.addEventListener("focusin", over);
