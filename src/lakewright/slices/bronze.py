@@ -16,6 +16,7 @@ __all__ = [
     "BRONZE_UNREADABLE",
     "SUCCESS",
     "TEMPORARY",
+    "UNFINISHED",
     "File",
     "Slice",
     "is_partition",
@@ -25,6 +26,9 @@ __all__ = [
 
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"
+
+UNFINISHED = ("._copying_", ".tmp", ".part", ".partial", ".filepart", ".crdownload")
+"""Endings that Hadoop's `put`, SFTP clients and browsers give to a file while they write it."""
 
 BRONZE_UNREADABLE = "bronze_unreadable"
 """The alert that a bronze folder, or a slice in it, can't be read."""
@@ -56,6 +60,12 @@ class Slice:
     files: tuple[File, ...]
     marks: frozenset[str] = frozenset()
     is_folder: bool = False
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether a mark, or the ending of a name, says that a program still writes it."""
+        names = (self.name, *(file.name for file in self.files))
+        return TEMPORARY in self.marks or any(name.lower().endswith(UNFINISHED) for name in names)
 
     @property
     def paths(self) -> tuple[str, ...]:

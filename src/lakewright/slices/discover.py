@@ -21,7 +21,6 @@ from lakewright.manifest.record import Application
 from lakewright.slices.bronze import (
     BRONZE_UNREADABLE,
     SUCCESS,
-    TEMPORARY,
     File,
     Slice,
     is_partition,
@@ -103,7 +102,7 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
         exists, slices = _list_local(path, unreadable)
     found = sorted(slices, key=lambda slice_: natural_key(slice_.name))
     is_marked = any(SUCCESS in slice_.marks for slice_ in found)
-    complete = [s for s in found if s.files and TEMPORARY not in s.marks and (not is_marked or _is_marked(s))]
+    complete = [s for s in found if s.files and not s.is_being_written and (not is_marked or _is_marked(s))]
     # An empty folder is not a slice, and not one that is being written either.
     incomplete = tuple(s.name for s in found if s.files and s not in complete)
     return Listing(tuple(complete), dict(sorted(unreadable.items())), incomplete, exists)
@@ -120,7 +119,7 @@ def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
         from lakewright.slices.list_objects import list_objects
 
         _, there = list_objects(bronze, lake.storage, name)
-        return next((s for s in there if s.name == name and s.files and TEMPORARY not in s.marks), None)
+        return next((s for s in there if s.name == name and s.files and not s.is_being_written), None)
     if path is None:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
     try:
@@ -132,7 +131,7 @@ def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
             f"the slice {name} can't be read: {error.filename or path / name}: {error.strerror or error}",
             details={"alerts": [BRONZE_UNREADABLE]},
         ) from error
-    return found if found.files and TEMPORARY not in found.marks else None
+    return found if found.files and not found.is_being_written else None
 
 
 def discovered(slices: Iterable[Slice], application: Application, entity: str) -> Iterator[DiscoveredSlice]:

@@ -16,7 +16,7 @@ from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.notebook import html_table
-from lakewright.slices.bronze import SUCCESS
+from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def check_slice_name(name: str) -> None:
     """Raise an error unless a text can be the name of a slice on any file system.
 
     Raises:
-        UsageError: It is empty or too long, begins with `_` or `.`, or has a character that names can't have.
+        UsageError: It is empty or too long, begins with `_` or `.`, ends as an unfinished file, or has a
+            character that names can't have.
 
     Example:
         >>> check_slice_name("2024-05-01.json")
@@ -84,6 +85,8 @@ def check_slice_name(name: str) -> None:
         problem = "is empty, or begins or ends with a space"
     elif name.startswith(("_", ".")):
         problem = f"begins with {name[0]}, which hides it"
+    elif name.lower().endswith(UNFINISHED):
+        problem = "ends as a file that is still being written"
     elif any(character in "/\\:" or not character.isprintable() for character in name):
         problem = "has a slash, a colon or a control character"
     elif len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:

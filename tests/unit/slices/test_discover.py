@@ -9,7 +9,14 @@ from typing import cast
 import pytest
 
 from lakewright.lake.lake import Lake
-from lakewright.slices.discover import canonical_id, find_slice, item_id, list_slices, natural_key
+from lakewright.slices.discover import (
+    canonical_id,
+    find_slice,
+    item_id,
+    list_bronze,
+    list_slices,
+    natural_key,
+)
 
 NO_LAKE = cast("Lake", None)
 
@@ -34,6 +41,22 @@ def test_hidden_names_and_folders_still_written_are_no_slices(tmp_path: Path) ->
     put(tmp_path, "_x", ".y", "writing/_temporary/0/part", "writing/part", "done/part")
     (tmp_path / "empty").mkdir()
     assert names(tmp_path) == ["done"]
+
+
+def test_endings_of_files_that_are_being_copied_are_told_as_not_complete(tmp_path: Path) -> None:
+    endings = ("_COPYING_", "tmp", "part", "filepart")
+    put(
+        tmp_path,
+        *(f"2024-05-0{n}.csv.{end}" for n, end in enumerate(endings)),
+        "s1/a.csv",
+        "s1/b.csv.tmp",
+        "s2.csv",
+    )
+    assert names(tmp_path) == ["s2.csv"]
+    assert len(list_bronze(str(tmp_path), NO_LAKE).incomplete) == 5
+    assert find_slice(str(tmp_path), "s1", NO_LAKE) is None
+    (tmp_path / "s1" / "b.csv.tmp").rename(tmp_path / "s1" / "b.csv")
+    assert names(tmp_path) == ["s1", "s2.csv"]
 
 
 def test_where_siblings_carry_a_mark_of_their_end_a_folder_without_is_still_written(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def test_a_usual_name_is_accepted(name: str) -> None:
         (" ", "is empty"),
         ("a ", "ends with a space"),
         ("_SUCCESS", "begins with _, which hides it"),
+        ("2024-05-01.tmp", "ends as a file that is still being written"),
         (".hidden", "begins with ."),
         ("..", "begins with ."),
         ("a/b", "has a slash"),
