@@ -63,7 +63,7 @@ _PLACES = {"Manifest": "lakewright.bus.manifest"}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted((*__all__, "errors", "testing"))
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,12 @@ _FLAGS = {
     "--resume": "resume",
     "--wait": "wait",
 }
+_OF_LOAD = {
+    "--despite-faults": "Project.load(…, despite_faults=True)",
+    "--project": "Project.load(folder)",
+}
+"""Options for which a project is loaded once more."""
+
 _VALUES = {
     "--from": "from_slice",
     "--from-time": "from_time",
@@ -56,6 +62,8 @@ def _options(text: str) -> Iterator[str]:
     for name, value in _OPTION.findall(text):
         if name in _FLAGS:
             yield f"{_FLAGS[name]}=True for {name}"
+        elif name in _OF_LOAD:
+            yield f"{_OF_LOAD[name]} for {name}"
         elif name in _VALUES and value:
             yield f"{_VALUES[name]}={_quoted(value)} for {name} {value}"
 
@@ -134,10 +142,17 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
+def _items(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    del head
+    return None if words or typed.keywords else "project.manifest.items()"
+
+
 _CALLS: dict[str, Callable[[str, Sequence[str], _Typed], str | None]] = {
+    "history": _of_project,
     "history row": _of_entity,
     "job": _of_job,
     "manifest accept": _of_slice,
+    "manifest ls": _items,
     "manifest requeue": _of_slice,
     "manifest resolve": _of_slice,
     "manifest skip": _of_slice,

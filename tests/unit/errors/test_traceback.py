@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakewright import Project
+from lakewright import Manifest, Project
 from lakewright.api import Entity
 from lakewright.errors import (
     BackdatedError,
@@ -85,6 +85,7 @@ CALLS = [
     ("`lakewright job daily build day=d1 --resume`", 'project.run("daily", "build", "day=d1", resume=True)'),
     ("`lakewright plan daily build`", 'project.plan("daily", "build")'),
     ("`lakewright status`", "project.status()"),
+    ("`lakewright history`", "project.history()"),
 ]
 
 
@@ -111,6 +112,8 @@ def test_a_command_to_type_is_told_as_a_call_that_exists(typed: str, call: str) 
         "`lakewright process orders --conf a=b`",
         "`lakewright manifest resolve 'orders`",
         "`lakewright plan`",
+        "`lakewright manifest ls orders`",
+        "`lakewright history show r1`",
         "Type --help.",
     ],
 )
@@ -118,7 +121,13 @@ def test_what_python_has_no_call_for_is_left_to_the_terminal(remedy: str) -> Non
     assert python_words(remedy) is None
 
 
+def test_the_items_of_the_manifest_are_its_own() -> None:
+    assert python_words("`lakewright manifest ls` lists them.") == "project.manifest.items()"
+    assert callable(Manifest.items)
+
+
 def test_options_in_a_sentence_are_told_as_arguments() -> None:
+    assert python_words("Pass the folder with --project.") == "Project.load(folder) for --project"
     either = "Give --cascade to process them again as well, or --late to apply this one after them."
     assert python_words(either) == "cascade=True for --cascade; late=True for --late"
     reload = "reload it with --strategy full --allow-data-loss."
