@@ -74,6 +74,9 @@ STRICT = {
     "spark.sql.constraintPropagation.enabled": "false",
 }
 
+DEPRECATED = frozenset({"spark.sql.parser.escapedStringLiterals"})
+"""Settings of which Spark warns on the screen whenever they are set, even to their defaults."""
+
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -107,7 +110,8 @@ def strict_session(lake: Lake) -> SparkSession:
     """Return a new session in which processing gives the same results under any user settings."""
     session = lake.new_session()
     for key, value in STRICT.items():
-        session.conf.set(key, value)
+        if key not in DEPRECATED or session.conf.get(key) != value:
+            session.conf.set(key, value)
     return session
 
 

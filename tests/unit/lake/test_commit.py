@@ -5,14 +5,22 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.sessions import no_session
 
 from lakewright.errors import CommitTooLate
-from lakewright.lake.commit import find_commit, is_superseded, read_commits
+from lakewright.lake.commit import (
+    DEPRECATED,
+    STRICT,
+    find_commit,
+    is_superseded,
+    read_commits,
+    strict_session,
+)
 from lakewright.lake.lake import Lake
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
@@ -22,6 +30,18 @@ from lakewright.spec.models.places import Address
 pa: Any = import_module("pyarrow")
 
 APP = "lakewright/shop/orders:orders"
+
+
+@pytest.mark.parametrize(("users", "is_set"), [("false", False), ("true", True)])
+def test_a_deprecated_setting_is_set_only_if_the_users_differs(users: str, is_set: bool) -> None:
+    """Spark warns on the screen of each time that it is set."""
+    (deprecated,) = DEPRECATED
+    conf = {deprecated: users}
+    done: dict[str, str] = {}
+    session = SimpleNamespace(conf=SimpleNamespace(get=conf.get, set=done.__setitem__))
+    strict_session(cast("Any", SimpleNamespace(new_session=lambda: session)))
+    expected = dict(STRICT) if is_set else {key: value for key, value in STRICT.items() if key != deprecated}
+    assert done == expected
 
 
 def commit(table: Path, number: int) -> None:
