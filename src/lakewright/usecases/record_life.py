@@ -121,7 +121,7 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
     if not columns or len(columns) != len(key):
         wanted = " ".join(name.upper() for name in columns) or "no key"
         raise UsageError(
-            f"the business key of {table.entity.called} is {wanted}, not {len(key)} values",
+            f"the business key of {table.entity.called} is {wanted}, not {counted(len(key), 'value')}",
             remedy=f"Write `lakewright history row {table.entity.called} {wanted}`." if columns else None,
         )
     named = dict(zip(columns, key, strict=True))

@@ -167,6 +167,20 @@ def test_deleted_rows_are_counted_once_whether_they_arrived_or_were_missing(
     assert drawn["del"] / sum(drawn.values()) == pytest.approx(height, rel=0.01)
 
 
+def test_the_page_says_that_the_next_run_refuses_what_was_requeued(
+    shop: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 11: its declared time is earlier than versions in the table."""
+    refused = "lakewright.usecases.operate_items.requeued_time_note"
+    client = browser(shop)
+    form = {"csrf": csrf_of(client), "item": "orders/2022-01-01", "late": "1", "reason": "corrected"}
+    for note, done in (("the run refuses it", "requeue-early"), (None, "requeue")):
+        monkeypatch.setattr(refused, lambda *_, note=note: note)
+        answer = client.post("/do/requeue", data=form, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/?done={done}")
+    assert "The next run refuses it: the table has versions later than" in read(shop, "/?done=requeue-early")
+
+
 def test_an_item_shows_each_record_with_who_and_why(shop: Served) -> None:
     text = read(shop, "/item?id=orders/2022-01-02")
     assert "new processing failed" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -28,6 +29,8 @@ from lakewright.usecases.operate_items import (
 )
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
+log = logging.getLogger(__name__)
+
 __all__ = [
     "ACTIONS",
     "begin_job",
@@ -36,6 +39,7 @@ __all__ = [
     "cancel_run",
     "document_for",
     "operate",
+    "operated",
     "shown_document",
 ]
 
@@ -45,21 +49,25 @@ _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 
 def operate(call: ApiCall, action: str) -> list[dict[str, Any]]:
     """Do what an operator wants of an item, and return its new verdicts."""
-    return [row.as_json() for row in _operated(call, action)]
+    return [row.as_json() for row in operated(call, action)[0]]
 
 
-def _operated(call: ApiCall, action: str) -> Sequence[Row]:
+def operated(call: ApiCall, action: str) -> tuple[Sequence[Row], Sequence[str]]:
+    """Do what an operator wants of an item; return its new verdicts, and what the next run will refuse."""
     app, body = call.app, call.body
     who = {"author": call.asker.user, "reason": checked_reason(call)}
     if action == "requeue":
         late, cascade = bool(body.get("late")), bool(body.get("cascade"))
-        return requeue_items(app, [body["item"]], cascade=cascade, late=late, **who).rows
+        requeued = requeue_items(app, [body["item"]], cascade=cascade, late=late, **who)
+        for note in requeued.notes:
+            log.warning("%s", note)
+        return requeued.rows, requeued.notes
     if action == "resolve":
-        return resolve_item(app, body["item"], **who)
+        return resolve_item(app, body["item"], **who), ()
     if action == "release":
-        return release_item(app, body["item"], is_forced=bool(body.get("force")), **who)
+        return release_item(app, body["item"], is_forced=bool(body.get("force")), **who), ()
     act = skip_item if action == "skip" else unskip_item
-    return act(app, body["item"], application=body.get("application"), **who)
+    return act(app, body["item"], application=body.get("application"), **who), ()
 
 
 def checked_reason(call: ApiCall) -> str:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.serve.http.access import COOKIE, Asker
-from lakewright.serve.http.actions import begin_job, begin_process, begin_undo, cancel_run, operate
+from lakewright.serve.http.actions import begin_job, begin_process, begin_undo, cancel_run, operated
 from lakewright.serve.http.endpoint import ApiCall
 from lakewright.serve.http.events import stream
 from lakewright.serve.http.faults import HttpFault, fault_of, status_of
@@ -53,6 +53,8 @@ STATIC = {
 DONE = {
     "resolve": "Resolved: the slice is ready again.",
     "requeue": "Requeued: the next run processes the slice again.",
+    "requeue-early": "Requeued. The next run refuses it: the table has versions later than the time that its "
+    "target declares. lakewright plan names the command to type.",
     "release": "Released: the slice is ready again.",
     "skip": "Skipped: the slices behind it continue.",
     "unskip": "The skip is undone: the slice is ready again.",
@@ -216,8 +218,8 @@ class Pages:
         path = {"run_id": form.get("run", "")}
         call = ApiCall(self.site, self.site.app(), request.scope["asker"], path=path, body=body)
         if action in views.LABELS:
-            operate(call, action)
-            return _back(request, action)
+            _, refused = operated(call, action)
+            return _back(request, f"{action}-early" if refused else action)
         begun = self._begun(call, action)
         return f"/commands/{begun}" if begun is not None else _back(request, action)
 
