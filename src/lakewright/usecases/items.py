@@ -260,8 +260,24 @@ def find_item(app: App, text: str) -> Item:
         )
     raise UsageError(
         f"the manifest has no item {text}",
-        remedy="`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",
+        remedy=_better_name(app, text)
+        or "`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",
     )
+
+
+def _better_name(app: App, text: str) -> str | None:
+    """Return how to name the slices of an entity, or a slice that was named without its entity."""
+    if text in app.project.entities:
+        return (
+            f"{text!r} is an entity: name a slice of it as `{text}/SLICE`, or give `--entity {text}` for all."
+        )
+    if "/" in text:
+        return None
+    named = [f"{entity}/{text}" for entity in app.project.entities]
+    found = [
+        each for each in named if any(app.ledger.item(one).sequence for one in _item_of_entity(app, each))
+    ]
+    return f"Name it with its entity: {', '.join(f'`{each}`' for each in found[:3])}." if found else None
 
 
 def typed_name(app: App, item: Item) -> str:

@@ -167,6 +167,7 @@ def test_verbs_are_records_with_author_and_reason(
         (("resolve",), "no item is named"),
         (("resolve", ITEM + "b", "--all"), "items are both named and selected"),
         (("resolve", "orders/nope"), "the manifest has no item orders/nope"),
+        (("resolve", "orders"), "name a slice of it as `orders/SLICE`, or give `--entity orders` for all"),
         (("skip", "--state", "fialed"), "neither a verdict nor a state"),
     ],
 )
@@ -176,6 +177,22 @@ def test_items_are_either_named_or_selected_b2(arguments: tuple[str, ...], told:
     answered = call_with(app, "manifest", *arguments)
     assert (answered.code, list(app.store.history())) == (2, before)
     assert told in answered.err
+
+
+def test_a_slice_that_is_named_without_its_entity_is_told_its_name(tmp_path: Path) -> None:
+    app = FakeApp(bronze=tmp_path)
+    (tmp_path / "s1.csv").write_text("1")
+    document(app, "manifest", "discover")
+    told = call_with(app, "manifest", "skip", "s1.csv")
+    assert "Name it with its entity: `orders/s1.csv`." in told.err
+
+
+@pytest.mark.parametrize("verb", [("undo",), ("process",), ("history", "diff")])
+def test_a_slice_is_named_in_both_ways(verb: tuple[str, ...]) -> None:
+    """`undo orders/s1.csv` is the same as `undo orders s1.csv`, as `manifest` prints the name."""
+    one, two = (call_with(FakeApp(), *verb, *typed) for typed in (("orders", "s1.csv"), ("orders/s1.csv",)))
+    assert (two.code, two.err) == (one.code, one.err)
+    assert "orders/s1.csv" not in two.err
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from lakewright.spec.suggestions import hint
 if TYPE_CHECKING:
     from lakewright.run.job import JobRequest
 
-__all__ = ["job_arguments", "job_request", "phase_named", "run_options"]
+__all__ = ["job_arguments", "job_request", "phase_named", "run_options", "slice_named"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +34,17 @@ def phase_named(text: str) -> Phase:
             why = f"the phase is missing before {text!r}; there are {', '.join(known)}"
             raise click.BadParameter(why) from None
         raise click.BadParameter(f"{text!r} is not a phase; {hint(text, known)}") from None
+
+
+def slice_named(entity: str, name: str | None) -> tuple[str, str | None]:
+    """Return the entity and the slice that were typed as `ENTITY SLICE`, or as `ENTITY/SLICE`.
+
+    Example:
+        >>> slice_named("orders/2024-05-01.csv", None), slice_named("orders", None)
+        (('orders', '2024-05-01.csv'), ('orders', None))
+    """
+    before, slash, after = entity.partition("/")
+    return (before, after) if name is None and slash and after else (entity, name)
 
 
 def _complete_phase(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

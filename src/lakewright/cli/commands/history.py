@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import slice_named
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
 from lakewright.cli.page import Block, line
@@ -110,6 +111,8 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
     inserted, updated (only the values that changed) and deleted.
     """
     call.accept_faults()
+    named = slice_named(run, other)
+    run, other = named if named[0] in call.app.project.entities else (run, other)
     if other is not None and run in call.app.project.entities:
         from lakewright.cli.render.look_back import changes_page
         from lakewright.usecases.slice_changes import slice_changes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import slice_named
 from lakewright.cli.completion import names_of
 from lakewright.cli.faults import FAILED, HELD, fault_branch
 from lakewright.cli.group import command
@@ -74,6 +75,7 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
     With --rehearse SLICE is applied to a shallow clone beside the table, which is then removed. The exit code
     is 1 if a run would fail. A slice that is processed, skipped or failed can be rehearsed, too.
     """
+    entity, slice_name = slice_named(entity, slice_name)
     if options["is_rehearsed"]:
         return _rehearse(call, entity, slice_name, options)
     from lakewright.usecases.process_slices import process_slices

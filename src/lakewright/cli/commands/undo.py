@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakewright.cli.call import Call
+from lakewright.cli.commands.arguments import slice_named
 from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.completion import names_of
 from lakewright.cli.group import command
@@ -30,7 +31,7 @@ __all__ = ["undo"]
     ],
 )
 @click.argument("entity", shell_complete=names_of("entities"))
-@click.argument("slice_name", metavar="SLICE")
+@click.argument("slice_name", metavar="SLICE", required=False)
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--yes", is_flag=True, help="Undo without asking, and without comparing rows first.")
 @click.option(
@@ -43,7 +44,7 @@ __all__ = ["undo"]
 @click.option("--over-foreign", is_flag=True, help="Allow commits of other writers to be lost.")
 @operator_options
 @click.pass_obj
-def undo(call: Call, /, entity: str, slice_name: str, **options: Any) -> int:
+def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Take SLICE back: the silver table of ENTITY is as if the slice had never been processed.
 
     The last slice, or any slice with --requeue, is undone by one commit that writes no rows. What would
@@ -51,6 +52,9 @@ def undo(call: Call, /, entity: str, slice_name: str, **options: Any) -> int:
     """
     from lakewright.usecases.undo_slice import preview_undo, undo_slice
 
+    entity, slice_name = slice_named(entity, slice_name)
+    if slice_name is None:
+        raise click.MissingParameter(param_hint="'SLICE'", param_type="argument")
     choices = {"is_requeued": not options["is_skipped"], "is_over_foreign": options["over_foreign"]}
     if options["dry_run"] or not options["yes"]:
         with working(call.output, "comparing"):
