@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.fold import ENTITY, MODULE, processor_seconds, write_slices
 from benchmarks.report import Row
+from benchmarks.stored_plans import compare_plans
 from benchmarks.timing import time_command
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ run_simple("127.0.0.1", int(sys.argv[1]), counting, threaded=False)
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
-    """Return the time and the requests of a slice in a store, beside those of a slice on a disk."""
-    del rounds  # both sides take turns in one process
+    """Return the time and the requests of a slice and of a plan in a store, beside those on a disk."""
+    plans = compare_plans(folder / "plans", rounds)
     with _store() as url:
         command = [sys.executable, "-m", "benchmarks.storage", str(folder), url]
         found = json.loads(time_command(command).output.splitlines()[-1])
@@ -76,6 +77,7 @@ def run(folder: Path, rounds: int) -> list[Row]:
         Row("requests of a slice, in the middle", _told(found["requests"])),
         *(Row(f"of these, for {part}", text) for part in PARTS if (text := _told(found["requests"], part))),
         Row("requests of a run without a slice", _told(found["clean"])),
+        *plans,
     ]
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+
+from tests.stores.proxy import FaultyProxy
+from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
 from benchmarks.lifecycle import days, fill, write_project
 from benchmarks.report import Row
@@ -16,67 +20,52 @@ __all__ = ["compare_plans"]
 TABLES, DAYS = 200, 5
 
 
-def compare_plans(folder: Path, url: str, bucket: str, rounds: int, ask: Callable[[], str]) -> list[Row]:
-    """Return how long a plan takes on both sides, and its requests.
-
-    Args:
-        folder: Where the projects are written.
-        url: The address of the store.
-        bucket: An existing bucket.
-        rounds: Plans on each side.
-        ask: Returns the requests since it was asked last.
-    """
+def compare_plans(folder: Path, rounds: int) -> list[Row]:
+    """Return how long a plan takes on both sides, and its requests."""
     disk = write_project(folder / "disk", TABLES)
     fill(disk, TABLES, DAYS)
-    store = write_project(folder / "store", TABLES, lake=f"s3://{bucket}/plans")
-    section = _in_store(store, url)
-    _upload(disk / "lake", section, bucket)
-    requests = []
-
-    def plan(project: Path) -> Measured:
-        ask()
-        done = time_command(lakewright("plan", "daily", "build", *days(1), "--project", str(project)))
-        if project == store:
-            requests.append(ask())
-        if "\n  BUILD CLEAN\n" in done.output:
-            return done
-        raise RuntimeError(f"the tables are not clean:\n{done.output[:2000]}")
-
-    times = by_turns(rounds, disk=lambda: plan(disk), store=lambda: plan(store))
-    what = f"`plan` of {TABLES} clean tables in a store : on a disk"
-    ratios = (("by the clock", seconds, "<= 3"), ("processor time", cpu_seconds, ""))
+    with _store(folder / "objects") as store:
+        bucket = store.new_bucket()
+        for file in sorted(file for file in (disk / "lake").rglob("*") if file.is_file()):
+            store.client.upload_file(str(file), bucket, f"lake/{file.relative_to(disk / 'lake')}")
+        stored = _stored_project(folder / "stored", bucket, store)
+        times = by_turns(rounds, disk=lambda: _plan(disk), store=lambda: _plan(stored))
+        with FaultyProxy(store.url) as proxy:
+            _plan(_stored_project(folder / "counted", bucket, Store(proxy.url)))
+    what = f"`plan` of {TABLES} clean tables in a store that answers {_ANSWERS} : on a disk"
+    clock, processor = (_ratio(of(times["store"]), of(times["disk"])) for of in (seconds, cpu_seconds))
     return [
-        *(
-            Row(f"{what}, {name}", _ratio(*(of(times[s]) for s in ("store", "disk"))), w)
-            for name, of, w in ratios
-        ),
-        Row("requests of that plan", requests[-1]),
+        Row(f"{what}, by the clock", clock, "<= 3"),
+        Row(f"{what}, processor time", processor),
+        Row("requests of that plan", _told(proxy.requests)),
     ]
+
+
+_ANSWERS = "several requests at once" if CONCURRENT else "one request after the other"
+
+
+def _store(folder: Path) -> AbstractContextManager[Store]:
+    return running_concurrent_store(folder) if CONCURRENT else running_store()
+
+
+def _plan(project: Path) -> Measured:
+    done = time_command(lakewright("plan", "daily", "build", *days(1), "--project", str(project)))
+    if "\n  BUILD CLEAN\n" in done.output:
+        return done
+    raise RuntimeError(f"the tables are not clean:\n{done.output[:2000]}")
+
+
+def _stored_project(folder: Path, bucket: str, store: Store) -> Path:
+    project = write_project(folder, TABLES, lake=f"s3://{bucket}/lake")
+    sections = {"name": "bench", "modules": ["model.yml"], "storage": store.section}
+    (project / "project.yml").write_text(json.dumps(sections))
+    return project
 
 
 def _ratio(store: float, disk: float) -> str:
     return f"{store:.2f} s : {disk:.2f} s, ratio {store / disk:.2f}"
 
 
-def _in_store(project: Path, url: str) -> dict[str, Any]:
-    """Add the sections by which a project reaches the store, and return that of the storage."""
-    s3 = {
-        "endpoint_url": url,
-        "credentials": "static",
-        "access_key": "benchmark",
-        "secret_key": "not-a-secret",
-    }
-    storage = {"s3": s3, "single_driver": True}
-    sections = {"name": "bench", "modules": ["model.yml"], "storage": storage, "manifest": {"kind": "sqlite"}}
-    (project / "project.yml").write_text(json.dumps(sections))
-    return storage
-
-
-def _upload(lake: Path, section: dict[str, Any], bucket: str) -> None:
-    from lakewright.lake.object_storage import ObjectStorage
-    from lakewright.spec.models.storage import StorageSettings
-
-    objects = ObjectStorage(StorageSettings.model_validate(section), {}, is_used=True).bucket(bucket)
-    for file in sorted(lake.rglob("*")):
-        if file.is_file():
-            objects.put(f"plans/{file.relative_to(lake)}", file.read_bytes())
+def _told(requests: Sequence[str]) -> str:
+    counts = Counter("LIST" if "list-type=" in each else each.partition(" ")[0] for each in requests)
+    return ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts))

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from tests.spark.strategies.searching import MINUTES
 from tests.stores.cluster import programs, running_cluster
-from tests.stores.s3 import Store, running_store
+from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
 from lakewright import Project
 from lakewright.errors import OperatorError, RetryableError
@@ -92,6 +92,11 @@ def settings_of(kind: str, bucket: str) -> Iterator[dict[str, str]]:
         pytest.skip("PostgreSQL is not installed")
     with running_cluster(found) as server:
         yield {"kind": "postgres", "url": server.url}
+
+
+def store_at(folder: Path) -> AbstractContextManager[Store]:
+    """Return a store that answers requests at the same time, if one is installed; the other one is slower."""
+    return running_concurrent_store(folder) if CONCURRENT else running_store()
 
 
 def write_project(folder: Path, store: Store, bucket: str, manifest: dict[str, str]) -> Path:
@@ -184,7 +189,7 @@ def test_of_two_drivers_each_slice_is_committed_by_exactly_one(
 ) -> None:
     """A hundred rounds with each manifest, or as many as time allows."""
     rounds, end = 0, time.monotonic() + 60 * MINUTES
-    with running_store() as store, settings_of(kind, bucket := store.new_bucket()) as manifest:
+    with store_at(tmp_path / "store") as store, settings_of(kind, bucket := store.new_bucket()) as manifest:
         folder = write_project(tmp_path / "project", store, bucket, manifest)
         lake = Lake(store, bucket, seed=ROUNDS)
         with Project.load(folder, spark=spark) as ours, running_driver(folder) as theirs:

@@ -288,19 +288,20 @@ class TestTables:
         assert {each.key for each in one.documents("note")} == {each.key for each in other.documents("note")}
         assert len(list(one.documents("note"))) == 6
 
-    @pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.nightly)])
+    @pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.nightly)])
     def test_two_drivers_that_race_claim_each_item_once_and_number_their_commits(
         self, store: Store, count: int
     ) -> None:
         self.race(store, count)
 
     @pytest.mark.nightly
+    @pytest.mark.timeout(900)
     @pytest.mark.skipif(CONCURRENT is None, reason="versitygw is not installed")
     def test_two_drivers_that_race_where_the_store_answers_at_the_same_time_claim_each_item_once(
         self, tmp_path: Path
     ) -> None:
         with running_concurrent_store(tmp_path) as concurrent:
-            self.race(concurrent, 20)
+            self.race(concurrent, 200)
 
     def race(self, store: Store, count: int) -> None:
         bucket = store.new_bucket()

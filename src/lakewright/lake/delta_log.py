@@ -235,7 +235,18 @@ def state_of(table: DeltaFile) -> TableState:
         rows=rows,
         size=sum(files.column("size_bytes").to_pylist()),
         features=frozenset(table.protocol().reader_features or ()),
+        partitions=_partitions(metadata.partition_columns, files),
     )
+
+
+def _partitions(names: Sequence[str], files: Any) -> frozenset[tuple[Any, ...]] | None:
+    """Return the values of the partition columns for which there are files; None if the log has none."""
+    if not names or not files.num_rows:
+        return frozenset()
+    found = [f"partition.{name}" for name in names]
+    if not set(found) <= set(files.column_names):
+        return None
+    return frozenset(zip(*(files.column(name).to_pylist() for name in found), strict=True))
 
 
 def latest_told(table: DeltaFile, columns: Sequence[str]) -> datetime | None:

@@ -10,6 +10,7 @@ Source: the rules of storage and clusters, "2. Clusters".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -69,11 +70,30 @@ def check_python(lake: Lake, frame: DataFrame, what: str) -> None:
 
 
 def _runs_python(frame: DataFrame) -> bool:
-    """Return whether a Python function is a part of the frame's plan."""
+    """Return whether the executors run Python for a frame."""
     jvm: Any = frame.sparkSession._jvm
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     plan: Any = frame._jdf.queryExecution().analyzed()
-    return bool(plan.containsPattern(patterns.PYTHON_UDF()))
+    return bool(plan.containsPattern(patterns.PYTHON_UDF())) or any(map(_is_python, _nodes(plan)))
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    """Yield a plan's nodes, except for those of subqueries."""
+    yield plan
+    children = plan.children()
+    for number in range(children.size()):
+        yield from _nodes(children.apply(number))
+
+
+def _is_python(node: Any) -> bool:
+    """Return whether a node calls a table function, reads a data source or an RDD that is in Python."""
+    kind = node.getClass().getSimpleName()
+    if kind == "Generate":
+        return str(node.generator().getClass().getSimpleName()) == "PythonUDTF"
+    if kind == "DataSourceV2Relation":
+        return str(node.table().getClass().getSimpleName()) == "PythonTable"
+    # The lineage names the class of each RDD.
+    return kind == "LogicalRDD" and "PythonRDD" in str(node.rdd().toDebugString())
 
 
 def _refusal(told: str, what: str) -> SparkUnavailable | None:

@@ -27,6 +27,7 @@ class TableState:
         rows: Upper bound of its number of rows, which counts deleted rows too; None if the log can't tell.
         size: Of its files, in bytes; None if the log wasn't read.
         features: Names of the features that a reader of the table must know.
+        partitions: Values of the partition columns for which it has files; None if the log wasn't read.
     """
 
     exists: bool
@@ -38,6 +39,7 @@ class TableState:
     rows: int | None = None
     size: int | None = None
     features: frozenset[str] = frozenset()
+    partitions: frozenset[tuple[Any, ...]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,6 +49,15 @@ class TableState:
     def column(self, name: str) -> Field | None:
         """Return the column of that name, in any case, or None."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+    def has_files(self, partition: Mapping[str, Any]) -> bool | None:
+        """Return whether it has files of a partition, given by values of its columns; None if unknown."""
+        if self.partitions is None or not partition.keys() <= set(self.partition_columns):
+            return None
+        if len(partition) == len(self.partition_columns):
+            return tuple(partition[name] for name in self.partition_columns) in self.partitions
+        places = [(self.partition_columns.index(name), value) for name, value in partition.items()]
+        return any(all(each[place] == value for place, value in places) for each in self.partitions)
 
 
 ABSENT = TableState(exists=False, is_empty=True, rows=0)

@@ -30,7 +30,6 @@ from lakewright.relations.delta_merge import Clause, merge_rows, same_key
 from lakewright.relations.delta_write import (
     WriteTarget,
     delta_table,
-    has_files,
     write_table,
 )
 from lakewright.relations.migration import (
@@ -133,8 +132,7 @@ class DeltaRelation(StoredRelation):
     def _is_filled(self, workspace: Workspace, state: TableState, partition: Partition) -> bool | None:
         if not partition or state.is_empty:
             return _not(state.is_empty)
-        values = typed_partition(self.partitions, partition)
-        found = has_files(workspace, self.address(workspace), values)
+        found = state.has_files(typed_partition(self.partitions, partition))
         return not self.read(workspace, [partition]).isEmpty() if found is None else found
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:

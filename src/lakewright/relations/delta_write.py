@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform
-from lakewright.lake.delta_log import read_log
-from lakewright.lake.observation import observe_table, table_log
+from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
 from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
 from lakewright.relations.delta_merge import same_key
 from lakewright.relations.relation import OutputMode, WriteSummary
-from lakewright.spec.expressions.values import Value
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable
-    from deltalake import DeltaTable as DeltaFile
     from pyspark.sql import DataFrame, DataFrameWriter
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["WriteTarget", "delta_table", "has_files", "write_table"]
+__all__ = ["WriteTarget", "delta_table", "write_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,42 +40,6 @@ class WriteTarget:
     declared: tuple[Field, ...] | None
     options: Mapping[str, str]
     merge_key: tuple[str, ...] = ()
-
-
-_Partitions: TypeAlias = frozenset[tuple[Value, ...]]
-"""Values of partition columns."""
-
-
-def has_files(workspace: Workspace, address: Address, values: Mapping[str, Value]) -> bool | None:
-    """Return whether a table has files of a partition; None if no log that is read without Spark shows it.
-
-    Args:
-        workspace: Its lake has the table.
-        address: Address of the table.
-        values: Partition column to value.
-    """
-    if address.location is None:
-        return None
-    lake, names = workspace.lake, tuple(values)
-    found = lake.observed(
-        ("partitions", address, names), lambda: _partitions_of(read_log(table_log(lake, address)), names)
-    )
-    return None if found is None else tuple(values.values()) in found
-
-
-def _partitions_of(log: tuple[bool, DeltaFile | None], names: Sequence[str]) -> _Partitions | None:
-    """Return the values of these columns in the partitions for which a table has files.
-
-    Return None if its log was not read, or does not show them.
-    """
-    is_read, table = log
-    if table is None:
-        return frozenset() if is_read else None
-    actions = table.get_add_actions(flatten=True)
-    if not {f"partition.{name}" for name in names} <= set(actions.column_names):
-        return None if actions.num_rows else frozenset()
-    columns = [actions.column(f"partition.{name}").to_pylist() for name in names]
-    return frozenset(zip(*columns, strict=True))
 
 
 def write_table(
@@ -101,7 +62,7 @@ def write_table(
             traced.note(rows=rows)
         return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
 
-    if mode is OutputMode.OVERWRITE and _replaces_nothing(workspace, target, state, partition):
+    if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):
         added = write(OutputMode.APPEND)
         if state.version is not None and added.version == state.version + 1:
             return added
@@ -109,16 +70,13 @@ def write_table(
     return write(mode)
 
 
-def _replaces_nothing(
-    workspace: Workspace, target: WriteTarget, state: TableState, partition: Partition
-) -> bool:
+def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partition) -> bool:
     """Return whether the destination has no rows: an append then avoids the queries of Delta's overwrite."""
     if not state.exists or target.declared is None:
         return False
     if state.is_empty or not partition:
         return state.is_empty is True
-    values = typed_partition(target.partitions, partition)
-    return has_files(workspace, target.address, values) is False
+    return state.has_files(typed_partition(target.partitions, partition)) is False
 
 
 def _outgoing(

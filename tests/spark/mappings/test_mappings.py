@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakSet
 
 import pytest
@@ -298,11 +299,26 @@ def test_a_frame_is_built_once_until_its_source_is_written(tmp_path: Path, spark
     assert workspace.frame("other") is other
 
 
+class Twice:
+    """A table function in Python."""
+
+    def eval(self, number: int) -> Iterator[tuple[int]]:
+        yield (number,)
+        yield (number,)
+
+
 def test_python_functions_in_a_frame_are_found_and_their_python_is_asked_for(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame = spark.range(3)
-    computed = frame.select(f.udf(lambda number: number, "long")("id"))
+    rows = spark.sparkContext.parallelize([1, 2]).map(lambda number: (number,))
+    twice: Any = f.udtf(Twice, returnType="id: long")
+    running = {
+        "a function": frame.select(f.udf(lambda number: number, "long")("id")),
+        "a function of frames": frame.mapInPandas(lambda frames: frames, "id long"),
+        "a table function": twice(f.lit(1)),
+        "an RDD": spark.createDataFrame(rows, "id long").where("id > 1"),
+    }
     monkeypatch.setattr(executor_python, "is_cluster", lambda _: True)
     monkeypatch.setattr(executor_python, "_passed", WeakSet())
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/no/such/python")
@@ -310,5 +326,6 @@ def test_python_functions_in_a_frame_are_found_and_their_python_is_asked_for(
         LakeSettings(root_folder="s3://b/lake"), SessionSettings(Path("unused")), sessions=same(spark)
     )
     check_python(lake, frame, "mapping 'm'")
-    with pytest.raises(SparkUnavailable, match="executors have no Python at /no/such/python"):
-        check_python(lake, computed, "mapping 'm'")
+    for what, computed in running.items():
+        with pytest.raises(SparkUnavailable, match=f"{what} .* no Python at /no/such/python"):
+            check_python(lake, computed, what)
