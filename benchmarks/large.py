@@ -1,6 +1,6 @@
 """A large table in a small heap: loaded by one slice, and updated by a second one with 1 % changed rows.
 
-LAKEWRIGHT_LARGE_ROWS=5000000 python -m benchmarks Large
+LAKEWRIGHT_LARGE_ROWS=5000000 LAKEWRIGHT_LARGE_HEAP=1g python -m benchmarks Large
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEP = 5_000_000
 """Rows of a file of a slice."""
 
 STRATEGIES = os.environ.get("LAKEWRIGHT_LARGE_STRATEGIES", "merge historic").split()
-HEAP = "4g"
+HEAP = os.environ.get("LAKEWRIGHT_LARGE_HEAP", "4g")
 COUNTS = ("records_in_slice", "inserted", "changed")
 SLICES = ("2023-01-01", "2023-01-02")
 
