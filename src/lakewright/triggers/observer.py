@@ -61,7 +61,7 @@ class _Look:
         again: When to list the whole folder again, by the monotonic clock.
         evidence: What the folder held, and the manifest's counts; the same evidence gives the same mark.
         is_unsettled: Whether a slice is still being written.
-        settled_in: In how many seconds the next slice that is still being written counts as complete.
+        settles: When the next slice that is still being written counts as complete, by the monotonic clock.
         unchanged: How many looks in a row have found the same evidence.
     """
 
@@ -70,7 +70,7 @@ class _Look:
     is_unsettled: bool
     stamp: int | None = None
     again: float = 0.0
-    settled_in: float | None = None
+    settles: float = float("inf")
     unchanged: int = 0
 
 
@@ -166,9 +166,8 @@ class Observer:
         look = self._look(name, trigger, before)
         is_calm = not look.is_unsettled and not _is_lively(stamp, self.app.clock())
         pause = every if is_calm else min(every, UNSETTLED_POLL.total_seconds())
-        if look.settled_in is not None:
-            pause = min(pause, look.settled_in + MARGIN)
-        self._looks[name, trigger.settle] = replace(look, stamp=stamp, again=now + pause)
+        again = min(now + pause, look.settles + MARGIN)
+        self._looks[name, trigger.settle] = replace(look, stamp=stamp, again=again)
         return look.mark
 
     def _look(self, name: str, trigger: Trigger, before: _Look | None) -> _Look:
@@ -183,8 +182,9 @@ class Observer:
         ):
             return replace(before, unchanged=before.unchanged + 1)
         mark, is_settled = self._ready(name, trigger.settle)
-        settled_in = seconds_to_settle(listing, trigger.settle, self.app.clock())
-        return _Look(mark, evidence=evidence, is_unsettled=not is_settled, settled_in=settled_in)
+        left = seconds_to_settle(listing, trigger.settle, self.app.clock())
+        settles = float("inf") if left is None else self.clock() + left
+        return _Look(mark, evidence=evidence, is_unsettled=not is_settled, settles=settles)
 
     def _bronze(self, name: str) -> str:
         if name not in self._folders:
