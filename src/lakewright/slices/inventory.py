@@ -87,13 +87,18 @@ class Inventory:
             known = self._items(entity)
             gone = (item for item in known if item.item_id not in present)
             differences.changed += map(self._known_entry(entity), _changed(known, present))
-            differences.missing += map(self._known_entry(entity), gone)
+            differences.missing += map(self._missing_entry(entity), gone)
             differences.unrecorded += self._unrecorded(entity, known)
         return differences
 
     def _known_entry(self, entity: Entity) -> Callable[[Item], dict[str, Any]]:
         application = self.application_of(entity)
         return lambda item: {**_entry(item), "verdict": item.verdict(application).value}
+
+    def _missing_entry(self, entity: Entity) -> Callable[[Item], dict[str, Any]]:
+        """Return an entry with whether the item is of another place than the entity's bronze folder."""
+        known, here = self._known_entry(entity), item_id(self.places_of(entity).bronze).rstrip("/") + "/"
+        return lambda item: {**known(item), "is_elsewhere": not item.item_id.startswith(here)}
 
     def _items(self, entity: Entity) -> list[Item]:
         return list(self.ledger.store.select(Query(application=self.application_of(entity))))

@@ -503,6 +503,20 @@ class TestDiscovery:
         assert (self.names(found["changed"]), self.names(found["missing"])) == (["s2.csv"], ["s1.csv"])
         assert "changed 1" in call_with(app, "manifest", "discover").out
 
+    def test_a_slice_of_another_place_is_named_by_its_id(self, tmp_path: Path) -> None:
+        """The short name would be that of the slice which is in bronze now."""
+        (tmp_path / "old").mkdir()
+        app = self.lake(tmp_path / "old")
+        document(app, "manifest", "discover")
+        (tmp_path / "new").mkdir()
+        self.lake(tmp_path / "new")
+        app.project.lake = str(tmp_path / "new")
+        found = document(app, "manifest", "discover")
+        assert {each["is_elsewhere"] for each in found["missing"]} == {True}
+        told = call_with(app, "manifest", "discover").out
+        assert f"lakewright manifest skip {(tmp_path / 'old' / 's1.csv').as_uri()}" in told
+        assert "skip orders/s1.csv" not in told
+
     def done(self, folder: Path) -> FakeApp:
         app = self.lake(folder)
         document(app, "manifest", "discover")

@@ -193,7 +193,9 @@ def _difference(kind: str, item: Mapping[str, Any]) -> Branch:
     verdict = item.get("verdict")
     typed = _TYPED.get((kind, verdict), _TYPED.get((kind, None)))
     number += f", {verdict}" if verdict else ""
-    called = f"{item['entity']}/{item['slice']}" if item["entity"] and item["slice"] else item["item_id"]
+    # By entity and slice, commands would find the slice of that name where the entity's slices are now.
+    is_short = item["entity"] and item["slice"] and not item.get("is_elsewhere")
+    called = f"{item['entity']}/{item['slice']}" if is_short else item["item_id"]
     below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, called)}`")),) if typed else ()
     return Branch(line(f"{named}{number}", place), below)
 
