@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, Protocol
 
 from lakewright.errors import Fault
 from lakewright.manifest.redact import HIDDEN
@@ -24,7 +25,9 @@ __all__ = [
     "Step",
     "StepKey",
     "done_reasons",
+    "instance_as_json",
     "parameters_text",
+    "phase_as_json",
 ]
 
 StepKey = tuple[int, Phase, str]
@@ -208,7 +211,17 @@ class Plan:
             "job": self.job,
             "phase": self.phase.value.lower(),
             "status": self.status.value,
-            "instances": [_instance_json(instance) for instance in self.instances],
+            "instances": [
+                instance_as_json(
+                    instance.parameters,
+                    instance.status,
+                    [
+                        phase_as_json(each.phase, each.status, each.note, each.steps)
+                        for each in instance.phases
+                    ],
+                )
+                for instance in self.instances
+            ],
         }
 
 
@@ -219,19 +232,29 @@ def parameters_text(parameters: Mapping[str, str]) -> str:
     )
 
 
-def _instance_json(instance: InstancePlan) -> dict[str, Any]:
+class Documented(Protocol):
+    """What has a document of its own: a step of a plan, or the result of a target."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document."""
+
+
+def instance_as_json(
+    parameters: Mapping[str, str], status: StrEnum, phases: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the document of an instance, which plans and runs have in common."""
+    return {"parameters": dict(parameters), "status": status.value, "phases": phases}
+
+
+def phase_as_json(
+    phase: Phase, status: StrEnum, note: str | None, targets: Iterable[Documented]
+) -> dict[str, Any]:
+    """Return the document of a phase, which plans and runs have in common."""
     return {
-        "parameters": dict(instance.parameters),
-        "status": instance.status.value,
-        "phases": [
-            {
-                "phase": phase.phase.value,
-                "status": phase.status.value,
-                "note": phase.note,
-                "targets": [step.as_json() for step in phase.steps],
-            }
-            for phase in instance.phases
-        ],
+        "phase": phase.value,
+        "status": status.value,
+        "note": note,
+        "targets": [each.as_json() for each in targets],
     }
 
 

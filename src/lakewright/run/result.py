@@ -14,7 +14,7 @@ from lakewright.manifest.record import format_instant
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import NOT_REACHED, Status, overall
-from lakewright.plan.step import parameters_text
+from lakewright.plan.step import instance_as_json, parameters_text, phase_as_json
 
 __all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone", "status_of_part"]
 
@@ -225,19 +225,14 @@ class RunResult:
             "started": format_instant(self.started),
             "finished": format_instant(self.finished),
             "instances": [
-                {
-                    "parameters": dict(instance.parameters),
-                    "status": instance.status.value,
-                    "phases": [
-                        {
-                            "phase": phase.phase.value,
-                            "status": phase.status.value,
-                            "note": phase.note,
-                            "targets": [target.as_json() for target in phase.targets],
-                        }
-                        for phase in instance.phases
+                instance_as_json(
+                    instance.parameters,
+                    instance.status,
+                    [
+                        phase_as_json(each.phase, each.status, each.note, each.targets)
+                        for each in instance.phases
                     ],
-                }
+                )
                 for instance in self.instances
             ],
         }
