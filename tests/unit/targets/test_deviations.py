@@ -256,6 +256,26 @@ def test_a_target_whose_slices_have_not_arrived_says_so(tmp_path: Path) -> None:
         assert clean.reasons == (reason,)
 
 
+def test_slices_that_the_run_would_fail_because_of_their_files_are_told_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    bronze = tmp_path / "lake/bronze/orders"
+    for name in ("2022-11", "2022-12", "2022-13", "2022-14"):
+        write(bronze, name, 1)
+    (bronze / "2022-12").write_bytes(b"")
+    application = application_of("tests", context.workspace.entity("orders"))
+    context.ledger.discover(
+        discovered(list_slices(str(bronze), context.workspace.lake), application, "orders")
+    )
+    assert observed(context).notes == ("the run fails 2022-12: 0 bytes",)
+    write(bronze, "2022-13", 1, 2)
+    (bronze / "2022-14").unlink()
+    assert set(observed(context).notes) == {
+        "the run fails 2022-12: 0 bytes",
+        "the run fails 2022-13: its files have changed since it was discovered",
+        "the run fails 2022-14: not in bronze any more",
+    }
+
+
 def test_a_folder_that_is_still_being_written_is_told_a2(tmp_path: Path) -> None:
     context = processed(tmp_path)
     write(tmp_path / "lake/bronze/orders/2022-11/_temporary", "part", 1)

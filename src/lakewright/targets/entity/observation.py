@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
 from lakewright.lake.observation import table_log
+from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import VECTORS
 from lakewright.manifest.lock import command
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
-from lakewright.slices.discover import called_name, slice_name
+from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
+    from lakewright.slices.bronze import Slice
     from lakewright.slices.deviations import Deviations
     from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
@@ -85,6 +88,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_past_note(work, state, pending),
             *_time_note(work, pending),
             *_late_note(work, pending),
+            *_refused_notes(pending),
         ),
         warning=_warning(pending, hold),
     )
@@ -145,6 +149,30 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
             "the table's, but a record whose delete came while it had no row is inserted again"
         )
     return tuple(notes)
+
+
+def _refused_notes(pending: Pending) -> tuple[str, ...]:
+    """Return which ready slices the run fails because of their files, as far as the listing shows it."""
+    if pending.deviations is None:
+        return ()
+    present = {item_id(slice_.path): slice_ for slice_ in pending.deviations.listing.slices}
+    found: dict[str, list[str]] = {}
+    for item in pending.ready:
+        if why := _refusal(item, present.get(item.item_id)):
+            found.setdefault(why, []).append(slice_name(item))
+    return tuple(f"the run fails {first_of(names, _MOST_NAMED)}: {why}" for why, names in found.items())
+
+
+def _refusal(item: Item, present: Slice | None) -> str | None:
+    if item.tokens:  # A commit was attempted before: the run looks into the table first.
+        return None
+    if present is None:
+        return "not in bronze any more"
+    # Of a store, the run records the present listing instead.
+    is_on_disk = local_path(present.path) is not None
+    if is_on_disk and item.fingerprint and dict(item.fingerprint) != present.fingerprint:
+        return "its files have changed since it was discovered"
+    return "0 bytes" if present.size == 0 else None
 
 
 def _are_late(slices: Sequence[str]) -> str:
