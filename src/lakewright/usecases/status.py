@@ -199,9 +199,14 @@ def _limits(project: Project) -> dict[str, tuple[str, ...]]:
 
 
 def undone_runs(newest_first: Iterable[Run]) -> Iterator[Run]:
-    """Yield the failed runs without a later run of the same job and parameters that has done their work."""
+    """Yield the failed runs without a later run of the same job and parameters that has done their work.
+
+    A run that only compares, such as `rebuild --check`, leaves nothing undone and does no other run's work.
+    """
     seen: dict[tuple[object, ...], list[Run]] = {}
     for run in newest_first:
+        if run.facts.get("check"):
+            continue
         later = seen.setdefault((run.project, run.job, *sorted(run.parameters.items())), [])
         if run.status in (Status.FAILED, Status.ABORTED) and not any(covers(each, run) for each in later):
             yield run

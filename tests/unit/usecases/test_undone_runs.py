@@ -55,3 +55,6 @@ def test_a_verify_that_failed_stands_for_the_build_before_it_and_not_for_the_one
     assert [run.run_id for run in undone_runs([FAILED, verify])] == ["failed", "verify"]
     rewind = replace(FAILED, phase="REBUILD")
     assert [run.run_id for run in undone_runs([verify, rewind])] == ["verify", "failed"]
+    check = replace(rewind, run_id="check", facts={"check": True})
+    assert list(undone_runs([check])) == []
+    assert [run.run_id for run in undone_runs([check, rewind])] == ["failed"]
