@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     bus,
+    cold,
     demo,
     fold,
     large,
@@ -34,6 +35,7 @@ SUITES = {
     "Manifest": manifest.run,
     "Bus": bus.run,
     "Strategies": strategies.run,
+    "Cold": cold.run,
     "Fold": fold.run,
     "Rewind": rewind.run,
     "Server": serve.run,

@@ -10,7 +10,6 @@ prints a run of another size, which is not written to the page.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import random
@@ -27,7 +26,7 @@ from statistics import median
 import psutil
 
 from benchmarks.report import Row, print_rows
-from benchmarks.timing import lakewright, time_command
+from benchmarks.timing import adopt_orphans, cpu_of_children, lakewright, time_command, time_with_jvm
 from lakewright.spark.java import find_java
 
 __all__ = ["Size", "measure", "run"]
@@ -35,7 +34,6 @@ __all__ = ["Size", "measure", "run"]
 ENTITIES, ROWS = 20, 20
 SETTLE = 1.0
 PATIENCE = 120.0
-PR_SET_CHILD_SUBREAPER = 36
 
 PROJECT = """
 name: served
@@ -91,7 +89,7 @@ def measure(folder: Path, rounds: int, size: Size) -> list[Row]:
     """Return the measurements in this size."""
     lake = _Lake(folder)
     lake.write()
-    _adopt_orphans()
+    adopt_orphans()
     cold = [lake.cold("process", lake.arrived(0)) for _ in range(rounds)]
     asked = ["sql", "SELECT count(*) FROM e0"]
     cold_sql = [lake.cold(*asked) for _ in range(rounds)]
@@ -187,14 +185,8 @@ class _Lake:
         return lakewright(*arguments, "-q", "--project", str(self.folder))
 
     def cold(self, *arguments: str) -> Taken:
-        before, begun = _of_children(), time.monotonic()
-        time_command(self.command(*arguments, "--no-serve"))
-        elapsed = time.monotonic() - begun
-        # Its JVM ends after it, and becomes a child of this process.
-        with suppress(ChildProcessError):
-            while True:
-                os.waitpid(-1, 0)
-        return Taken(elapsed, _of_children() - before)
+        measured = time_with_jvm(self.command(*arguments, "--no-serve"))
+        return Taken(measured.seconds, measured.cpu_seconds)
 
 
 class _Server:
@@ -219,10 +211,10 @@ class _Server:
 
     def taken(self, *arguments: str) -> Taken:
         """Run a command on the server, and note the memory of its processes afterwards."""
-        before, begun = self._used() + _of_children(), time.monotonic()
+        before, begun = self._used() + cpu_of_children(), time.monotonic()
         time_command(self._lake.command(*arguments))
         elapsed = time.monotonic() - begun
-        used = self._used() + _of_children() - before
+        used = self._used() + cpu_of_children() - before
         self.memory.append(self._resident())
         return Taken(elapsed, used)
 
@@ -279,17 +271,6 @@ class _Server:
                 times = each.cpu_times()
                 used += times.user + times.system + times.children_user + times.children_system
         return used
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of processes whose parents have ended, so that their processor time counts."""
-    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError("this system does not let a process adopt orphans")
-
-
-def _of_children() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 def main() -> None:

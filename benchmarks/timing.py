@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -18,14 +20,20 @@ from benchmarks.report import Row
 
 __all__ = [
     "Measured",
+    "adopt_orphans",
     "by_turns",
+    "cpu_of_children",
     "cpu_seconds",
     "lakewright",
     "load_during",
     "peak_memory",
     "seconds",
     "time_command",
+    "time_with_jvm",
 ]
+
+_PR_SET_CHILD_SUBREAPER = 36
+"""From Linux' `prctl.h`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,31 @@ def time_command(command: Sequence[str]) -> Measured:
         memory_mib=usage.ru_maxrss / 1024,
         output=output,
     )
+
+
+def time_with_jvm(command: Sequence[str]) -> Measured:
+    """Return the measurement of a command; the CPU seconds include those of a JVM that ends after it.
+
+    `adopt_orphans` is called before, and this process has no other children.
+    """
+    before = cpu_of_children()
+    measured = time_command(command)
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    return replace(measured, cpu_seconds=cpu_of_children() - before)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of processes whose parents have ended, so that their processor time counts."""
+    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError("this system does not let a process adopt orphans")
+
+
+def cpu_of_children() -> float:
+    """Return the CPU seconds of this process' children that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def by_turns(rounds: int, **contestants: Callable[[], Measured]) -> dict[str, list[Measured]]:

@@ -1,4 +1,4 @@
-"""The processing of one slice, as the mission's `Processing` asks for it."""
+"""The processing of one slice, under the names of Datalake Foundation."""
 
 from __future__ import annotations
 

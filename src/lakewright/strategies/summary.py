@@ -28,7 +28,7 @@ class Summary:
         deleted: Merge, and Full if it reloads a table of Merge or Historic: rows that arrived deleted.
             Historic: current rows that delete inference closed.
         unchanged: Historic: matched rows with the same hash.
-        touched: Always 0, as in the mission document.
+        touched: Always 0, as in Datalake Foundation.
         changed: Merge: matched rows with another hash, or back after a soft delete. Historic: as `updated`.
         closed: Historic: rows that arrived deleted, matched or not.
         without_row: Of the rows that arrived deleted, those of whose key the table has no row, or no current
@@ -80,7 +80,7 @@ class Summary:
         return self
 
     def as_json(self) -> dict[str, Any]:
-        """Return the metrics under the names of the mission document."""
+        """Return the metrics under the names of Datalake Foundation."""
         return {_NAMES.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod

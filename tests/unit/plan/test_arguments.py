@@ -29,7 +29,7 @@ def texts(parameter: Parameter, *arguments: str) -> list[str]:
 
 
 def test_both_ends_of_a_range_are_included() -> None:
-    """The mission's command cycles through ten days."""
+    """Flowman's command cycles through ten days."""
     days = texts(DAY, "day:start=2022-11-01", "day:end=2022-11-10")
 
     assert days == [f"2022-11-{day:02}" for day in range(1, 11)]

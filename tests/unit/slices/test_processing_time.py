@@ -83,7 +83,7 @@ def test_a_file_without_a_date_in_its_name_is_told_to_leave_bronze_or_to_name_it
 
 
 def test_only_the_option_of_processing_falls_back_to_the_present() -> None:
-    """A5: the mission's fallback, with its warning."""
+    """A5: the fallback of Datalake Foundation, with its warning."""
     said: list[str] = []
     lenient = times("2024/05/01", is_lenient=True, said=said)
     assert lenient.at("s1") is None
