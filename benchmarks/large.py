@@ -1,5 +1,8 @@
 """A large table in a small heap: loaded by one slice, and updated by a second one with 1 % changed rows.
 
+Merge rewrites all rows of a slice, because `last_seen` is `column` unless an entity says otherwise.
+
+
 LAKEWRIGHT_LARGE_ROWS=5000000 LAKEWRIGHT_LARGE_HEAP=1g python -m benchmarks Large
 """
 
