@@ -34,6 +34,7 @@ def database(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
+@pytest.mark.nightly  # tests/unit/cli/test_bus.py has the same commands with other programs
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)

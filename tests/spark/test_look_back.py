@@ -47,10 +47,8 @@ class TestAsOf:
     def test_an_entity_with_history_is_read_as_it_was_valid(self, lake: SmallLake) -> None:
         query = "SELECT id, v FROM prices ORDER BY id"
         for at, values in (
-            ("2022-01-01", "ab"),
             ("2022-01-31T23:59:59.999999", "ab"),
             ("2022-02-01", "Ab"),
-            ("2999-01-01", "ABc"),
         ):
             assert "".join(row["v"] for row in lake.json("sql", query, "--as-of", at)) == values, at
         assert lake.json("sql", query, "--as-of", "2021-12-31") == []

@@ -298,8 +298,11 @@ POINTS = ("before_replay", "after_replay", "before_swap", "before_rewind")
 """Points of a rewind at which the table is as it was."""
 
 
+@pytest.mark.parametrize(
+    "points", [POINTS[2:3], pytest.param(POINTS, marks=pytest.mark.nightly)], ids=["one", "all"]
+)
 def test_an_older_slice_is_undone_beside_the_table_although_the_command_died_before(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: tuple[str, ...]
 ) -> None:
     """The slices after it are applied again; the table is replaced by one commit, or is as before.
 
@@ -309,7 +312,7 @@ def test_an_older_slice_is_undone_beside_the_table_although_the_command_died_bef
     first, second, third = SLICES
     shop.load("prices", *SLICES)
     assert shop.versions("prices") == HISTORY
-    for point in POINTS:
+    for point in points:
         _die_in(shop, monkeypatch, point, "undo", "prices", second)
         assert shop.versions("prices") == HISTORY, point
     answers: dict[str, Done] = {}

@@ -255,7 +255,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("wrong", [WRONG[:2], pytest.param(WRONG[2:], marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("wrong", [WRONG[:1], pytest.param(WRONG[1:], marks=pytest.mark.nightly)])
 def test_names_that_are_wrong_are_refused(
     lake: SmallLake, wrong: list[tuple[str, dict[str, Any], str, str]]
 ) -> None:

@@ -20,8 +20,7 @@ import pytest
 from tests.sessions import no_session
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
-from lakewright.errors import CommitConflict, ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable, TargetError
-from lakewright.lake.commit import find_commit
+from lakewright.errors import ItemLocked, LeaseHeld, LeaseLost, StoreUnavailable, TargetError
 from lakewright.lake.commit_lock import commit_lock, lock_file
 from lakewright.lake.lake import Lake
 from lakewright.lake.table import truncate_table
@@ -229,6 +228,10 @@ def test_a_record_whose_answer_was_lost_is_there_once(lake: SmallLake) -> None:
     assert lake.ledger.watermarks.last(lake.bench(things).application)["id"].python == 3
     assert lake.version(things) == 0
 
+    # What is processed already starts no query.
+    lake.lake = Lake(lake.lake.settings, lake.lake.session, sessions=no_session)
+    assert lake.process(things).slices == ()
+
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("strategy", ["full", "merge", "historic"])
@@ -380,22 +383,6 @@ def test_the_end_of_the_jvm_is_no_failure_of_the_slice(
     assert item.verdict(lake.bench(things).application) is Verdict.READY
 
 
-def test_a_commit_that_comes_too_late_is_refused_loudly(lake: SmallLake) -> None:
-    """Delta would leave out silently what has a smaller number."""
-    things = entity()
-    lake.load(things, "s1", SLICES[0])
-    lake.load(things, "s2", SLICES[1])
-    application = str(lake.bench(things).application)
-    silver = things.places(lake.lake.settings).silver
-
-    first = find_commit(lake.lake, silver, application, 1)
-
-    assert first is not None
-    assert first.content["item"].endswith("s1")
-    with pytest.raises(CommitConflict):
-        find_commit(lake.lake, silver, application, 0)
-
-
 def test_a_slice_that_was_failed_before_an_earlier_one_was_processed_is_resolved_and_applied(
     lake: SmallLake,
 ) -> None:
@@ -514,14 +501,6 @@ def test_a_token_is_for_one_commit_alone(lake: SmallLake) -> None:
 
     assert "userMetadata" not in DeltaTable(lake.root / "elsewhere").history(1)[0]
     assert lake.version(other) == 0
-
-
-def test_what_is_already_processed_starts_no_query(lake: SmallLake) -> None:
-    things = entity()
-    lake.load(things, "s1", SLICES[0])
-    lake.lake = Lake(lake.lake.settings, lake.lake.session, sessions=no_session)
-
-    assert lake.process(things).slices == ()
 
 
 RUN = """

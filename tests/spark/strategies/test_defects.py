@@ -463,14 +463,14 @@ def test_d22_times_are_instants(lake: SmallLake) -> None:
     assert len(berlin.rows(crm)) == 3
 
 
-def test_duplicate_keys_fail_before_any_write(lake: SmallLake) -> None:
+@pytest.mark.parametrize("strategy", ["historic", MERGE_AT_NIGHT, FULL_AT_NIGHT])
+def test_duplicate_keys_fail_before_any_write(lake: SmallLake, strategy: str) -> None:
     """ "Duplicate Business Keys": also where the rows are equal, and in a first slice."""
-    for strategy in ("full", "merge", "historic"):
-        crm = entity(strategy, name=f"crm_{strategy}")
-        error = lake.fail(crm, "s1", things((7, "a"), (7, "a")))
-        assert isinstance(error, DuplicateBusinesskeyException)
-        assert "id=7" in error.message
-        assert not lake.files(crm)
+    crm = entity(strategy)
+    error = lake.fail(crm, "s1", things((7, "a"), (7, "a")))
+    assert isinstance(error, DuplicateBusinesskeyException)
+    assert "id=7" in error.message
+    assert not lake.files(crm)
 
 
 def test_null_keys_are_refused_or_a_value_like_others(lake: SmallLake) -> None:

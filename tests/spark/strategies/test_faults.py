@@ -5,7 +5,6 @@ Headings are those of `processing-strategies.md` and `processing-manifest.md`.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table
 from lakewright.errors import (
     DeleteBrakeError,
     ItemFailed,
-    LakewrightError,
     LateSliceError,
     SchemaDriftError,
     SliceError,
@@ -180,7 +178,8 @@ def test_too_many_inferred_deletes_fail_the_slice(lake: SmallLake, goes_on: bool
     [
         ("no_such_function(id)", "no_such_function", Verdict.READY),
         ("100 / (id - 2)", "DIVIDE_BY_ZERO", Verdict.FAILED),
-        ("cast(v as int)", "CAST_INVALID_INPUT", Verdict.FAILED),
+        # test_a_configured_cast_that_fails_names_column_and_value has such a value
+        pytest.param("cast(v as int)", "CAST_INVALID_INPUT", Verdict.FAILED, marks=pytest.mark.nightly),
     ],
 )
 def test_a_failing_expression_is_named_with_its_column_and_fails_the_slice_for_its_values_only_b2(
@@ -215,23 +214,22 @@ def test_an_expression_over_a_column_fails_the_slice_only_if_earlier_ones_had_it
     assert [item.failed is not None for item in lake.items()] == [False, True]
 
 
-def test_a_configured_cast_that_fails_names_column_and_value(lake: SmallLake) -> None:
+@pytest.mark.parametrize("strategy", ["historic", pytest.param("full", marks=pytest.mark.nightly)])
+def test_a_configured_cast_that_fails_names_column_and_value(lake: SmallLake, strategy: str) -> None:
     """ "Common Processing Pipeline": cast columns."""
-    for strategy in ("full", "historic"):
-        typed = entity(
-            strategy,
-            name=f"typed_{strategy}",
-            columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "v", "datatype": "integer"}],
-        )
-        error = lake.fail(typed, "s1", [{"id": 1, "v": "7"}, {"id": 2, "v": "seven"}])
-        assert isinstance(error, SchemaDriftError)
-        (bad,) = error.details["rows"]
-        assert (bad["key"], bad["reason"]) == (
-            {"id": 2},
-            "column 'v': the value 'seven' doesn't fit the type int",
-        )
-        assert [error.details[name] for name in ("column", "type", "sample")] == ["v", "int", "seven"]
-        assert lake.version_or_none(typed) is None
+    typed = entity(
+        strategy,
+        columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "v", "datatype": "integer"}],
+    )
+    error = lake.fail(typed, "s1", [{"id": 1, "v": "7"}, {"id": 2, "v": "seven"}])
+    assert isinstance(error, SchemaDriftError)
+    (bad,) = error.details["rows"]
+    assert (bad["key"], bad["reason"]) == (
+        {"id": 2},
+        "column 'v': the value 'seven' doesn't fit the type int",
+    )
+    assert [error.details[name] for name in ("column", "type", "sample")] == ["v", "int", "seven"]
+    assert lake.version_or_none(typed) is None
 
 
 def test_configured_columns_must_be_there(lake: SmallLake) -> None:
@@ -372,15 +370,7 @@ def test_values_of_all_types_arrive_as_they_are_and_twice_without_change(lake: S
     assert lake.load(history, "s3", [row, {"id": 2, "inner": {}}], schema).updated == 1
 
 
-def test_there_is_an_error_for_a_slice_that_is_not_there_or_done(lake: SmallLake) -> None:
-    crm = entity()
-    lake.load(crm, "s1", ROWS)
-    for name in ("s1", "s7"):
-        with pytest.raises(UsageError, match=name):
-            lake.process(crm, name)
-
-
-def test_a_slice_may_be_named(lake: SmallLake) -> None:
+def test_a_slice_may_be_named_if_it_is_there_and_not_done(lake: SmallLake) -> None:
     crm = entity()
     lake.put(crm, "s1", ROWS)
     lake.put(crm, "s2", ROWS)
@@ -390,17 +380,6 @@ def test_a_slice_may_be_named(lake: SmallLake) -> None:
         Verdict.PROCESSED,
         Verdict.READY,
     ]
-
-
-def test_errors_of_the_system_are_recorded_too(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ "State" (Failed): any exception text is accepted."""
-    monkeypatch.setenv("LAKEWRIGHT_FAILPOINT", "before_commit:raise")
-    crm = entity()
-
-    error = lake.fail(crm, "s1", ROWS)
-
-    assert isinstance(error, LakewrightError)
-    assert "failpoint" in error.message
-    (item,) = lake.items()
-    assert item.failed is not None
-    assert os.environ["LAKEWRIGHT_FAILPOINT"]
+    for name in ("s1", "s7"):
+        with pytest.raises(UsageError, match=name):
+            lake.process(crm, name)

@@ -38,7 +38,7 @@ ROWS: list[list[dict[str, Any]]] = [
     [{"id": 2, "v": "x"}, {"id": 4, "v": "e"}],
     [{"id": 1, "v": "y"}],
 ]
-FEW = ("after_commit", "before_rewind", "after_rewind")
+FEW = ("after_commit", "after_rewind")
 ALL = (
     *("before_replay", "after_compare", "in_guard", "before_commit", "after_write", "before_swap"),
     *("before_rewind", "after_rewind", "before_rewind_record"),

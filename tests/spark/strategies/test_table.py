@@ -23,8 +23,11 @@ def state_of(lake: SmallLake, address: Address) -> TableState:
     return observe_table(lake.lake, address)
 
 
-def test_a_table_is_made_changed_emptied_and_removed(lake: SmallLake) -> None:
-    for address in (Address(location=str(lake.root / "a b%20")), Address(name="shop.things")):
+@pytest.mark.parametrize("place", ["catalog", pytest.param("path", marks=pytest.mark.nightly)])
+def test_a_table_is_made_changed_emptied_and_removed(lake: SmallLake, place: str) -> None:
+    """Tables at a path are made and changed by the slices of nearly all tests."""
+    at_path = Address(location=str(lake.root / "a b%20"))
+    for address in (at_path if place == "path" else Address(name="shop.things"),):
         assert state_of(lake, address) == TableState(exists=False, is_empty=True, rows=0)
 
         properties = {"lakewright.x": "it's ${x}"}
@@ -123,11 +126,11 @@ def test_a_small_change_to_a_large_table_writes_little(lake: SmallLake) -> None:
 @pytest.mark.parametrize(
     ("strategy", "most"),
     [
-        ("merge", 12),
-        pytest.param("full", 6, marks=pytest.mark.nightly),
-        pytest.param("historic", 12, marks=pytest.mark.nightly),
+        ("full", 6),
+        ("historic", 12),
     ],
 )
+@pytest.mark.nightly  # test_cases counts those of Merge
 def test_a_slice_takes_few_spark_jobs(lake: SmallLake, strategy: str, most: int) -> None:
     things = entity(strategy, name=f"jobs_{strategy}")
     lake.load(things, "s1", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])

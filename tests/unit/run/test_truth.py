@@ -72,7 +72,7 @@ REQUESTS = st.fixed_dictionaries(
     }
 )
 PHASES = st.sampled_from(list(Phase))
-unhurried = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def with_bench(project: Project, check: Callable[[Bench], None]) -> None:
