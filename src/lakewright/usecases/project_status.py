@@ -18,13 +18,33 @@ from lakewright.usecases.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.resume import resume_command
 from lakewright.usecases.triggers import TriggerStatus, Withheld
 
-__all__ = ["ProjectStatus"]
+__all__ = ["Elsewhere", "ProjectStatus"]
 
 _SHOWN = (
     *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "unreadable"),
-    *("arrived", "rebuilds", "unseen", "quarantined", "vanished", "unrecorded", "faults"),
+    *("arrived", "elsewhere", "rebuilds", "unseen", "quarantined", "vanished", "unrecorded", "faults"),
 )
 """Parts of a status that its text counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Open slices of an entity that were recorded in another folder than its bronze folder is now.
+
+    No run of the project reads them, and they hold no other slice back.
+
+    Attributes:
+        count: Number of these slices.
+        place: URI of the folder of the first of them.
+    """
+
+    entity: str
+    count: int
+    place: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        return {"entity": self.entity, "count": self.count, "place": self.place}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,6 +65,7 @@ class ProjectStatus:
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
         arrived: Slices in bronze that no run has seen yet, by entity.
+        elsewhere: Open slices that were recorded in another folder, by entity.
         vanished: Processed slices that are no longer in bronze, by entity.
         changed: Slices that changed since they were processed, as errors with the commands to type.
         rebuilds: Tables that only a rebuild makes as they are declared now.
@@ -65,6 +86,7 @@ class ProjectStatus:
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     arrived: tuple[Arrived, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] = ()
     vanished: tuple[Vanished, ...] = ()
     changed: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
@@ -145,6 +167,7 @@ class ProjectStatus:
             "withheld": [each.as_json() for each in self.withheld],
             "unreadable": [fault.as_json() for fault in self.unreadable],
             "changed": [fault.as_json() for fault in self.changed],
+            "elsewhere": [each.as_json() for each in self.elsewhere],
             "vanished": [each.as_json() for each in self.vanished],
             "rebuilds": [each.as_json() for each in self.rebuilds],
             "unseen": [each.as_json() for each in self.unseen],
@@ -171,6 +194,8 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for new in status.arrived:
         names = first_of((*new.slices, *new.incomplete), 3)
         yield "arrived", new.entity, names, ""
+    for left in status.elsewhere:
+        yield "elsewhere", left.entity, f"{counted(left.count, 'slice')} recorded in {left.place}", ""
     for gone in status.vanished:
         yield "gone", gone.entity, f"{counted(gone.count, 'processed slice')} gone from bronze", ""
     for entity in status.unrecorded:

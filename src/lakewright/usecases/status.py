@@ -24,7 +24,7 @@ from lakewright.usecases.bronze_status import look_at_bronze
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.placed import placed_entities
-from lakewright.usecases.project_status import ProjectStatus
+from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.rebuild_status import due_rebuilds
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
@@ -53,6 +53,7 @@ def project_status(app: App) -> ProjectStatus:
     items = app.store.select(Query(verdicts=OPEN))
     found = [row for item in items for row in rows.of(item) if row.verdict in OPEN]
     found = [*_without_owner(found, awaited := tuple(_awaited(app))), *_unlisted(awaited, found)]
+    found, elsewhere = _without_elsewhere(app, found)
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
     limits = _limits(app.project)
@@ -71,6 +72,7 @@ def project_status(app: App) -> ProjectStatus:
         limits=limits,
         commands=dict(_commands(app.project, waiting, limits)),
         arrived=tuple(each for each in bronze.arrived if each.entity not in unrecorded),
+        elsewhere=elsewhere,
         vanished=bronze.vanished,
         changed=bronze.changed_beside(told_changed(warned)),
         unreadable=bronze.unreadable,
@@ -96,6 +98,26 @@ def unrecorded_entities(app: App) -> Iterator[str]:
         is_local = silver.location is not None and table_log(app.lake, silver) is not None
         if is_local and lacks_commits(app.lake, app.ledger, silver, application_of(app.project.name, entity)):
             yield entity.called
+
+
+def _without_elsewhere(app: App, rows: Iterable[Row]) -> tuple[list[Row], tuple[Elsewhere, ...]]:
+    """Return the rows of slices in their entity's bronze folder, and what is left of other folders.
+
+    After a lake was moved, the records of its old place remain.
+    """
+    here = {
+        application_of(app.project.name, entity): item_id(places.bronze).rstrip("/") + "/"
+        for entity, places in placed_entities(app)
+    }
+    kept: list[Row] = []
+    left: dict[str, list[Row]] = {}
+    for row in rows:
+        is_here = row.item.item_id.startswith(here.get(row.application, ""))
+        is_open = row.lock is None and row.verdict in (Verdict.READY, Verdict.FAILED)
+        (kept if is_here or not is_open else left.setdefault(row.owner, [])).append(row)
+    return kept, tuple(
+        Elsewhere(name, len(found), found[0].item.item_id.rpartition("/")[0]) for name, found in left.items()
+    )
 
 
 def _failed(rows: Iterable[Row]) -> Iterator[Row]:
@@ -201,12 +223,10 @@ def _limits(project: Project) -> dict[str, tuple[str, ...]]:
 def undone_runs(newest_first: Iterable[Run]) -> Iterator[Run]:
     """Yield the failed runs without a later run of the same job and parameters that has done their work.
 
-    A run that only compares, such as `rebuild --check`, leaves nothing undone and does no other run's work.
+    A run that only compares, such as `rebuild --check`, does not do the work of one that writes.
     """
     seen: dict[tuple[object, ...], list[Run]] = {}
     for run in newest_first:
-        if run.facts.get("check"):
-            continue
         later = seen.setdefault((run.project, run.job, *sorted(run.parameters.items())), [])
         if run.status in (Status.FAILED, Status.ABORTED) and not any(covers(each, run) for each in later):
             yield run
@@ -219,6 +239,8 @@ def covers(later: Run, run: Run) -> bool:
     A run up to a phase runs those before it, too: after `verify` succeeded, a failed `build` is done. A run
     of one phase alone, or of some of the targets, says nothing of a run up to another phase.
     """
+    if later.facts.get("check") and not run.facts.get("check"):
+        return False
     if later.phase == run.phase:
         return True
     if later.facts.get("no_lifecycle") or later.facts.get("targets"):

@@ -40,9 +40,9 @@ def claim(app: FakeApp, name: str, folder: str = ITEM) -> Claim:
     return app.ledger.acquire(folder + name, ORDERS, HOLDER, duration=minute, token_counter="orders")
 
 
-def a_lake() -> FakeApp:
+def a_lake(bronze: str = "/nowhere") -> FakeApp:
     """Slices a (processed), b (failed), c (locked), d (ready) and e (skipped)."""
-    app = FakeApp()
+    app = FakeApp(bronze=Path(bronze))
     slices(app, *"abcde")
     metrics = {"slice": "a", "strategy": "merge", "records_in_slice": 5, "inserted": 5}
     app.ledger.processed(
@@ -269,7 +269,7 @@ OWN, ALL_INSTANCES = "lakewright/shop/orders:orders", "lakewright/shop/orders"
 
 
 def test_a_skip_for_all_instances_shows_on_the_one_that_is_there() -> None:
-    app = a_lake()
+    app = a_lake("/lake/bronze/orders")
     document(app, "manifest", "skip", ITEM + "d", "--for", ALL_INSTANCES)
     assert of_each(app, "d") == {OWN: "skipped"}
     assert document(app, "manifest", "stats")[OWN] == {"failed": 1, "locked": 1, "processed": 1, "skipped": 2}
@@ -584,19 +584,19 @@ class TestStatus:
     """Rules of the command line, `status`."""
 
     def test_it_has_what_an_operator_needs(self) -> None:
-        found = document(a_lake(), "status")
+        found = document(a_lake("/lake/bronze/orders"), "status")
         assert list(found) == [
             *("running", "waiting", "arrived", "failed", "warnings", "stale"),
             *("quarantined", "unrecorded", "triggers", "faults", "withheld"),
-            *("unreadable", "changed", "vanished", "rebuilds", "unseen", "last_runs"),
+            *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]
-        assert found["failed"][0]["do"] == f"lakewright manifest resolve {ITEM}b"
+        assert found["failed"][0]["do"] == "lakewright manifest resolve orders/b"
 
     def test_its_page_names_the_command_to_type_next(self) -> None:
-        page = call_with(a_lake(), "status", "--project", "my lake").out
-        assert f"do: Fix the cause, then `lakewright manifest resolve {ITEM}b --project 'my lake'`." in page
+        page = call_with(a_lake("/lake/bronze/orders"), "status", "--project", "my lake").out
+        assert "do: Fix the cause, then `lakewright manifest resolve orders/b --project 'my lake'`." in page
         assert "failed orders b just now: column x is gone" in page
         assert "locked orders c just now by ada@elsewhere" in page
 
@@ -675,6 +675,20 @@ class TestStatus:
         page = call_with(app, "status").out
         assert "Changed since they were processed 1" in page
         assert "`lakewright manifest requeue orders/s1.csv`" in page
+
+    def test_open_slices_of_the_place_that_a_lake_was_moved_from_do_not_wait(self, tmp_path: Path) -> None:
+        for place in ("old", "new"):
+            (tmp_path / place).mkdir()
+            (tmp_path / place / "s1.csv").write_text("1")
+        app = FakeApp(bronze=tmp_path / "old")
+        document(app, "manifest", "discover")
+        app.project.lake = str(tmp_path / "new")
+        document(app, "manifest", "discover")
+        found = document(app, "status")
+        assert [each["item_id"] for each in found["waiting"]] == [(tmp_path / "new" / "s1.csv").as_uri()]
+        place = (tmp_path / "old").as_uri()
+        assert found["elsewhere"] == [{"entity": "orders", "count": 1, "place": place}]
+        assert f"orders: 1 slice of {place}" in call_with(app, "status").out
 
     def test_slices_that_no_run_has_seen_wait(self, tmp_path: Path) -> None:
         app, bronze = FakeApp(), tmp_path / "orders"

@@ -56,5 +56,6 @@ def test_a_verify_that_failed_stands_for_the_build_before_it_and_not_for_the_one
     rewind = replace(FAILED, phase="REBUILD")
     assert [run.run_id for run in undone_runs([verify, rewind])] == ["verify", "failed"]
     check = replace(rewind, run_id="check", facts={"check": True})
-    assert list(undone_runs([check])) == []
-    assert [run.run_id for run in undone_runs([check, rewind])] == ["failed"]
+    checked = replace(check, run_id="checked", status="SUCCESS")
+    assert [run.run_id for run in undone_runs([checked, rewind])] == ["failed"]
+    assert list(undone_runs([checked, check])) == []

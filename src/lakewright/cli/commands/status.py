@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.bronze_status import Arrived, Vanished
     from lakewright.usecases.history import Warned
     from lakewright.usecases.items import Row
-    from lakewright.usecases.project_status import ProjectStatus
+    from lakewright.usecases.project_status import Elsewhere, ProjectStatus
     from lakewright.usecases.rebuild_status import DueRebuild
 
 __all__ = ["status"]
@@ -72,6 +72,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
+    elsewhere = [_elsewhere(each) for each in found.elsewhere]
+    yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
     rebuilds = [_rebuild(each) for each in found.rebuilds]
     yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
     yield from _unseen(found)
@@ -175,6 +177,11 @@ def _vanished(found: Vanished) -> Branch:
     named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
     what = f": {counted(found.count, 'slice')}, such as {named}" if found.count > 1 else f": {named}"
     return Branch(line(Span(found.entity, "bold"), what))
+
+
+def _elsewhere(found: Elsewhere) -> Branch:
+    said = f": {counted(found.count, 'slice')} of {found.place}"
+    return Branch(line(Span(found.entity, "bold"), said))
 
 
 def _rebuild(found: DueRebuild) -> Branch:
