@@ -2,7 +2,6 @@
 
 Merge rewrites all rows of a slice, because `last_seen` is `column` unless an entity says otherwise.
 
-
 LAKEWRIGHT_LARGE_ROWS=5000000 LAKEWRIGHT_LARGE_HEAP=1g python -m benchmarks Large
 """
 
