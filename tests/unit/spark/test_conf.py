@@ -13,6 +13,7 @@ from lakewright.spark.conf import (
     GIB,
     LATE_COMPILER,
     LONG_WORK,
+    RETURNING_COLLECTOR,
     SessionSettings,
     driver_memory_gib,
     executor_python,
@@ -164,9 +165,20 @@ def test_a_resident_jvm_has_both_compilers_and_ends_when_it_is_out_of_memory() -
     assert "-XX:TieredStopAtLevel=1" not in options
     assert {*LATE_COMPILER, "-XX:+ExitOnOutOfMemoryError"} <= set(options)
     assert conf["spark.sql.ui.retainedExecutions"] == "20"
+    assert set(RETURNING_COLLECTOR) <= set(options)
+    assert "-XX:+UseParallelGC" not in options
     alone = session_conf(SessionSettings(STATE), jars=[])
+    assert "-XX:+UseParallelGC" in alone["spark.driver.defaultJavaOptions"]
     assert "ExitOnOutOfMemoryError" not in alone["spark.driver.defaultJavaOptions"]
     assert "spark.sql.ui.retainedExecutions" not in alone
+
+
+@pytest.mark.parametrize("is_resident", [False, True])
+def test_a_collector_of_the_user_s_is_the_only_one(is_resident: bool) -> None:
+    users = {"spark.driver.extraJavaOptions": "-Xss4m -XX:+UseZGC"}
+    conf = session_conf(SessionSettings(STATE, conf=users), jars=[], is_resident=is_resident)
+    assert "GC" not in conf["spark.driver.defaultJavaOptions"]
+    assert conf["spark.driver.extraJavaOptions"] == "-Xss4m -XX:+UseZGC"
 
 
 @pytest.mark.parametrize(
