@@ -8,6 +8,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference
@@ -113,6 +114,7 @@ def rebuild_table(
         nullcontext() if is_check else told_command(app, "rebuild", found),
         listed(app, f"rebuild {found.name}", PHASE, facts),
         table_lease(app, found),
+        without_id_warnings(app.lake),
     ):
         check = check_of(app, interruption)
         plan = plan_rebuild(context, found, start, is_over_foreign=is_over_foreign)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.lake.commit import strict_session
+from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.lake.observation import read_table
 from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
@@ -201,6 +202,7 @@ def undo_slice(
         told_command(app, "undo", found),
         listed(app, f"undo {found.name}", PHASE, facts),
         table_lease(app, found),
+        without_id_warnings(app.lake),
     ):
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
         with announced(app, context, found, words) as rewind:
