@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 EXAMPLES = 200
 """Small tables of up to eight keys in the table of one test."""
 
-LEAST = 15
-"""Slices that each machine applies on average: about seven go to each of three entities, some are refused."""
+LEAST = 9
+"""Slices that each machine applies at least: five go to each of three entities, some are refused."""
 
 
 def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSession) -> None:
@@ -34,7 +34,7 @@ def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSessio
         Machine,
         settings=settings(
             max_examples=1,
-            stateful_step_count=8,
+            stateful_step_count=5,
             deadline=None,
             # The same machine each time; `make fuzz` is what looks for new ones.
             derandomize=True,
@@ -48,13 +48,13 @@ def test_tables_metrics_and_watermarks_are_those_of_the_model(spark: SparkSessio
 @pytest.mark.nightly
 @pytest.mark.timeout(2400)
 def test_many_tables_are_those_of_the_model(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same headings: the slices of twenty machines, or of as many as time allows."""
+    """The same headings: the slices of twenty longer machines, or of as many as time allows."""
 
     class Machine(StrategyMachine):
         session = spark
 
     before = len(APPLIED)
-    took = search(Machine, lambda: len(APPLIED) - before >= 20 * LEAST, steps=8)
+    took = search(Machine, lambda: len(APPLIED) - before >= 33 * LEAST, steps=8)
     with capsys.disabled():
         print(f"\n{len(APPLIED) - before} slices applied, {took}")
     assert len(APPLIED) - before >= LEAST
