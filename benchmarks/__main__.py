@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     bus,
+    cluster,
     cold,
     demo,
     fold,
@@ -40,6 +41,7 @@ SUITES = {
     "Rewind": rewind.run,
     "Server": serve.run,
     "Storage": storage.run,
+    "Cluster": cluster.run,
     "Large": large.run,
 }
 ONLY_NAMED = {"Large"}
