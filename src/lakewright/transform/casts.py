@@ -36,8 +36,8 @@ _RAISED = re.compile(
 
 _OTHER_TYPE = "Correct the slice, or give the column another `datatype`; nothing was written."
 _OTHER_COLUMN = (
-    "Correct the slice, give the column a `newname` to load it as a new column, or reload the table with "
-    "--strategy full --allow-data-loss; nothing was written."
+    "Correct the slice; or declare a `datatype` that holds all values, and build the table again with "
+    "`lakewright rebuild`; or give the column a `newname` to load it as a new column. Nothing was written."
 )
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
