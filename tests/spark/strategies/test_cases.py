@@ -111,6 +111,7 @@ def test_rows_move_within_and_out_of_the_window(lake: SmallLake) -> None:
     ]
 
 
+@pytest.mark.nightly  # test_a_table_is_not_written_under_another_declaration has such a table
 def test_hashes_of_another_version_are_not_compared(lake: SmallLake) -> None:
     """ "Compute source hash": a new version never makes rows new by itself."""
     crm = entity()
@@ -356,7 +357,7 @@ def test_a_clustered_table_is_merged_into_and_stays_clustered_after_an_undo(lake
         assert lake.spark.sql(f"DESCRIBE DETAIL {silver}").collect()[0]["clusteringColumns"] == ["id"]
 
 
-@pytest.mark.nightly  # test_d21_a_value_that_does_not_fit_fails_naming_column_and_value has one column
+@pytest.mark.nightly  # test_d21_columns_come_and_go_and_values_fit_as_the_policy_says has one column
 def test_values_of_one_slice_that_fit_and_of_the_next_that_do_not(lake: SmallLake) -> None:
     """ "Schema Drift": a text that is a number is one; one that isn't fails the slice and nothing else."""
     crm = entity()
@@ -452,6 +453,7 @@ def test_keys_that_look_alike_are_others_and_equal_ones_are_one(lake: SmallLake)
     assert sorted(lake.rows(crm, "v")) == sorted((row["v"],) for row in again)
 
 
+@pytest.mark.nightly  # test_a_table_is_not_written_under_another_declaration has such a key
 def test_a_key_of_other_columns_is_refused_until_the_table_is_loaded_anew(lake: SmallLake) -> None:
     rows = [{"id": 1, "x": 1, "v": "a"}]
     lake.load(entity("historic"), "s1", rows)

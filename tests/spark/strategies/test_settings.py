@@ -14,11 +14,12 @@ import pytest
 from pyspark.sql.types import StringType
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
-from lakewright.errors import MigrationError, SchemaDriftError, SliceError
+from lakewright.errors import DataLossError, MigrationError, SchemaDriftError, SliceError
 from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import list_slices
 from lakewright.slices.list_hadoop import list_hadoop
 from lakewright.slices.read import _far_line_ends, _has_odd_lines
+from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.slice_format import SliceFormat
 from lakewright.transform.casts import cast_sql
 
@@ -39,6 +40,43 @@ def test_full_replaces_the_partitions_of_the_slice_and_no_others(lake: SmallLake
     assert lake.rows(sales, "part", "v") == expected
 
 
+def test_a_table_is_not_written_under_another_declaration(lake: SmallLake) -> None:
+    """ "Partition Handling"; "Common Processing Pipeline", keys and renames; "Compute source hash"; D18."""
+    row = {"id": 1, "x": 1, "part": "p", "v": "a"}
+    things = entity(columns=[KEY, {"name": "v"}])
+    lake.load(things, "s1", [row])
+    lake.put(things, "s2", [{**row, "v": "b"}])
+    keyed_by_two = [KEY, {"name": "x", "fieldroles": ["businesskey"]}]
+    for declared, forced, kind, told in (
+        ([KEY, PARTITION], None, MigrationError, "by no column, the entity by part"),
+        (keyed_by_two, None, SchemaDriftError, "--strategy full --allow-data-loss"),
+        ([{**KEY, "newname": "new"}], None, SchemaDriftError, "is called 'id' in the table and 'new' now"),
+        ([KEY, {"name": "v", "newname": "new"}], None, SchemaDriftError, "'v' in the table and 'new' now"),
+        ([KEY], Strategy.HISTORIC, MigrationError, ""),
+        ([KEY], Strategy.FULL, DataLossError, ""),
+    ):
+        error = lake.process(entity(columns=declared), strategy=forced).error
+        assert isinstance(error, kind), (declared, forced, error)
+        assert told in f"{error.message} {error.remedy}"
+        for item in list(lake.items()):
+            if item.failed is not None:
+                lake.ledger.resolve(item.item_id, "under another declaration")
+    (left,) = [item for item in lake.items() if item.item_id.endswith("s2")]
+    lake.ledger.skip(left.item_id, "enough")
+
+    error = lake.fail(things, "s3", [{**row, "id": "1"}])
+    assert isinstance(error, SchemaDriftError)
+    assert "number" in error.message
+    lake.put_aside()
+    silver = things.places(lake.lake.settings).silver.sql
+    lake.spark.sql(f"ALTER TABLE {silver} SET TBLPROPERTIES ('lakewright.hashVersion' = '0')")
+    error = lake.fail(things, "s4", [row])
+    assert isinstance(error, MigrationError)
+    assert "version 0" in error.message
+    assert lake.rows(things, "id", "v") == [(1, "a")]
+
+
+@pytest.mark.nightly
 def test_a_table_with_other_partitions_is_refused(lake: SmallLake) -> None:
     """ "Partition Handling": Full would replace other rows than those of the slice's partitions."""
     without, by_part = [KEY], [KEY, PARTITION]
@@ -96,11 +134,12 @@ def test_a_slice_may_bring_its_own_key_and_flag_under_any_name(lake: SmallLake) 
     ("strategy", "renamed"),
     [
         ("merge", "id"),
-        pytest.param("historic", "v", marks=pytest.mark.nightly),
-        pytest.param("merge", "v", marks=pytest.mark.nightly),
-        pytest.param("historic", "id", marks=pytest.mark.nightly),
+        ("historic", "v"),
+        ("merge", "v"),
+        ("historic", "id"),
     ],
 )
+@pytest.mark.nightly
 def test_a_column_that_is_renamed_later_is_refused(lake: SmallLake, strategy: str, renamed: str) -> None:
     """ "Common Processing Pipeline", renames: rows that don't change would lack it, keys match nothing."""
     key, value = KEY, {"name": "v"}
@@ -407,6 +446,7 @@ def test_a_wide_table_keeps_statistics_of_what_files_are_skipped_by(lake: SmallL
     assert {"max.zz_id", "max.dlf_ValidFrom", "null_count.dlf_ValidTo"} <= set(names)
 
 
+@pytest.mark.nightly
 def test_a_key_whose_type_changes_is_refused(lake: SmallLake) -> None:
     """Every row would be new."""
     crm = entity()
