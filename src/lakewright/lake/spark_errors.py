@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["first_line", "spark_errors"]
+__all__ = ["analysis_error", "first_line", "reason_with_position", "spark_errors"]
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -15,7 +15,28 @@ def spark_errors() -> tuple[type[Exception], ...]:
     return (PySparkException, Py4JJavaError)
 
 
+def analysis_error() -> type[Exception]:
+    """Return the class of errors in a query or an expression: its syntax, and names that do not exist."""
+    from pyspark.errors import AnalysisException
+
+    return AnalysisException
+
+
 def first_line(error: BaseException) -> str:
     """Return Spark's message without its SQLSTATE and position."""
     first = str(error).strip().partition("\n")[0]
     return re.sub(r"\s*(SQLSTATE: \w+)?[\s;.]*((\()?line \d+,? pos \d+(\))?)?;?$", "", first)
+
+
+def reason_with_position(error: BaseException) -> str:
+    """Return Spark's message, and where in the text of the query the fault is.
+
+    Example:
+        >>> reason_with_position(ValueError("no column `idd`. SQLSTATE: 42703; line 2 pos 7;"))
+        'no column `idd` (line 2, column 8 of the text)'
+    """
+    first = str(error).strip().partition("\n")[0]
+    found = re.search(r"line (\d+),? pos (\d+)", first)
+    if found is None:
+        return first_line(error)
+    return f"{first_line(error).rstrip('.')} (line {found[1]}, column {int(found[2]) + 1} of the text)"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
+from lakewright.lake.spark_errors import analysis_error, reason_with_position
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
@@ -87,7 +89,8 @@ class Mapping(Named):
             SpecError: There is no such output.
         """
         self.check_output(name)
-        return self.transform_output(workspace, name)
+        with self._located(workspace):
+            return self.transform_output(workspace, name)
 
     def check_output(self, name: str) -> None:
         """Check that there is an output of this name.
@@ -128,12 +131,17 @@ class Mapping(Named):
         from pyspark import StorageLevel
         from pyspark.sql import functions
 
-        frame = self.transform(workspace)
-        if self.filter:
-            frame = frame.where(self.filter)
+        with self._located(workspace):
+            frame = self.transform(workspace)
+            if self.filter:
+                frame = frame.where(self.filter)
         if self.cache is not CacheLevel.NONE:
             frame = frame.persist(getattr(StorageLevel, self.cache.removesuffix("_SER")))
         return functions.broadcast(frame) if self.broadcast else frame
+
+    def _located(self, workspace: Workspace) -> AbstractContextManager[None]:
+        """Raise what Spark's analysis finds in a query or an expression as an error of the declaration."""
+        return _located(self.name, workspace)
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the columns of the frame if declarations say them all, otherwise None; no data is read.
@@ -148,6 +156,19 @@ class Mapping(Named):
     @abstractmethod
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the frame of this kind without computing anything."""
+
+
+@contextmanager
+def _located(name: str, workspace: Workspace) -> Iterator[None]:
+    try:
+        yield
+    except analysis_error() as error:
+        definition = workspace.project.definitions("mapping").get(name)
+        raise SpecError.of(
+            f"mapping {name!r}: Spark rejects it: {reason_with_position(error)}",
+            location=None if definition is None else definition.at(),
+            remedy="Correct the mapping, or what it reads.",
+        ) from error
 
 
 class InputMapping(Mapping):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock
@@ -54,6 +55,11 @@ class PythonMapping(Mapping):
     def versions(self, workspace: Workspace) -> dict[str, str] | None:
         """Return the text of the file."""
         return {f"code of {self.name}": workspace.read_file(self.file)}
+
+    def _located(self, workspace: Workspace) -> AbstractContextManager[None]:
+        """Leave errors of the function as they are: their traceback has the line of the code."""
+        del workspace
+        return nullcontext()
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the function's frame.

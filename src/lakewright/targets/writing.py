@@ -53,6 +53,7 @@ OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 
 _WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
+_FIRST_WRITE = "its columns are not known yet: the first write creates it"
 
 
 def repartition(
@@ -218,6 +219,8 @@ class WritingTarget(Target):
         relation, workspace = self.managed(context.workspace), context.workspace
         if relation.observe(workspace).exists is Answer.NO:
             relation.create(workspace)
+            if relation.observe(workspace).exists is Answer.NO:
+                return Outcome(Status.SKIPPED, reasons=(_FIRST_WRITE,))
         else:
             relation.migrate(workspace, allow_data_loss=context.options.permissions.allow_data_loss)
         return Outcome()

@@ -51,6 +51,10 @@ mappings:
     sql: |
       WITH people AS (SELECT * FROM `my-alias` WHERE id > 1)
       SELECT p.name, t.size FROM people p LEFT JOIN teams t ON p.team = t.team
+  misspelt: {kind: sql, sql: "SELECT id,\\n nmae FROM people"}
+  unparsed:
+    kind: sql
+    sql: SELECT i FROM people LATERAL VIEW explode(array(1)) AS i LEFT JOIN teams ON true
   selected: {kind: select, input: people, columns: {who: "upper(name)", n: "id + 1"}, filter: n < 4}
   projected:
     kind: project
@@ -271,6 +275,11 @@ def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> Non
 
 
 def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:
+    with pytest.raises(SpecError, match=r"rejects it: .*`nmae`.*line 2, column 2 of the text") as told:
+        workspace.frame("misspelt")
+    assert told.value.location is not None
+    with pytest.raises(SpecError, match=r"'unparsed': .* at or near 'LEFT' .line 1, column"):
+        workspace.frame("unparsed")
     with pytest.raises(SpecError, match="there is no mapping 'peeple'"):
         workspace.frame("peeple")
     with pytest.raises(LakewrightError, match="mocks itself"):

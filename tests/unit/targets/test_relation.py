@@ -10,6 +10,7 @@ from tests.projects import make_workspace
 from lakewright.errors import SpecError
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.defaults import TargetDefaults
@@ -27,6 +28,7 @@ relations:
     location: gold
     partitions: [{name: month, type: date}]
     schema: {fields: [{name: id, type: int}]}
+  loose: {kind: delta, location: loose}
   fixed: {kind: values, columns: {id: int}, records: [[1]]}
 mappings:
   landing: {kind: relation, relation: landing}
@@ -37,6 +39,7 @@ targets:
   land: {kind: relation, mapping: landing, relation: bronze}
   build: {kind: relation, mapping: ids, relation: gold, partition: {month: $month}}
   append: {kind: relation, mapping: ids, relation: gold, mode: append}
+  loose: {kind: relation, mapping: ids, relation: loose}
   alone: {kind: relation, relation: gold}
   changed: {kind: relation, mapping: landing, relation: bronze, buildPolicy: ifChanged}
   unwritable: {kind: relation, mapping: ids, relation: fixed}
@@ -74,6 +77,13 @@ def test_resources_follow_from_the_mapping_and_the_relation(
     found = Target.named(workspace, target)
     assert names(workspace, found.requires(workspace, phase)) == requires
     assert names(workspace, found.provides(workspace, phase)) == provides
+
+
+def test_a_table_whose_columns_are_unknown_is_not_said_to_be_created(workspace: Workspace) -> None:
+    """Without a schema the first write brings the columns, so CREATE leaves nothing."""
+    outcome = Target.named(workspace, "loose").execute(make_context(workspace), Phase.CREATE)
+    assert outcome.status is Status.SKIPPED
+    assert outcome.reasons == ("its columns are not known yet: the first write creates it",)
 
 
 def test_a_target_without_a_mapping_has_no_build_phase(workspace: Workspace) -> None:
