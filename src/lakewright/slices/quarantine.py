@@ -19,7 +19,14 @@ from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
 from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.read import read_slice
-from lakewright.strategies.bad_rows import SHOWN, BadRow, check_number, collect_bad_rows, rows_text
+from lakewright.strategies.bad_rows import (
+    SHOWN,
+    BadRow,
+    check_number,
+    collect_bad_rows,
+    message_with_rows,
+    rows_text,
+)
 from lakewright.strategies.slice_load import LoadRequest, fit_request
 from lakewright.transform.bad_rows import unparsed_rows
 
@@ -130,7 +137,7 @@ def name_bad_rows(
     if isinstance(error, SliceError):
         message = f"the slice {slice_.name} of {entity.name} has rows that can't be read: {rows_text(rows)}"
     else:
-        message = f"{error.message}; in {rows_text(rows, said=error.message)}"
+        message = message_with_rows(error.message, rows)
     details = {**error.details, "rows": [row.as_json() for row in rows[:SHOWN]]}
     return type(error)(message, remedy=error.remedy, details=details)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from lakewright.spec.words import counted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-__all__ = ["BadRow", "check_number", "collect_bad_rows", "rows_text"]
+__all__ = ["BadRow", "check_number", "collect_bad_rows", "message_with_rows", "rows_text"]
 
 SHOWN = 10
 """Number of bad rows that an error names."""
@@ -82,13 +82,27 @@ def check_number(rows: tuple[BadRow, ...], most: int) -> None:
         )
 
 
-def rows_text(rows: Iterable[BadRow], *, said: str = "") -> str:
-    """Return the first bad rows in words; a reason that was said already is not repeated.
+def rows_text(rows: Iterable[BadRow]) -> str:
+    """Return the first bad rows in words.
 
     The number of further rows is not told, because only a few are looked for.
     """
-    told = [row.place if row.reason == said else row.text for row in rows]
+    told = [row.text for row in rows]
     return "; ".join(told[:SHOWN]) + (" and more" if len(told) > SHOWN else "")
+
+
+def message_with_rows(message: str, rows: Sequence[BadRow]) -> str:
+    """Return the message of a failure with the place of the row that it is about, and the other bad rows.
+
+    Example:
+        >>> rows = [BadRow("no date", "a.csv", key={"id": 1}), BadRow("no number", "a.csv", key={"id": 2})]
+        >>> message_with_rows("no date", rows)
+        'no date, in id=1; further rows: id=2: no number'
+    """
+    own = [row.place for row in rows if row.reason == message]
+    others = [row for row in rows if row.reason != message]
+    first = f"{message}, in {', '.join(own)}" if own else message
+    return f"{first}; {'further rows' if own else 'rows'}: {rows_text(others)}" if others else first
 
 
 def _bad_row(row: Row) -> BadRow:

@@ -55,7 +55,10 @@ def test_errors_name_the_file_and_line_or_the_key_of_bad_rows(lake: SmallLake) -
     put(lake, sheet, "s2.csv", "id,price\n1,2\n2,x\n3,1.005\n")
     error = error_of(lake, sheet)
     assert isinstance(error, SchemaDriftError)
-    assert "column 'price': the value 'x' doesn't fit the type decimal(6,2); in id=2;" in error.message
+    assert (
+        "column 'price': the value 'x' doesn't fit the type decimal(6,2), in id=2; further rows:"
+        in error.message
+    )
     assert "id=3: column 'price': the value '1.005' doesn't fit" in error.message
     put(lake, sheet, "s3.csv", "id,price\n1,2\n,3\n")
     error = error_of(lake, sheet)

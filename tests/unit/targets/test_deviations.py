@@ -30,7 +30,7 @@ from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.deviations import SLICES_CHANGED
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.slices.result import SliceReport
-from lakewright.strategies.bad_rows import BadRow, rows_text
+from lakewright.strategies.bad_rows import BadRow, message_with_rows, rows_text
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
@@ -379,7 +379,8 @@ def test_a_slice_that_stays_ready_is_not_called_failed() -> None:
 
 def test_the_reason_of_a_bad_row_is_not_said_twice() -> None:
     row = BadRow(reason="no date", file="/lake/s1.csv", line=None, key={"id": "1"}, record="1,x")
-    assert rows_text([row], said="no date") == "id=1"
+    assert message_with_rows("no date", [row]) == "no date, in id=1"
+    assert message_with_rows("it failed", [row]) == "it failed; rows: id=1: no date"
     assert rows_text([row]) == "id=1: no date"
 
 
