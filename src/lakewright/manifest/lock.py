@@ -167,7 +167,8 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     typed = f"`{recovery_command(item, name)}`"
     error = item.failed.note.get("error") if item.failed is not None else None
     remedy = error.get("remedy") if isinstance(error, dict) else None
-    if remedy and "`lakewright" in remedy:
+    # A rebuild leaves the failed item failed: its remedy still needs the command that follows.
+    if remedy and "`lakewright" in remedy.replace("`lakewright rebuild`", ""):
         return str(remedy)
     after = ""
     if item.failed is not None and not item.failed.application.is_of_entity:

@@ -660,6 +660,7 @@ class TestOperator:
     ("error", "holds_back", "typed"),
     [
         (ValueError("no"), True, f"resolve {ITEM}"),
+        (UsageError("wide", remedy="Rebuild with `lakewright rebuild`."), True, f"resolve {ITEM}"),
         (CommitTooLate("2 is there; 1 would come too late"), True, f"requeue {ITEM}"),
         (LateSliceError("older"), False, f"requeue {ITEM} --late"),
     ],
