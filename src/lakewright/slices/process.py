@@ -30,6 +30,7 @@ from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.fold import FoldResult, fold_slices
 from lakewright.slices.fold_choice import FEWEST, choose_fold, one_by_one_reason, one_by_one_text
+from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of
@@ -64,6 +65,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         LeaseHeld: The table is being rewound, and the run was not asked to wait.
         SpecError: The places of the entity are invalid, or not seen by the executors of a cluster.
         SparkUnavailable: The executors of a cluster can't do the work; nothing was locked.
+        TargetError: Slices count as processed, but the table is gone; nothing was locked.
     """
     _settle(context, entity)
     pending = _wait_for_pending(context, entity)
@@ -72,6 +74,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     warning = times.check_readable()
     waiting = tuple(slice_name(item) for item in pending.waiting)
     if chosen:
+        check_table_not_lost(context, entity)
         processor = SliceProcessor(context, entity, times=times, late=pending.late)
         check_processing_times(context, entity, chosen, times, pending.late)
         prepare_cluster(context.lake)

@@ -1,7 +1,7 @@
 """Tables that only a rebuild makes true again, as a look at their logs shows it, without Spark.
 
-Tables in object stores are looked at together, for a bounded time. What was not looked at is named. No item
-of the manifest is read.
+Tables in object stores are looked at together, for a bounded time. What was not looked at is named. Of the
+manifest, only whether a slice was processed into a table that does not exist is read.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
+from lakewright.slices.application import application_of
+from lakewright.slices.lost_table import lost_table_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import outdated_parts, rebuild_command
@@ -103,6 +105,8 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
     for entity, seen in _looks(app, seconds):
         if isinstance(seen, str):
             unseen.append(Unseen(entity.called, seen))
+        elif not seen.exists:
+            due += _lost(app, entity)
         elif STRATEGY_PROPERTY in seen.properties:
             # Another is no table yet, or one of another program, which no slices could make again.
             due += _of(app, entity, seen)
@@ -177,6 +181,13 @@ def _within(
             break
         found[name] = seen
     return found
+
+
+def _lost(app: App, entity: Entity) -> Iterator[DueRebuild]:
+    silver = entity.places(app.project.lake).silver
+    error = lost_table_error(app.store, application_of(app.project.name, entity), entity, silver)
+    if error is not None:
+        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
 
 
 def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:

@@ -128,6 +128,7 @@ class FakeApp:
             watermark=(days, seen),
         )
         entity = SimpleNamespace(
+            job_entries={},
             name="orders",
             called="orders",
             destination="orders",

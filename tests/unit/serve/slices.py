@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+
+from tests.silver import make_empty_silver
 
 from lakewright.app import App
 from lakewright.errors import SliceError
@@ -54,7 +57,12 @@ def claim(app: App, item: Item) -> Claim:
 
 
 def process(app: App, item: Item, metrics: Mapping[str, Any] | None = None, **more: Any) -> Item:
-    """Record that a slice was processed."""
+    """Record that a slice was processed, into a table without rows if there is none."""
+    application = next(iter(item.verdicts()))
+    for entity in app.project.entities.values():
+        location = entity.places(app.project.lake).silver.location
+        if application_of(app.project.name, entity) == application and location is not None:
+            make_empty_silver(Path(location), entity.strategy)
     content = {"metrics": {**METRICS, **(metrics or {})}, "delta_version": 1, **more}
     return app.ledger.processed(claim(app, item), content)
 

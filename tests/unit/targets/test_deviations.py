@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
+from tests.silver import make_empty_silver
 from tests.unit.run.test_execute import Recorder
 
 from lakewright.errors import Fault, SliceError, StorageUnavailable, VerificationError
@@ -57,7 +58,8 @@ def write(bronze: Path, name: str, *ids: int) -> None:
 
 
 def processed(folder: Path, policy: str = "warn", late: str = "refuse", *names: str) -> Context:
-    """Return a lake whose slices are processed."""
+    """Return a lake whose slices are processed, into a table without rows."""
+    make_empty_silver(folder / "lake/silver/orders", "merge")
     bronze = folder / "lake/bronze/orders"
     for name in names or NAMES:
         write(bronze, name, 1)
@@ -81,9 +83,8 @@ def observed(context: Context) -> Observation:
     return Target.named(context.workspace, "orders").observe(context)
 
 
-def built(context: Context, monkeypatch: pytest.MonkeyPatch) -> Outcome:
-    """Return the outcome of BUILD where the silver table exists and no slice is ready."""
-    monkeypatch.setattr("lakewright.targets.entity.phases._check_table_not_lost", lambda work: None)
+def built(context: Context) -> Outcome:
+    """Return the outcome of BUILD where no slice is ready."""
     return Target.named(context.workspace, "orders").execute(context, Phase.BUILD)
 
 
@@ -100,9 +101,7 @@ def fault_of(found: Observation) -> Fault:
     return found.warning
 
 
-def test_a_changed_slice_is_told_with_the_command_to_type_a2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_slice_is_told_with_the_command_to_type_a2(tmp_path: Path) -> None:
     context = processed(tmp_path)
     assert observed(context).warning is None
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
@@ -111,7 +110,7 @@ def test_a_changed_slice_is_told_with_the_command_to_type_a2(
 
     assert fault.message == "1 slice of orders changed since it was processed: 2022-2"
     assert "`lakewright manifest requeue orders/2022-2 --cascade`" in str(fault.remedy)
-    outcome = built(context, monkeypatch)
+    outcome = built(context)
     assert (outcome.status, outcome.error) == (Status.SUCCESS_WITH_ERRORS, fault)
 
 
@@ -147,9 +146,7 @@ def test_the_entity_may_ignore_changed_slices_a2(tmp_path: Path) -> None:
     assert observed(context).warning is None
 
 
-def test_the_entity_may_fail_because_of_changed_slices_a2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_entity_may_fail_because_of_changed_slices_a2(tmp_path: Path) -> None:
     context = processed(tmp_path, "fail")
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
     write(tmp_path / "lake/bronze/orders", "2022-11", 1)
@@ -159,7 +156,7 @@ def test_the_entity_may_fail_because_of_changed_slices_a2(
     assert found.hold is not None
     assert "changed since it was processed: 2022-2" in found.hold.message
     assert (found.pending, found.waiting, found.warning) == ((), ("2022-11",), None)
-    outcome = built(context, monkeypatch)
+    outcome = built(context)
     assert outcome.status is Status.FAILED
     assert "requeue orders/2022-2 --cascade" in str(outcome.error and outcome.error.remedy)
 
@@ -168,7 +165,7 @@ def test_the_entity_may_fail_because_of_changed_slices_a2(
     ("late", "again"), [("refuse", ("2022-2", "2022-10")), ("apply", ("2022-2",))], ids=["cascade", "alone"]
 )
 def test_the_entity_may_process_changed_slices_again_by_itself_a2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str, again: tuple[str, ...]
+    tmp_path: Path, late: str, again: tuple[str, ...]
 ) -> None:
     context = processed(tmp_path, "requeue", late)
     write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
@@ -178,7 +175,7 @@ def test_the_entity_may_process_changed_slices_again_by_itself_a2(
     assert (found.pending, found.warning) == (again, None)
     assert found.notes == (f"processed again because of changed files: {', '.join(again)}",)
     assert set(verdicts(context).values()) == {Verdict.PROCESSED}, "a plan changes nothing"
-    built(replace(context, is_stopping=lambda: True), monkeypatch)
+    built(replace(context, is_stopping=lambda: True))
     ready = [name for name, verdict in verdicts(context).items() if verdict is Verdict.READY]
     assert ready == list(again)
 
@@ -300,9 +297,7 @@ def failed(context: Context, name: str, run_id: str = "an earlier one") -> None:
     context.ledger.failed(claim, failure(SliceError("key 1 occurs twice", remedy="Correct the slice.")))
 
 
-def test_a_changed_slice_is_told_beside_a_failed_one_a2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_slice_is_told_beside_a_failed_one_a2(tmp_path: Path) -> None:
     context = processed(tmp_path)
     write(tmp_path / "lake/bronze/orders", "2022-10", 1, 2)
     failed(context, "2022-11")
@@ -314,7 +309,7 @@ def test_a_changed_slice_is_told_beside_a_failed_one_a2(
     assert str(found.hold.error.remedy).startswith("Correct the slice. Then `lakewright manifest resolve ")
     changed = "1 slice of orders changed since it was processed: 2022-10"
     assert fault_of(found).message == changed
-    outcome = built(context, monkeypatch)
+    outcome = built(context)
     assert outcome.status.is_failure
     assert outcome.error is not None
     assert outcome.error.message.splitlines()[1:] == [changed]

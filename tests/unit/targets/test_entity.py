@@ -153,7 +153,7 @@ def test_damaged_slices_fail_before_anything_is_built(tmp_path: Path, context: C
     assert orders.execute(later, Phase.BUILD).status is Status.BLOCKED
 
 
-def test_a_build_fails_if_the_table_of_processed_slices_is_missing(context: Context) -> None:
+def test_a_lost_table_of_processed_slices_blocks_its_build_and_is_told(context: Context) -> None:
     workspace = context.workspace
     entity = workspace.entity("orders")
     application = application_of("tests", entity)
@@ -173,7 +173,14 @@ def test_a_build_fails_if_the_table_of_processed_slices_is_missing(context: Cont
         TargetError, match=r"such as 2022-10 as processed into .*silver/orders, but no table exists there"
     ):
         orders.execute(context, Phase.BUILD)
-    assert orders.observe(context).exists is Answer.YES
+    lost = orders.observe(context)
+    assert (lost.exists, lost.filled, lost.pending) == (Answer.NO, Answer.YES, ())
+    assert lost.hold is not None
+    assert "no table exists there" in lost.hold.message
+    defaults = context.defaults
+    assert orders.dirtiness(Phase.CREATE, lost, defaults).reasons[0].startswith("the table is gone")
+    for phase in (Phase.TRUNCATE, Phase.DESTROY):
+        assert orders.dirtiness(phase, lost, defaults).is_to_run
     orders.execute(context, Phase.DESTROY)
     assert orders.observe(context).exists is Answer.NO
     assert orders.observe(context).pending == ("2022-9", "2022-10")

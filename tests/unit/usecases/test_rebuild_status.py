@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -13,6 +14,7 @@ import pytest
 from deltalake import write_deltalake
 from tests.commands import InProcess
 from tests.unit.slices.test_recover_from_log import pa
+from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
 
 from lakewright.app import App
 from lakewright.errors import StorageUnavailable
@@ -234,3 +236,21 @@ def test_a_table_as_it_is_declared_is_no_news_and_neither_is_one_of_another_prog
     assert "need a rebuild" not in shop.run("status").out
     _set(tmp_path / "lake" / "silver" / "prices" / "_delta_log" / f"{0:020}.json", {})
     assert json.loads(shop.run("status", "-o", "json").out)["rebuilds"] == []
+
+
+def test_a_table_that_is_gone_is_told_and_no_slice_alone_makes_a_new_one(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    shutil.rmtree(tmp_path / "lake/silver/orders")
+    told = " ".join(shop.run("status").out.split())
+    assert "such as 2024-05-01.csv as processed into" in told
+    assert "no table exists there no slice is processed until then do: `lakewright rebuild orders`" in told
+    assert (
+        "the table is gone, although slices are processed"
+        in shop.run("plan", "daily", "build", "day=2024-05-01").out
+    )
+
+    (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
+    refused = shop.run("process", "orders")
+    assert refused.code == 1
+    assert "no table exists there" in refused.err
+    assert not (tmp_path / "lake/silver/orders").exists()

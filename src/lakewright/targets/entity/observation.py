@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakeMoved, LakewrightError, UsageError
+from lakewright.errors import Fault, LakeMoved, LakewrightError, TargetError, UsageError
 from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import VECTORS
@@ -50,19 +50,21 @@ def observe_entity(work: EntityWork) -> Observation:
     options = work.context.options
     pending, hold = _find_slices(work)
     state = work.table_state()
+    lost = work.lost_table(state)
+    pending, hold = _held_by_loss(pending, lost) or (pending, hold)
     pending, hold = _held_by_table(work, pending, state) or (pending, hold)
     pending, hold = _held_by_time(work, pending) or (pending, hold)
     pending, hold = _held_by_rewind(work, pending) or (pending, hold)
     if options.wait and hold is not None and hold.is_locked:
         pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
-    is_begun = work.first_processed() is not None
+    is_begun = lost is not None or work.has_processed()
     is_filled = True if is_begun else (None if state.is_empty is None else not state.is_empty)
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
     deviations = pending.deviations
     return Observation(
         " ".join(filter(None, (str(work.silver_resource), str(work.selection)))),
-        exists=Answer.of(state.exists or is_begun),
+        exists=Answer.of(state.exists),
         filled=Answer.of(is_filled),
         changes=(
             *property_changes(work.entity, state),
@@ -90,7 +92,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_late_note(work, pending),
             *_refused_notes(pending),
         ),
-        warning=_warning(pending, hold),
+        warning=_warning(pending, hold) if lost is None or hold is not None else lost.as_fault(),
     )
 
 
@@ -249,6 +251,14 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
         return pending, None
     is_locked = pending.held is not None and pending.held.processing is not None
     return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
+
+
+def _held_by_loss(pending: Pending, lost: TargetError | None) -> tuple[Pending, Hold] | None:
+    """Return all slices as waiting if the table is gone, else None."""
+    if lost is None or not pending.ready:
+        return None
+    held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
+    return held, Hold(lost.message, lost.as_fault(), is_locked=False)
 
 
 def _held_by_table(work: EntityWork, pending: Pending, state: TableState) -> tuple[Pending, Hold] | None:

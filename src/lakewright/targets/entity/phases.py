@@ -15,7 +15,6 @@ from lakewright.errors import (
     LakewrightError,
     LeaseHeld,
     OperatorError,
-    TargetError,
     VerificationError,
 )
 from lakewright.lake.observation import observe_table, read_table
@@ -25,8 +24,8 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.slices.adopt import adopt_table
-from lakewright.slices.discover import slice_name
 from lakewright.slices.fold_choice import one_by_one_reason, one_by_one_text
+from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.pending import find_pending, requeue_processed
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
@@ -117,8 +116,8 @@ def _adopt(work: EntityWork) -> Outcome:
 
 def _build(work: EntityWork) -> Outcome:
     """Process the slices that are ready, then maintain the table."""
-    _check_table_not_lost(work)
     processing = work.processing
+    check_table_not_lost(processing, work.entity)
     # Before processing, which takes stale locks over.
     stale = stale_locks(processing, work.entity)
     return with_stale_locks(_process(work), stale)
@@ -172,17 +171,6 @@ def _failed_slices(result: ProcessResult) -> tuple[str, ...]:
     count = len(result.waiting)
     waits = f", and {counted(count, 'slice')} {'waits' if count == 1 else 'wait'}" if count else ""
     return (f"{', '.join(result.failed)} failed{waits}",)
-
-
-def _check_table_not_lost(work: EntityWork) -> None:
-    """Raise `TargetError` if slices count as processed but the silver table does not exist."""
-    processed = work.first_processed()
-    if processed is not None and not work.table_state().exists:
-        raise TargetError(
-            f"{work.label}: the manifest counts slices such as {slice_name(processed)} as processed into "
-            f"{work.silver}, but no table exists there",
-            remedy="Restore the table, or run DESTROY and then BUILD to start over.",
-        )
 
 
 def _failed_status(error: LakewrightError, run_id: str) -> Status:

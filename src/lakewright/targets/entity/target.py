@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EntityTarget"]
 
+_LOST = "the table is gone, although slices are processed into it"
 _NO_TABLE = "fails as long as no slice has created the table"
 
 _READS_BRONZE = frozenset({Phase.VALIDATE, Phase.BUILD, Phase.TRUNCATE, Phase.DESTROY})
@@ -127,11 +128,15 @@ class EntityTarget(Target):
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
+        is_lost = observation.exists is Answer.NO and observation.filled is Answer.YES
         if phase is Phase.CREATE and observation.exists is Answer.NO:
-            return Dirtiness.no("the first slice creates the table")
+            return Dirtiness.no(_LOST if is_lost else "the first slice creates the table")
         if phase is Phase.VALIDATE and observation.error is None and not observation.pending:
             return Dirtiness.no("there is no slice to check")
-        found = super().dirtiness(phase, observation, defaults)
+        if phase.is_cleanup and is_lost:
+            found = Dirtiness.yes(f"{_LOST}; the manifest forgets them")
+        else:
+            found = super().dirtiness(phase, observation, defaults)
         if phase is Phase.VERIFY and observation.exists is Answer.NO and not observation.pending:
             return replace(found, reasons=(*found.reasons, _NO_TABLE))
         if phase.is_cleanup and found.is_to_run and self._selection.is_limited:

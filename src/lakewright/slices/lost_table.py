@@ -1,0 +1,62 @@
+"""A silver table that is gone, although the manifest counts slices as processed into it.
+
+The next slice alone would make a new table without the rows of all slices before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakewright.errors import TargetError
+from lakewright.lake.observation import observe_table
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.store import Query
+from lakewright.slices.discover import slice_name
+from lakewright.strategies.outdated import rebuild_command
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
+    from lakewright.manifest.store import Store
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["check_table_not_lost", "first_processed", "lost_table_error"]
+
+
+def first_processed(store: Store, application: Application) -> Item | None:
+    """Return a slice that the manifest counts as processed, or None if there is none."""
+    query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
+    return next(iter(store.select(query)), None)
+
+
+def lost_table_error(
+    store: Store, application: Application, entity: Entity, place: object
+) -> TargetError | None:
+    """Return the error that says that slices are processed into a table which does not exist.
+
+    Args:
+        store: The manifest.
+        application: The one that processes the entity's slices.
+        entity: The entity, whose table does not exist.
+        place: The address of the table, as text for users.
+    """
+    processed = first_processed(store, application)
+    if processed is None:
+        return None
+    return TargetError(
+        f"entity {entity.called!r}: the manifest counts slices such as {slice_name(processed)} as processed "
+        f"into {place}, but no table exists there",
+        remedy="Bring the table back, or correct the place of silver if it was moved. "
+        f"`{rebuild_command(entity)} --yes` makes it again from its slices.",
+    )
+
+
+def check_table_not_lost(context: ProcessingContext, entity: Entity) -> None:
+    """Raise `TargetError` if slices count as processed but the silver table does not exist."""
+    silver = entity.places(context.lake.settings).silver
+    if observe_table(context.lake, silver).exists:
+        return
+    error = lost_table_error(context.ledger.store, context.application, entity, silver)
+    if error is not None:
+        raise error

@@ -1,0 +1,30 @@
+"""Silver tables without Spark."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY
+from lakewright.transform.hash import HASH_VERSION
+
+__all__ = ["make_empty_silver"]
+
+# has no type annotations
+pa: Any = import_module("pyarrow")
+
+
+def make_empty_silver(place: Path, strategy: str) -> None:
+    """Create a table without rows that an entity of the strategy may write to, if there is none yet."""
+    if DeltaTable.is_deltatable(str(place)):
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    DeltaTable.create(
+        place,
+        schema=pa.schema([("id", pa.int64())]),
+        configuration={STRATEGY_PROPERTY: strategy, HASH_VERSION_PROPERTY: HASH_VERSION},
+        raise_if_key_not_exists=False,
+    )
