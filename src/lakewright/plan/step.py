@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Protocol
 
 from lakewright.errors import Fault
@@ -25,9 +24,8 @@ __all__ = [
     "Step",
     "StepKey",
     "done_reasons",
-    "instance_as_json",
+    "instances_as_json",
     "parameters_text",
-    "phase_as_json",
 ]
 
 StepKey = tuple[int, Phase, str]
@@ -211,17 +209,7 @@ class Plan:
             "job": self.job,
             "phase": self.phase.value.lower(),
             "status": self.status.value,
-            "instances": [
-                instance_as_json(
-                    instance.parameters,
-                    instance.status,
-                    [
-                        phase_as_json(each.phase, each.status, each.note, each.steps)
-                        for each in instance.phases
-                    ],
-                )
-                for instance in self.instances
-            ],
+            "instances": instances_as_json(self.instances, lambda phase: phase.steps),
         }
 
 
@@ -239,23 +227,31 @@ class Documented(Protocol):
         """Return the document."""
 
 
-def instance_as_json(
-    parameters: Mapping[str, str], status: StrEnum, phases: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    """Return the document of an instance, which plans and runs have in common."""
-    return {"parameters": dict(parameters), "status": status.value, "phases": phases}
+def instances_as_json(
+    instances: Iterable[Any], targets_of: Callable[[Any], Iterable[Documented]]
+) -> list[dict[str, Any]]:
+    """Return the documents of instances, which have the same shape in plans and runs.
 
-
-def phase_as_json(
-    phase: Phase, status: StrEnum, note: str | None, targets: Iterable[Documented]
-) -> dict[str, Any]:
-    """Return the document of a phase, which plans and runs have in common."""
-    return {
-        "phase": phase.value,
-        "status": status.value,
-        "note": note,
-        "targets": [each.as_json() for each in targets],
-    }
+    Args:
+        instances: Those of a plan or of a run's result.
+        targets_of: Returns the steps or results of one of their phases.
+    """
+    return [
+        {
+            "parameters": dict(instance.parameters),
+            "status": instance.status.value,
+            "phases": [
+                {
+                    "phase": phase.phase.value,
+                    "status": phase.status.value,
+                    "note": phase.note,
+                    "targets": [each.as_json() for each in targets_of(phase)],
+                }
+                for phase in instance.phases
+            ],
+        }
+        for instance in instances
+    ]
 
 
 def _most(statuses: set[Planned]) -> Planned:

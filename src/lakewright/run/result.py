@@ -14,7 +14,7 @@ from lakewright.manifest.record import format_instant
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import NOT_REACHED, Status, overall
-from lakewright.plan.step import instance_as_json, parameters_text, phase_as_json
+from lakewright.plan.step import instances_as_json, parameters_text
 
 __all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone", "status_of_part"]
 
@@ -224,15 +224,5 @@ class RunResult:
             "status": self.status.value,
             "started": format_instant(self.started),
             "finished": format_instant(self.finished),
-            "instances": [
-                instance_as_json(
-                    instance.parameters,
-                    instance.status,
-                    [
-                        phase_as_json(each.phase, each.status, each.note, each.targets)
-                        for each in instance.phases
-                    ],
-                )
-                for instance in self.instances
-            ],
+            "instances": instances_as_json(self.instances, lambda phase: phase.targets),
         }
