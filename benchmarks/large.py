@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.fold import MODULE
+from benchmarks.fold import ENTITY, MODULE
 from benchmarks.report import Row
 from benchmarks.timing import time_command
 
@@ -31,14 +31,6 @@ STRATEGIES = os.environ.get("LAKEWRIGHT_LARGE_STRATEGIES", "merge historic").spl
 HEAP = os.environ.get("LAKEWRIGHT_LARGE_HEAP", "4g")
 COUNTS = ("records_in_slice", "inserted", "changed")
 SLICES = ("2023-01-01", "2023-01-02")
-
-ENTITY = """
-  {name}:
-    id: "{name}"
-    connection: shop
-    processtype: {name}
-    columns: [{{name: id, fieldroles: [businesskey]}}]
-"""
 
 
 def run(folder: Path, rounds: int) -> list[Row]:
@@ -83,7 +75,7 @@ def _write_project(folder: Path) -> None:
     }
     (folder / "project.yml").write_text(json.dumps(sections))
     config = f"config: [spark.driver.memory={HEAP}]\n"
-    entities = "".join(ENTITY.format(name=each) for each in STRATEGIES)
+    entities = "".join(ENTITY.format(name=each, strategy=each, fold="true") for each in STRATEGIES)
     (folder / "entities.yml").write_text(config + MODULE + entities)
 
 
