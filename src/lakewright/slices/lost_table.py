@@ -30,18 +30,14 @@ def first_processed(store: Store, application: Application) -> Item | None:
     return next(iter(store.select(query)), None)
 
 
-def lost_table_error(
-    store: Store, application: Application, entity: Entity, place: object
-) -> TargetError | None:
-    """Return the error that says that slices are processed into a table which does not exist.
+def lost_table_error(entity: Entity, processed: Item | None, place: object) -> TargetError | None:
+    """Return the error of a table that does not exist although a slice is processed into it, or None.
 
     Args:
-        store: The manifest.
-        application: The one that processes the entity's slices.
         entity: The entity, whose table does not exist.
+        processed: A slice that counts as processed into it; None if there is none.
         place: The address of the table, as text for users.
     """
-    processed = first_processed(store, application)
     if processed is None:
         return None
     return TargetError(
@@ -57,6 +53,6 @@ def check_table_not_lost(context: ProcessingContext, entity: Entity) -> None:
     silver = entity.places(context.lake.settings).silver
     if observe_table(context.lake, silver).exists:
         return
-    error = lost_table_error(context.ledger.store, context.application, entity, silver)
-    if error is not None:
+    processed = first_processed(context.ledger.store, context.application)
+    if (error := lost_table_error(entity, processed, silver)) is not None:
         raise error

@@ -18,7 +18,7 @@ from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of
-from lakewright.slices.lost_table import lost_table_error
+from lakewright.slices.lost_table import first_processed, lost_table_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import outdated_parts, rebuild_command
@@ -184,8 +184,8 @@ def _within(
 
 
 def _lost(app: App, entity: Entity) -> Iterator[DueRebuild]:
-    silver = entity.places(app.project.lake).silver
-    error = lost_table_error(app.store, application_of(app.project.name, entity), entity, silver)
+    processed = first_processed(app.store, application_of(app.project.name, entity))
+    error = lost_table_error(entity, processed, entity.places(app.project.lake).silver)
     if error is not None:
         yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
 

@@ -13,6 +13,7 @@ from lakewright.manifest.lock import command
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.fold_choice import planned_folds
+from lakewright.slices.lost_table import lost_table_error
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
@@ -50,7 +51,8 @@ def observe_entity(work: EntityWork) -> Observation:
     options = work.context.options
     pending, hold = _find_slices(work)
     state = work.table_state()
-    lost = work.lost_table(state)
+    processed = work.first_processed()
+    lost = None if state.exists else lost_table_error(work.entity, processed, work.silver)
     pending, hold = _held_by_loss(pending, lost) or (pending, hold)
     pending, hold = _held_by_table(work, pending, state) or (pending, hold)
     pending, hold = _held_by_time(work, pending) or (pending, hold)
@@ -58,8 +60,7 @@ def observe_entity(work: EntityWork) -> Observation:
     if options.wait and hold is not None and hold.is_locked:
         pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
-    is_begun = lost is not None or work.has_processed()
-    is_filled = True if is_begun else (None if state.is_empty is None else not state.is_empty)
+    is_filled = True if processed is not None else (None if state.is_empty is None else not state.is_empty)
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
     deviations = pending.deviations
     return Observation(

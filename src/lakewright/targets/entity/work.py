@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakewright.lake.observation import observe_table
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
-from lakewright.slices.lost_table import first_processed, lost_table_error
+from lakewright.slices.lost_table import first_processed
 from lakewright.slices.other_runs import find_other_runs
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.slices.settle import settle_of
@@ -20,9 +20,9 @@ from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases, table_resource
 
 if TYPE_CHECKING:
-    from lakewright.errors import TargetError
     from lakewright.lake.lake import Lake
     from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.places import Address
@@ -109,15 +109,9 @@ class EntityWork:
         """Return whether the silver table was written by another program and may be adopted by the entity."""
         return is_adoptable(self.entity, state)
 
-    def lost_table(self, state: TableState) -> TargetError | None:
-        """Return the error of a table that is gone although slices are processed into it, or None."""
-        if state.exists:
-            return None
-        return lost_table_error(self.context.ledger.store, self.application, self.entity, self.silver)
-
-    def has_processed(self) -> bool:
-        """Return whether the manifest counts a slice as processed."""
-        return first_processed(self.context.ledger.store, self.application) is not None
+    def first_processed(self) -> Item | None:
+        """Return a slice that the manifest counts as processed, or None if there is none."""
+        return first_processed(self.context.ledger.store, self.application)
 
     def silver_lease(self) -> AbstractContextManager[None]:
         """Hold the lease on the silver table."""
