@@ -22,12 +22,14 @@ from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["ABORTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase"]
+__all__ = ["ABORTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase", "reason_of_run"]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 
 BUILT = "built"
 """The kind of the documents that record what targets were last built from."""
+
+_IN_RUN = " in run "
 
 BATCH = 500
 """Number of documents deleted in one write."""
@@ -116,6 +118,17 @@ class Taint:
 
     place: TargetPhase
     reason: str
+
+    @property
+    def run_id(self) -> str | None:
+        """Return the id of the run that left the target undone; None if something else tainted it."""
+        _, is_of_run, run_id = self.reason.rpartition(_IN_RUN)
+        return run_id if is_of_run else None
+
+
+def reason_of_run(ended: str, run_id: str) -> str:
+    """Return why a target is tainted that a run left undone."""
+    return f"{ended}{_IN_RUN}{run_id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
-from lakewright.manifest.journal import Journal, Run, TargetPhase
+from lakewright.manifest.journal import Journal, Run, TargetPhase, reason_of_run
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.store import Put
 from lakewright.plan.graph import Node
@@ -62,7 +62,7 @@ def initial_taints(run: Run, plan: Plan) -> Iterator[Put]:
         for phase in instance.phases:
             for step in phase.steps:
                 if step.is_remembered and _is_taintable(step):
-                    yield _place(run, plan, index, step).tainted(f"was left undone in run {run.run_id}")
+                    yield _place(run, plan, index, step).tainted(reason_of_run("was left undone", run.run_id))
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ def _place(run: Run, plan: Plan, instance: int, step: Step) -> TargetPhase:
 
 def _reason(run: Run, result: TargetResult) -> str:
     ended = "failed" if result.status is Status.FAILED else "was left undone"
-    return f"{ended} in run {run.run_id}"
+    return reason_of_run(ended, run.run_id)
 
 
 _PARALLELISM = "lakewright.execution.executor.parallelism"

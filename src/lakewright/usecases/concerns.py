@@ -15,8 +15,10 @@ from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_co
 from lakewright.manifest.record import Application, format_instant
 from lakewright.slices.discover import slice_name
 from lakewright.spec.project import Project
+from lakewright.spec.words import first_of
 from lakewright.usecases.history import Warned
 from lakewright.usecases.resume import is_rewind, resume_command
+from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, withheld_triggers
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "concern_of_item",
     "concern_of_lock",
     "concern_of_run",
+    "concern_of_tainted",
     "concern_of_trigger",
     "concern_of_warning",
     "concerns_of_files",
@@ -35,14 +38,16 @@ __all__ = [
 MOST = 50
 """The largest number of concerns of one kind that are read."""
 
+MOST_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
     """Something that needs a person.
 
     Attributes:
-        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed`, `unreadable`
-            or `rebuild`; that of a notice is `vanished`, `quarantined` or `unseen`.
+        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed`, `unreadable`,
+            `rebuild` or `tainted`; that of a notice is `vanished`, `quarantined` or `unseen`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.
@@ -188,6 +193,20 @@ def concern_of_run(app: App, run: Run) -> Concern:
         command=resume_command(run),
         action=None if is_rewind(run) else "resume",
         run_id=run.run_id,
+    )
+
+
+def concern_of_tainted(each: TaintedTarget) -> Concern:
+    """Return why a target must be built again."""
+    named = [" ".join(f"{key}={text}" for key, text in one.items()) for one in each.instances if one]
+    return Concern(
+        kind="tainted",
+        subject=each.target,
+        why=each.reason,
+        more=f"in {first_of(named, MOST_NAMED)}" if named else "",
+        since=None,
+        advice="Run the job that builds it." + "".join(f" Also `{also}`." for also in each.commands[1:]),
+        command=each.commands[0] if each.commands else None,
     )
 
 

@@ -1,33 +1,50 @@
-"""Targets that read an entity's table: they are dirty once the table has gone back."""
+"""Targets that read an entity's table: they are dirty once the table has changed without its job knowing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
+from lakewright.manifest.record import State
+from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import slice_name
+from lakewright.spec.words import first_of
 from lakewright.targets.lease import table_resource
 from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lakewright.manifest.item import Item
     from lakewright.manifest.store import Put
+    from lakewright.plan.graph import Node
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["downstream_taints"]
+__all__ = ["downstream_taints", "taint_after_repetition"]
 
 RUNS = 100
 """Number of a job's last runs in which instances of the targets are looked for."""
 
+MOST_NAMED = 3
+
+_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
+
+log = logging.getLogger(__name__)
+
 
 def downstream_taints(app: App, entity: Entity, reason: str) -> tuple[Put, ...]:
-    """Return the taints of all targets that read an entity's table, in each instance that was run.
+    """Return the taints of all targets that are built from an entity's table, in each instance that was run.
+
+    These are the targets that read it, and those that read what these write, in whatever jobs.
 
     Args:
         app: The project.
@@ -35,24 +52,96 @@ def downstream_taints(app: App, entity: Entity, reason: str) -> tuple[Put, ...]:
         reason: Why they are dirty.
     """
     found: dict[str, Put] = {}
-    for job in app.project.jobs.values():
-        names = _readers(app, job, entity)
-        for name, parameters in _instances(app, job, names) if names else ():
+    for job, names in _readers(app, entity).items():
+        for name, parameters in _instances(app, app.project.jobs[job], names):
             put = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason)
             found[put.key] = put
     return tuple(found.values())
 
 
-def _readers(app: App, job: Job, entity: Entity) -> frozenset[str]:
-    """Return the names of a job's targets that read an entity's table; none if the job is not valid."""
-    silver = table_resource(entity.places(app.project.lake).silver)
+def taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None = None) -> None:
+    """Taint the targets built from an entity's table if slices were processed into it that it had before.
+
+    New slices taint nothing: the job that builds the targets takes them like any others.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        items: Ids of the items that were processed.
+        run_id: The run of a job that processed them: what it has built since is not tainted.
+    """
+    try:
+        _taint_after_repetition(app, entity, items, run_id)
+    except LakewrightError as error:  # a failure to remember it must not fail what is committed already
+        log.warning("%s: the targets built from it could not be marked as dirty: %s", entity.name, error)
+
+
+def _taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:
+    again = [item for item in app.store.read(items).values() if item.revision > 1]
+    names = [slice_name(item) for item in again if _was_processed(app, entity, item)]
+    if not names:
+        return
+    silver = entity.places(app.project.lake).silver
+    puts = downstream_taints(app, entity, f"{first_of(names, MOST_NAMED)} of {silver} was processed again")
+    entries = app.journal.targets(run_id) if run_id is not None else ()
+    built = {each.key for each in _built(app, entries)}
+    if left := tuple(put for put in puts if put.key not in built):
+        app.store.write(Write(puts=left))
+
+
+def _was_processed(app: App, entity: Entity, item: Item) -> bool:
+    """Return whether an earlier revision of an item was processed into the entity's table."""
+    application = application_of(app.project.name, entity)
+    times = sum(
+        record.state is State.PROCESSED and record.application.key == application.key
+        for record in app.store.records(item.item_id)
+    )
+    return times > 1
+
+
+def _built(app: App, entries: Iterable[Mapping[str, Any]]) -> Iterator[TargetPhase]:
+    """Yield the targets that entries of the history say to have been built."""
+    for each in entries:
+        if each["phase"] == Phase.BUILD.value and each["status"] in _DONE:
+            yield TargetPhase(app.project.name, each["name"], each["phase"], each.get("instance", {}))
+
+
+def _readers(app: App, entity: Entity) -> dict[str, frozenset[str]]:
+    """Return the names of the targets that are built from an entity's table, by job; of valid jobs only."""
+    nodes = {job.name: tuple(_nodes(app, job)) for job in app.project.jobs.values()}
+    changed = {table_resource(entity.places(app.project.lake).silver)}
+    found: dict[str, frozenset[str]] = {}
+    while True:
+        before, found = (
+            found,
+            {
+                job: frozenset(
+                    node.name
+                    for node in of_job
+                    if not _is_of_entity(app, node)
+                    and any(each.intersects(other) for each in node.requires for other in changed)
+                )
+                for job, of_job in nodes.items()
+            },
+        )
+        if found == before:
+            return found
+        for job, of_job in nodes.items():
+            changed.update(*(node.provides for node in of_job if node.name in found[job]))
+
+
+def _is_of_entity(app: App, node: Node) -> bool:
+    """Return whether a target processes slices: what it has to do follows from the manifest alone."""
+    definition = app.project.targets.get(node.name)
+    return definition is not None and definition.kind == "entity"
+
+
+def _nodes(app: App, job: Job) -> Iterator[Node]:
     try:
         workspace = sample_workspace(app.project, job, offline_lake(app))
-        nodes = list(declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD))
+        yield from declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD)
     except LakewrightError:
-        return frozenset()
-    reading = (node for node in nodes if any(each.intersects(silver) for each in node.requires))
-    return frozenset(node.name for node in reading)
+        return
 
 
 def _instances(app: App, job: Job, names: frozenset[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:

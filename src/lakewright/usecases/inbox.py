@@ -24,6 +24,7 @@ from lakewright.usecases.concerns import (
     concern_of_item,
     concern_of_lock,
     concern_of_run,
+    concern_of_tainted,
     concern_of_trigger,
     concern_of_warning,
     concerns_of_files,
@@ -32,6 +33,7 @@ from lakewright.usecases.entity_standing import EntityStanding, Standings, read_
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
 from lakewright.usecases.status import is_requeued, told_changed, undone_runs, warned_targets
+from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
 
 __all__ = ["Inbox", "read_inbox"]
@@ -100,7 +102,9 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     broken = islice(store.select(Query(verdicts=frozenset({Verdict.FAILED, Verdict.INVALID}))), MOST)
     failed = sorted((concern_of_item(item, ready, typed_name(app, item)) for item in broken), key=_urgency)
     stale = [concern_of_lock(lock, item, typed_name(app, item)) for lock, item in locks if lock.is_stale]
-    undone = [concern_of_run(app, run) for run in islice(undone_runs(runs), MOST)]
+    running, failures = tuple(run for run in runs if run.status == RUNNING), tuple(undone_runs(runs))
+    undone = [concern_of_run(app, run) for run in failures[:MOST]]
+    tainted = tainted_targets(app, {run.run_id for run in (*running, *failures)})
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
     warned = [concern_of_warning(each) for each in warnings[:MOST]]
     triggers = list_triggers(app)
@@ -114,9 +118,10 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
             *stuck,
             *warned,
             *observed_concerns(app, observed, told_changed(warnings), ready),
+            *map(concern_of_tainted, islice(tainted, MOST)),
         ),
         hidden=_hidden(app, len(failed)),
-        running=tuple(run for run in runs if run.status == RUNNING),
+        running=running,
         locked=tuple(lock for lock, _ in locks if not lock.is_stale),
         standings=standings,
         last_runs=runs[:LAST_RUNS],

@@ -18,6 +18,7 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
+from lakewright.usecases.downstream import taint_after_repetition
 from lakewright.usecases.session_check import check_session
 
 __all__ = ["process_slices"]
@@ -81,6 +82,7 @@ def process_slices(
         result = process_pending(processing_context(context, found, options), found, slice=slice)
         told.status, told.error = result.status, None if result.error is None else result.error.as_fault()
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
+    taint_after_repetition(app, found, [one.item_id for one in result.slices])
     if result.slices and result.error is None and not result.is_stopped:
         _maintain(app, found)
     return result

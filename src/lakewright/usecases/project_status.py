@@ -16,13 +16,24 @@ from lakewright.usecases.items import Row
 from lakewright.usecases.quarantine_status import Quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.resume import resume_command
+from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, Withheld
 
 __all__ = ["Elsewhere", "ProjectStatus"]
 
 _SHOWN = (
     *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "unreadable"),
-    *("arrived", "elsewhere", "rebuilds", "unseen", "quarantined", "vanished", "unrecorded", "faults"),
+    *(
+        "arrived",
+        "elsewhere",
+        "rebuilds",
+        "unseen",
+        "tainted",
+        "quarantined",
+        "vanished",
+        "unrecorded",
+        "faults",
+    ),
 )
 """Parts of a status that its text counts."""
 
@@ -70,6 +81,7 @@ class ProjectStatus:
         changed: Slices that changed since they were processed, as errors with the commands to type.
         rebuilds: Tables that only a rebuild makes as they are declared now.
         unseen: Tables of which that is not known.
+        tainted: Targets that are dirty until they are built again, as what they were built from has changed.
         unreadable: What can't be read in bronze and silver, as errors.
         faults: What is wrong in the project's files.
         withheld: The triggers that start nothing because of it.
@@ -97,6 +109,7 @@ class ProjectStatus:
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    tainted: tuple[TaintedTarget, ...] = ()
 
     @property
     def is_calm(self) -> bool:
@@ -115,6 +128,7 @@ class ProjectStatus:
             or self.faults
             or self.changed
             or self.rebuilds
+            or self.tainted
             or self.unreadable
         )
 
@@ -171,6 +185,7 @@ class ProjectStatus:
             "vanished": [each.as_json() for each in self.vanished],
             "rebuilds": [each.as_json() for each in self.rebuilds],
             "unseen": [each.as_json() for each in self.unseen],
+            "tainted": [each.as_json() for each in self.tainted],
             "last_runs": [
                 {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
                 for run in self.last_runs
@@ -189,6 +204,8 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         yield "warning", entry["name"], error["message"], error.get("remedy") or ""
     for due in status.rebuilds:
         yield "rebuild", due.entity, due.reason, due.command
+    for dirty in status.tainted:
+        yield "dirty", dirty.target, dirty.reason, "; ".join(dirty.commands)
     for aside in status.quarantined:
         yield "put aside", aside.entity, f"{counted(aside.rows, 'bad row')} in {aside.folder}", ""
     for new in status.arrived:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 
@@ -12,6 +13,9 @@ from lakewright.manifest.settings import kept_since
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
+from lakewright.slices.other_runs import entity_name
+from lakewright.spec.models.entity import Entity
+from lakewright.usecases.downstream import taint_after_repetition
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
 
@@ -43,9 +47,20 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
             **({"trigger": app.trigger} if app.trigger else {}),
         },
     )
+    for entity, items in _processed(app, result):
+        taint_after_repetition(app, entity, items, result.run_id)
     if since is not None:
         _prune(app, since)
     return result
+
+
+def _processed(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:
+    """Yield the entities into whose tables a run has processed slices, with the ids of their items."""
+    for each in result.targets():
+        definition = app.project.targets.get(each.name)
+        slices = each.metrics.get("slices") if definition is not None and each.kind == "entity" else None
+        if slices and definition is not None and (name := entity_name(app.project, definition.raw)):
+            yield app.project.entity(name), [one["item"] for one in slices]
 
 
 def _prune(app: App, before: datetime) -> None:

@@ -27,6 +27,7 @@ from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.rebuild_status import due_rebuilds
+from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
 __all__ = [
@@ -60,13 +61,14 @@ def project_status(app: App) -> ProjectStatus:
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
+    running, undone = tuple(run for run in runs if run.status == RUNNING), tuple(undone_runs(runs))
     return ProjectStatus(
-        running=tuple(run for run in runs if run.status == RUNNING),
+        running=running,
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
         stale=tuple(row for row in found if row.is_stale),
         failed=tuple(_failed(found)),
         waiting=waiting,
-        undone=tuple(undone_runs(runs)),
+        undone=undone,
         warned=warned,
         last_runs=runs[:LAST_RUNS],
         limits=limits,
@@ -83,6 +85,7 @@ def project_status(app: App) -> ProjectStatus:
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
         unseen=rebuilds.unseen,
+        tainted=tuple(tainted_targets(app, {run.run_id for run in (*running, *undone)})),
     )
 
 

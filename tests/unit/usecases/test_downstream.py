@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.commands import InProcess
+
 from lakewright.app import App
-from lakewright.manifest.journal import Run
-from lakewright.usecases.downstream import downstream_taints
+from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.journal import Run, TargetPhase, reason_of_run
+from lakewright.manifest.store import Write
+from lakewright.slices.application import application_of
+from lakewright.usecases.downstream import downstream_taints, taint_after_repetition
+from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.status import project_status
 
 PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
 MODEL = """
@@ -18,43 +27,162 @@ entities:
 relations:
   orders: {kind: entity, entity: orders}
   names: {kind: file, format: json, location: gold/names, partitions: [{name: day, type: date}]}
+  report: {kind: file, format: json, location: gold/report}
   others: {kind: values, records: [{id: 1}], columns: {id: long}}
 mappings:
   orders: {kind: relation, relation: orders}
+  names: {kind: relation, relation: names}
   others: {kind: relation, relation: others}
 targets:
   orders: {kind: entity, entity: orders}
   names: {kind: relation, mapping: orders, relation: names, partition: {day: $day}}
+  report: {kind: relation, mapping: names, relation: report}
   others: {kind: blackhole, mapping: others}
 jobs:
   daily:
     parameters: [{name: day, type: date, default: "2022-01-01"}]
     targets: [orders, names, others]
+  weekly:
+    targets: [report]
 """
 
 
+def lake(path: Path) -> App:
+    (path / "model").mkdir()
+    (path / "project.yml").write_text(PROJECT)
+    (path / "model/model.yml").write_text(MODEL)
+    app = App.open(path)
+    app.make_store()
+    return app
+
+
+def built(app: App, job: str, names: Sequence[str], **parameters: str) -> Run:
+    """Record a run that built targets, as a job does."""
+    app.begin_run()
+    at = datetime.now(UTC)
+    run = app.journal.start_run(Run(app.run_id, "shop", job, "BUILD", parameters, at, app.holder))
+    results = [
+        {"name": name, "phase": "BUILD", "status": "SUCCESS", "instance": parameters, "reasons": []}
+        for name in names
+    ]
+    app.journal.record_targets(run, dict(enumerate(results)))
+    return app.journal.finish_run(run, "SUCCESS", finished=at)
+
+
 def test_each_instance_that_was_built_from_the_table_is_dirty_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "project.yml").write_text(PROJECT)
-    (tmp_path / "model/model.yml").write_text(MODEL)
-    app = App.open(tmp_path)
+    app = lake(tmp_path)
     orders = app.project.entity("orders")
     assert downstream_taints(app, orders, "silver.orders went back to version 17") == ()
 
     for day in ("2022-01-01", "2022-01-02", "2022-01-02"):
-        app.begin_run()
-        at = datetime(2022, 1, 3, tzinfo=UTC)
-        run = Run(app.run_id, "shop", "daily", "BUILD", {"day": day}, at, app.holder)
-        saved = app.journal.start_run(run)
-        results = [
-            {"name": name, "phase": "BUILD", "status": "SUCCESS", "instance": {"day": day}}
-            for name in ("orders", "names", "others")
-        ]
-        app.journal.record_targets(saved, dict(enumerate(results)))
+        built(app, "daily", ("orders", "names", "others"), day=day)
+    built(app, "weekly", ("report",))
     puts = downstream_taints(app, orders, "silver.orders went back to version 17")
     found = sorted(
-        (put.value["place"]["target"], put.value["place"]["parameters"]["day"]) for put in puts if put.value
+        (put.value["place"]["target"], put.value["place"]["parameters"].get("day"))
+        for put in puts
+        if put.value
     )
-    assert found == [("names", "2022-01-01"), ("names", "2022-01-02")]
+    # What is read from a table that was built from the table is out of date as well.
+    assert found == [("names", "2022-01-01"), ("names", "2022-01-02"), ("report", None)]
     assert {put.value["reason"] for put in puts if put.value} == {"silver.orders went back to version 17"}
+    app.close()
+
+
+def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_to_type(
+    tmp_path: Path,
+) -> None:
+    """Issue 11: gold was stale after an undo, and `status` was calm."""
+    app = lake(tmp_path)
+    for day in ("2022-01-01", "2022-01-02"):
+        built(app, "daily", ("orders", "names", "others"), day=day)
+    built(app, "weekly", ("report",))
+    assert project_status(app).is_calm
+    app.store.write(
+        Write(puts=downstream_taints(app, app.project.entity("orders"), "went back to version 17"))
+    )
+
+    found = project_status(app)
+    assert not found.is_calm
+    assert [each.as_json() for each in found.tainted] == [
+        {
+            "target": "names",
+            "reason": "went back to version 17",
+            "instances": [{"day": "2022-01-01"}, {"day": "2022-01-02"}],
+            "do": ["lakewright job daily build day=2022-01-01,2022-01-02"],
+        },
+        {
+            "target": "report",
+            "reason": "went back to version 17",
+            "instances": [{}],
+            "do": ["lakewright job weekly build"],
+        },
+    ]
+    page = InProcess(tmp_path).run("status").out
+    assert "names (day=2022-01-01, day=2022-01-02): went back to version 17" in page
+    assert "do: `lakewright job daily build day=2022-01-01,2022-01-02`" in page
+    concerns = [each for each in read_inbox(app).concerns if each.kind == "tainted"]
+    assert [(each.subject, each.command) for each in concerns] == [
+        ("names", "lakewright job daily build day=2022-01-01,2022-01-02"),
+        ("report", "lakewright job weekly build"),
+    ]
+
+    for day in ("2022-01-01", "2022-01-02"):
+        place = TargetPhase("shop", "names", "BUILD", {"day": day})
+        app.store.write(Write(puts=(place.untainted(),)))
+    assert [each.target for each in project_status(app).tainted] == ["report"]
+    app.close()
+
+
+def test_what_a_failed_run_left_undone_is_told_once_with_that_run(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    run = built(app, "weekly", ())
+    app.journal.finish_run(run, "FAILED", finished=run.started)
+    place = TargetPhase("shop", "report", "BUILD", {})
+    app.store.write(Write(puts=(place.tainted(reason_of_run("was left undone", run.run_id)),)))
+    found = project_status(app)
+    assert (len(found.undone), found.tainted) == (1, ())
+    # A later run of another target stands for the failed one, but has not built this one.
+    later = built(app, "weekly", ())
+    app.journal.finish_run(replace(later, facts={"targets": ["x"]}), "SUCCESS", finished=run.started)
+    found = project_status(app)
+    assert found.undone == ()
+    assert [(each.target, each.reason) for each in found.tainted] == [
+        ("report", f"was left undone in run {run.run_id}")
+    ]
+    app.close()
+
+
+def test_a_slice_that_is_processed_again_taints_what_its_run_has_not_built(tmp_path: Path) -> None:
+    """Issue 11: a requeued slice changed silver by `process`, and gold stayed as it was."""
+    app = lake(tmp_path)
+    built(app, "daily", ("orders", "names"), day="2022-01-01")
+    built(app, "weekly", ("report",))
+    orders = app.project.entity("orders")
+    item = (tmp_path / "lake/orders/1.csv").as_uri()
+
+    def process() -> None:
+        app.ledger.discover([DiscoveredSlice(item, application_of("shop", orders), "orders", "1.csv", {})])
+        held = app.ledger.acquire(
+            item,
+            application_of("shop", orders),
+            app.holder,
+            duration=timedelta(days=1),
+            token_counter="orders",
+        )
+        app.ledger.processed(held, {})
+
+    process()
+    taint_after_repetition(app, orders, [item])
+    assert list(app.journal.taints("shop")) == []  # a new slice is an ordinary one
+    app.ledger.requeue(item, "corrected")
+    process()
+    run = built(app, "daily", ("orders", "names"), day="2022-01-01")
+    taint_after_repetition(app, orders, [item], run.run_id)
+    assert [taint.place.target for taint in app.journal.taints("shop")] == ["report"]
+    taint_after_repetition(app, orders, [item])
+    assert sorted(taint.place.target for taint in app.journal.taints("shop")) == ["names", "report"]
+    (reason,) = {taint.reason for taint in app.journal.taints("shop")}
+    assert reason.startswith("1.csv of ")
+    assert reason.endswith(" was processed again")
     app.close()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.items import Row
     from lakewright.usecases.project_status import Elsewhere, ProjectStatus
     from lakewright.usecases.rebuild_status import DueRebuild
+    from lakewright.usecases.tainted_targets import TaintedTarget
 
 __all__ = ["status"]
 
@@ -76,6 +77,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
     rebuilds = [_rebuild(each) for each in found.rebuilds]
     yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
+    tainted = [_tainted(each) for each in found.tainted]
+    yield from _section("Targets to build again", tainted, "lakewright status -o json")
     yield from _unseen(found)
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
@@ -188,6 +191,13 @@ def _rebuild(found: DueRebuild) -> Branch:
     said = line(Span(found.entity, "bold"), f": {found.reason}")
     refused = (Branch(line("no slice is processed until then")),) if found.refuses_slices else ()
     return Branch(said, (*refused, _do(f"`{found.command}`")))
+
+
+def _tainted(found: TaintedTarget) -> Branch:
+    named = [assignments(each) for each in found.instances if each]
+    where = f" ({first_of(named, MOST_NAMED)})" if named else ""
+    said = line(Span(found.target, "bold"), f"{where}: {found.reason}")
+    return Branch(said, tuple(_do(f"`{command}`") for command in found.commands))
 
 
 def _unseen(found: ProjectStatus) -> Iterator[Block]:

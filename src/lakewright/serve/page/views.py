@@ -67,6 +67,7 @@ NAMES = {
     "unreadable": "unreadable",
     "project": "project",
     "rebuild": "needs a rebuild",
+    "tainted": "to build again",
     "unseen": "not looked at",
     "vanished": "gone from bronze",
     "quarantined": "put aside",
