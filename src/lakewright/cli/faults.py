@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakewright.cli.page import Branch, Span, line
+from lakewright.cli.render.words import remedy_branches
 from lakewright.errors import BackdatedError, Fault, LakewrightError, OperatorError, SpecError, UsageError
 
 __all__ = ["exit_code", "fault_branch", "faults_of", "file_fault", "unexpected"]
@@ -63,5 +64,4 @@ def fault_branch(fault: Fault, *, is_warning: bool = False) -> Branch:
 def _below(fault: Fault) -> Iterator[Branch]:
     if fault.location is not None:
         yield Branch(line(Span("where: ", "dim"), str(fault.location)))
-    if fault.remedy:
-        yield Branch(line(Span("do: ", "dim"), fault.remedy))
+    yield from remedy_branches(fault.remedy)

@@ -42,14 +42,14 @@ class Fault:
     touches: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def and_also(self, other: Fault | None) -> Fault:
-        """Return this fault with another one of the same target below it."""
+        """Return this fault with another one of the same target below it; each remedy has its own line."""
         if other is None:
             return self
         alerts = [*self.details.get("alerts", ()), *other.details.get("alerts", ())]
         return replace(
             self,
             message=f"{self.message}\n{other.message}",
-            remedy=" ".join(filter(None, (self.remedy, other.remedy))) or None,
+            remedy="\n".join(filter(None, (self.remedy, other.remedy))) or None,
             details={**other.details, **self.details, **({"alerts": alerts} if alerts else {})},
         )
 
@@ -59,7 +59,7 @@ class Fault:
         return f"{self.location}: {self.message}" if self.location else self.message
 
     def __str__(self) -> str:
-        advice = f" ({self.remedy})" if self.remedy else ""
+        advice = f" ({' '.join(self.remedy.splitlines())})" if self.remedy else ""
         return f"{self.located_message}{advice}"
 
     def as_json(self) -> dict[str, Any]:

@@ -82,6 +82,12 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
     return f"{lease.holder} has ended" if is_dead(lease.holder) else None
 
 
+_SKIP_INSTEAD = "; otherwise resolve and skip it"
+"""Ends the remedies of slices without which the later ones can go on."""
+
+_IF_THERE = ": if they are, resolve and skip the item"
+"""Stands in the remedy of a commit that came too late."""
+
 EARLIER = "failed earlier in this run"
 """How the error of a slice ends whose failure the run has told before."""
 
@@ -164,7 +170,8 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
         item: The item.
         name: What the command calls it, such as `entity/slice`; its id by default.
     """
-    typed = f"`{recovery_command(item, name)}`"
+    typed, named = f"`{recovery_command(item, name)}`", name or item.item_id
+    skip = f"`{command('resolve', named)}`, then `{command('skip', named)}`"
     error = item.failed.note.get("error") if item.failed is not None else None
     remedy = error.get("remedy") if isinstance(error, dict) else None
     # A rebuild leaves the failed item failed: its remedy still needs the command that follows.
@@ -173,6 +180,12 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     after = ""
     if item.failed is not None and not item.failed.application.is_of_entity:
         after = f", and run {item.failed.application} again"
+    if remedy and _SKIP_INSTEAD in remedy:
+        first = remedy.partition(_SKIP_INSTEAD)[0]
+        return f"{first}: {typed}{after}. Otherwise resolve and skip it: {skip}."
+    if remedy and _IF_THERE in remedy:
+        first = remedy.partition(_IF_THERE)[0]
+        return f"{first}. If they are, resolve and skip it: {skip}. If not, requeue it: {typed}."
     if remedy and "resolve" in remedy:
         return f"{remedy.rstrip('.')}: {typed}{after}."
     return f"{remedy} Then {typed}{after}." if remedy else f"Fix the cause, then {typed}{after}."
@@ -199,7 +212,8 @@ def invalid_error(item: Item, name: str | None = None) -> ManifestCorrupt:
     named = name or item.item_id
     return ManifestCorrupt(
         f"the records of {named} are invalid: {item.problem}",
-        remedy=f"Inspect them with `{command('show', named)}`, then skip or requeue the item.",
+        remedy=f"Inspect them with `{command('show', named)}`, then `{command('skip', named)}`, or "
+        f"`{command('requeue', named)}`.",
         details={"item_id": item.item_id, "problem": item.problem},
     )
 

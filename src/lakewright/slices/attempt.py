@@ -275,10 +275,11 @@ class SliceProcessor:
         if claim.item_id not in self.late or is_late_allowed(self.context, self.entity, claim.item):
             return
         name = slice_name(claim.item)
-        typed = command("requeue", called_name(self.entity.called, name))
+        called = called_name(self.entity.called, name)
         raise LateSliceError(
             f"the slice {name} is older than one that is already processed",
-            remedy=f"Apply it with `{typed} --late`, or skip the item.",
+            remedy=f"Apply it with `{command('requeue', called)} --late`, or leave it out with "
+            f"`{command('skip', called)}`.",
         )
 
     def unchanged_slice(self, claim: Claim) -> Slice:

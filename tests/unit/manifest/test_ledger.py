@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from tests.records import (
     put_down,
 )
 
+import lakewright
 from lakewright.errors import (
     CommitTooLate,
     ItemFailed,
@@ -30,13 +33,14 @@ from lakewright.errors import (
     LeaseLost,
     ManifestCorrupt,
     SequenceConflict,
+    SliceError,
     UsageError,
 )
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lease import LEASE, find_lease
 from lakewright.manifest.ledger import Ledger
-from lakewright.manifest.lock import recovery_command
+from lakewright.manifest.lock import recovery_advice, recovery_command
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redact import Redactor
@@ -672,6 +676,47 @@ def test_the_suggested_command_fits_the_failure(error: Exception, holds_back: bo
     with pytest.raises(ItemFailed) as raised:
         claim(stage.ledger)
     assert f"`{recovery_command(failed)}`" in (raised.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (
+            SliceError("gone", remedy="Bring it back, then resolve the item; otherwise resolve and skip it."),
+            "Bring it back, then resolve the item: `{resolve}`. "
+            "Otherwise resolve and skip it: `{resolve}`, then `{skip}`.",
+        ),
+        (
+            CommitTooLate(
+                "late", remedy="See: if they are, resolve and skip the item; if not, requeue it, which helps."
+            ),
+            "See. If they are, resolve and skip it: `{resolve}`, then `{skip}`. "
+            "If not, requeue it: `lakewright manifest requeue orders/1`.",
+        ),
+    ],
+)
+def test_a_remedy_of_two_commands_prints_both(error: LakewrightError, advice: str) -> None:
+    """Issue 11: "resolve and skip it" printed the `resolve` alone."""
+    stage = Stage()
+    failed = stage.ledger.failed(claim(stage.ledger), failure(error), holds_back=True)
+    typed = {verb: f"lakewright manifest {verb} orders/1" for verb in ("resolve", "skip")}
+    assert recovery_advice(failed, "orders/1") == advice.format(**typed)
+
+
+def test_each_remedy_that_resolves_and_skips_is_one_for_which_both_are_printed() -> None:
+    texts = [path.read_text("utf-8") for path in Path(lakewright.__file__).parent.rglob("*.py")]
+    joined = (re.sub(r'"\s*\n\s*f?"', "", text) for text in texts)
+    remedies = [
+        found for text in joined for found in re.findall(r'remedy="([^"]*resolve and skip[^"]*)"', text)
+    ]
+    assert len(remedies) > 5
+    stage = Stage()
+    held = claim(stage.ledger)
+    for remedy in remedies:
+        failed = stage.ledger.failed(held, failure(SliceError("x", remedy=remedy)), holds_back=True)
+        assert "`lakewright manifest skip orders/1`" in recovery_advice(failed, "orders/1"), remedy
+        stage = Stage()
+        held = claim(stage.ledger)
 
 
 def test_a_lock_shows_its_holder_and_whether_it_is_stale() -> None:

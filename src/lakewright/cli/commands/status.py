@@ -15,7 +15,7 @@ from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.render.history import runs_table
 from lakewright.cli.render.items import failure_message
 from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_branches
-from lakewright.cli.render.words import ago, assignments, counted
+from lakewright.cli.render.words import ago, assignments, counted, remedy_branches
 from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock, recovery_advice, stale_advice
@@ -159,8 +159,7 @@ def _warning(found: Warned, now: datetime) -> Branch:
     head, *rest = str(error["message"]).splitlines()
     place = f" {found.entry['name']} {found.entry['phase']} {ago(found.run.started, now)}: {head}"
     below = [Branch(line(text)) for text in rest]
-    if error["remedy"]:
-        below.append(_do(str(error["remedy"])))
+    below += remedy_branches(error["remedy"])
     return Branch(line(coloured(found.entry["status"]), place), tuple(below))
 
 

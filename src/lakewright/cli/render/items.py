@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import slice_line
-from lakewright.cli.render.words import ago, counted, status
+from lakewright.cli.render.words import ago, counted, remedy_branches, status
 from lakewright.manifest.item import Item
 from lakewright.manifest.lock import Lock, command, locked_error, stale_advice
 from lakewright.manifest.record import Record, State, format_instant
@@ -119,8 +119,7 @@ def _content(record: Record) -> Iterator[Branch]:
     error = content.get("error")
     if isinstance(error, Mapping):
         yield Branch(line(Span("error: ", "red"), str(error.get("message"))))
-        if error.get("remedy"):
-            yield Branch(line(Span("do: ", "dim"), str(error["remedy"])))
+        yield from remedy_branches(error.get("remedy"))
     for key in ("reason", "entity", "watermarks", "drift"):
         if content.get(key):
             yield Branch(line(Span(f"{key}: ", "dim"), str(content[key])))

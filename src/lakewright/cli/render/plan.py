@@ -9,7 +9,7 @@ from itertools import groupby
 
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.page import Block, Branch, Line, Span, line
-from lakewright.cli.render.words import assignments, counted, status
+from lakewright.cli.render.words import assignments, counted, remedy_branches, status
 from lakewright.plan.observation import TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
@@ -95,8 +95,8 @@ def _details(step: Step) -> Iterator[Branch]:
         yield Branch(_change(change))
     if step.fault is not None and step.fault.location is not None:
         yield Branch(line(Span("where: ", "dim"), str(step.fault.location)))
-    if step.error is not None and step.error.remedy:
-        yield Branch(line(Span("do: ", "dim"), step.error.remedy))
+    if step.error is not None:
+        yield from remedy_branches(step.error.remedy)
     if step.warning is not None:
         yield fault_branch(step.warning, is_warning=True)
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, line
-from lakewright.cli.render.words import assignments, counted, seconds, status
+from lakewright.cli.render.words import assignments, counted, remedy_branches, seconds, status
 from lakewright.manifest.lock import EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -169,7 +169,8 @@ def _with_errors_elsewhere(result: RunResult) -> RunResult:
 
 def _refers_to_earlier(target: TargetResult) -> bool:
     """Return whether a failure only says that a slice has failed, and the message stands where it did."""
-    return target.error is not None and target.error.message.endswith(EARLIER)
+    message = "" if target.error is None else target.error.message
+    return message.endswith(EARLIER) and "\n" not in message
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
@@ -255,8 +256,8 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
 
 def _own_reasons(target: TargetResult) -> list[str]:
     """Return the reasons of a target without the message of its error, which is told besides."""
-    message = target.error.message.splitlines()[:1] if target.error is not None else []
-    return [reason for reason in target.reasons if reason not in message]
+    message = target.error.message.splitlines() if target.error is not None else []
+    return [reason for reason in target.reasons if not reason or reason.splitlines()[0] not in message]
 
 
 def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iterator[Branch]:
@@ -294,5 +295,4 @@ def _error(error: Mapping[str, Any]) -> Iterator[Branch]:
             yield Branch(line(text))
     if error["location"]:
         yield Branch(line(Span("where: ", "dim"), str(error["location"])))
-    if error["remedy"]:
-        yield Branch(line(Span("do: ", "dim"), str(error["remedy"])))
+    yield from remedy_branches(error["remedy"])

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.errors import (
+    Fault,
     ItemFailed,
     LakewrightError,
     LeaseHeld,
@@ -126,6 +128,8 @@ def _build(work: EntityWork) -> Outcome:
 def _process(work: EntityWork) -> Outcome:
     result = process_pending(work.processing, work.entity)
     if result.error is not None:
+        # The remedy of each slice that failed is told: one alone would leave the others to be found.
+        faults = [error.as_fault() for error in result.errors]
         return Outcome(
             _failed_status(result.error, work.context.run_id),
             metrics=_metrics(result),
@@ -134,7 +138,7 @@ def _process(work: EntityWork) -> Outcome:
                 *(error.message for error in result.errors),
                 *_notes(work, result),
             ),
-            error=result.error.as_fault().and_also(result.warning),
+            error=reduce(Fault.and_also, faults).and_also(result.warning),
         )
     if result.is_stopped:
         reasons = ("the run was asked to stop", *_notes(work, result))
