@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakewright.cli.page import Branch, Span, line
-from lakewright.cli.render.words import remedy_branches
+from lakewright.cli.page import Branch, Span, line, remedy_branches
 from lakewright.errors import BackdatedError, Fault, LakewrightError, OperatorError, SpecError, UsageError
 
 __all__ = ["exit_code", "fault_branch", "faults_of", "file_fault", "unexpected"]

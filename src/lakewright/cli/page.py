@@ -9,7 +9,20 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["GAP", "INDENT", "Block", "Branch", "Line", "Span", "Table", "line", "plain", "printable", "whole"]
+__all__ = [
+    "GAP",
+    "INDENT",
+    "Block",
+    "Branch",
+    "Line",
+    "Span",
+    "Table",
+    "line",
+    "plain",
+    "printable",
+    "remedy_branches",
+    "whole",
+]
 
 INDENT = "  "
 GAP = "  "
@@ -120,3 +133,9 @@ def _plain_table(table: Table) -> Iterator[str]:
 def _aligned(cells: Iterable[str], widths: Iterable[int]) -> str:
     padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
     return GAP.join(padded).rstrip()
+
+
+def remedy_branches(remedy: str | None) -> Iterator[Branch]:
+    """Yield what to do about an error, each line of it by itself."""
+    for text in (remedy or "").splitlines():
+        yield Branch(line(Span("do: ", "dim"), text))

@@ -11,11 +11,11 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.group import command
-from lakewright.cli.page import Block, Branch, Span, line
+from lakewright.cli.page import Block, Branch, Span, line, remedy_branches
 from lakewright.cli.render.history import runs_table
 from lakewright.cli.render.items import failure_message
 from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_branches
-from lakewright.cli.render.words import ago, assignments, counted, remedy_branches
+from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock, recovery_advice, stale_advice

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.cli.page import Block, Branch, Line, Span, Table, line
+from lakewright.cli.page import Block, Branch, Line, Span, Table, line, remedy_branches
 from lakewright.cli.render.run import slice_line
-from lakewright.cli.render.words import ago, counted, remedy_branches, status
+from lakewright.cli.render.words import ago, counted, status
 from lakewright.manifest.item import Item
 from lakewright.manifest.lock import Lock, command, locked_error, stale_advice
 from lakewright.manifest.record import Record, State, format_instant

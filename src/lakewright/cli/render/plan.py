@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from lakewright.cli.faults import fault_branch
-from lakewright.cli.page import Block, Branch, Line, Span, line
-from lakewright.cli.render.words import assignments, counted, remedy_branches, status
+from lakewright.cli.page import Block, Branch, Line, Span, line, remedy_branches
+from lakewright.cli.render.words import assignments, counted, status
 from lakewright.plan.observation import TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned

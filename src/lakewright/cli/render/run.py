@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from lakewright.cli.page import Block, Branch, Line, Span, line
-from lakewright.cli.render.words import assignments, counted, remedy_branches, seconds, status
+from lakewright.cli.page import Block, Branch, Line, Span, line, remedy_branches
+from lakewright.cli.render.words import assignments, counted, seconds, status
 from lakewright.manifest.lock import EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from lakewright.cli.page import Branch, Span, line
+from lakewright.cli.page import Span
 from lakewright.spec.words import counted
 
-__all__ = ["ago", "assignments", "counted", "remedy_branches", "seconds", "status", "took"]
+__all__ = ["ago", "assignments", "counted", "seconds", "status", "took"]
 
 STYLES = {
     "SUCCESS": "green",
@@ -34,12 +34,6 @@ UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 def status(word: str) -> Span:
     """Return a status, state or verdict in its colour, spelled as given."""
     return Span(word, STYLES.get(word.upper(), ""))
-
-
-def remedy_branches(remedy: str | None) -> Iterator[Branch]:
-    """Yield what to do about an error, each line of it by itself."""
-    for text in (remedy or "").splitlines():
-        yield Branch(line(Span("do: ", "dim"), text))
 
 
 def assignments(values: Mapping[str, object]) -> str:
