@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from tests.durations import Durations, load_kept, longest_first
+from tests.sessions import BOTH_COMPILERS
 from tests.stores.cluster import programs, running_cluster
 
 from lakewright.lake.object_storage import LOG_STORE
 from lakewright.spark.build import build_session
-from lakewright.spark.conf import LATE_COMPILER, SessionSettings
+from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.strategies import slice_load
 from lakewright.strategies.slice_load import INTERPRETED
@@ -59,29 +60,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # Tried without a gain beyond 5 % of processor time: one shuffle partition with adaptive execution off (six
 # slices in 10.4 s instead of 10.7 s, in turns in one JVM), fewer Hadoop properties, `local[1]`, a larger
 # young generation.
-
-
-LATER_FIRST_COMPILER = [
-    "-XX:Tier3InvocationThreshold=1000",
-    "-XX:Tier3MinInvocationThreshold=500",
-    "-XX:Tier3CompileThreshold=10000",
-]
-"""Java's first compiler for what runs five times as often as its defaults ask.
-
-Of the same 23 tests with 54 slices, from a new JVM on, the first 11 took 78 s of processor time instead of 98
-s, and the other 12 took 48 s instead of 45 s, in one run each beside other work.
-"""
-
-BOTH_COMPILERS = {
-    "spark.driver.extraJavaOptions": " ".join(
-        ["-XX:TieredStopAtLevel=4", *LATE_COMPILER, *LATER_FIRST_COMPILER]
-    )
-}
-"""Java's second compiler for what runs often, as in a server's JVM: a worker's JVM lives as long.
-
-Of 60 tests of strategies, the first 194 s of processor time did 26 without it and 21 with it; all took 283
-and 286 s, side by side. A worker runs hundreds of them, so what comes later counts.
-"""
 
 
 LOG_STORES = {f"spark.delta.logStore.{scheme}.impl": LOG_STORE for scheme in ("s3", "s3a")}

@@ -1,4 +1,7 @@
-"""Two drivers with a JVM each work on one lake in S3: no commit is lost, and none is made twice.
+"""Two drivers work on one lake in S3 at the same time: no commit is lost, and none is made twice.
+
+By day both drivers share the tests' JVM. At night each is a process with a JVM of its own, which lives for
+all rounds.
 
 Source: the rules of storage and clusters, "1. Storage"; random slices are compared with a model.
 """
@@ -11,43 +14,50 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import DeltaTable, QueryBuilder
-from tests.spark.strategies.searching import MINUTES
+from tests.sessions import BOTH_COMPILERS
 from tests.stores.cluster import programs, running_cluster
 from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
-from lakewright import Project
+from lakewright import Manifest, Project
 from lakewright.errors import OperatorError, RetryableError
 from lakewright.lake.commit import item_contents
+from lakewright.manifest.record import Record, State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).parents[2]
 ENTITIES = ("regions", "prices")
 KEYS = 30
-ROUNDS = int(os.environ.get("LAKEWRIGHT_TEST_ROUNDS", "100"))
-"""Rounds of two slices each, if they fit into the time of a search."""
+ROUNDS = int(os.environ.get("LAKEWRIGHT_TEST_ROUNDS", "200"))
+"""Rounds at night, of a slice of each entity."""
+
+ROUNDS_BY_DAY = 2
+TOLD = 20
+"""After so many rounds each, the time that they took is printed."""
+
+Race = Callable[[list[list[str]]], list[list[str]]]
+"""Has each driver process entities in its order, all from the same moment on; returns the slices of each."""
 
 DRIVER = """
 import json, sys
 from lakewright import Project
-from lakewright.errors import OperatorError, RetryableError
+from tests.spark.test_two_drivers import process
 
 with Project.load(sys.argv[1]) as project:
     for line in sys.stdin:
-        done, others = [], []
-        for name in json.loads(line):
-            result = project.entity(name).process()
-            done += [f"{name}/{slice.name}" for slice in result.slices]
-            others += [str(e) for e in result.errors if not isinstance(e, (OperatorError, RetryableError))]
-        print(json.dumps({"done": done, "errors": others}), flush=True)
+        print(json.dumps(process(project, json.loads(line))), flush=True)
 """
 
 
@@ -62,19 +72,21 @@ class Driver:
         self.process.stdin.write(json.dumps(names) + "\n")
         self.process.stdin.flush()
 
-    def result(self) -> dict[str, list[str]]:
+    def result(self) -> list[str]:
         assert self.process.stdout is not None
-        answer: dict[str, list[str]] = json.loads(self.process.stdout.readline())
-        return answer
+        line = self.process.stdout.readline()
+        assert line, "the driver ended: see driver.log"
+        done: list[str] = json.loads(line)
+        return done
 
 
 @contextmanager
-def running_driver(folder: Path) -> Iterator[Driver]:
+def running_driver(folder: Path, number: int) -> Iterator[Driver]:
     command = [sys.executable, "-c", DRIVER, str(folder)]
     pipe = subprocess.PIPE
     with (
-        (folder / "driver.log").open("w") as log,
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True) as process,
+        (folder / f"driver-{number}.log").open("w") as log,
+        subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=log, text=True) as process,
     ):
         try:
             yield Driver(process)
@@ -113,8 +125,13 @@ def write_project(folder: Path, store: Store, bucket: str, manifest: dict[str, s
             "regions": {"id": 1, "processtype": "merge", **shared},
             "prices": {"id": 2, "processtype": "historic", **shared},
         },
-        # The other driver's session; this one's is given.
-        "config": {"spark.master": "local[1]", "lakewright.serve": "never"},
+        # Of drivers in a process of their own. Their JVMs live for hundreds of slices.
+        "config": {
+            "spark.master": "local[1]",
+            "spark.driver.memory": "1g",
+            "lakewright.serve": "never",
+            **BOTH_COMPILERS,
+        },
     }
     sections = {
         "name": "shop",
@@ -172,7 +189,8 @@ def rows_of(table: DeltaTable, sql: str) -> dict[int, str]:
     return {row["id"]: row["name"] for row in pa.table(query(table, sql)).to_pylist()}
 
 
-def process(project: Project, names: list[str]) -> list[str]:
+def process(project: Project, names: Sequence[str]) -> list[str]:
+    """Return the slices that a driver has processed; that the other one was first is no error."""
     done = []
     for name in names:
         result = project.entity(name).process()
@@ -181,35 +199,87 @@ def process(project: Project, names: list[str]) -> list[str]:
     return done
 
 
+def check_race(folder: Path, lake: Lake, race: Race, rounds: int, tell: Callable[[int], None]) -> list[int]:
+    """Have two drivers process slices of both entities, in random order, and check what they leave.
+
+    Returns:
+        How many slices each of them processed.
+    """
+    done: list[list[str]] = [[], []]
+    for number in range(1, rounds + 1):
+        for name in ENTITIES:
+            lake.bring(name)
+        orders = [lake.random.sample(ENTITIES, 2) for _ in done]
+        for slices, further in zip(done, race(orders), strict=True):
+            slices.extend(further)
+        tell(number)
+    # What one driver could not take, because the other one had just released it.
+    done[0] += race([list(ENTITIES), []])[0]
+    expected = sorted(f"{name}/{each}" for name in ENTITIES for each in lake.slices[name])
+    assert sorted(done[0] + done[1]) == expected
+    with Manifest.open(folder) as manifest:
+        records = list(manifest.store.history())
+    processed = Counter(
+        "/".join(each.item_id.rsplit("/", 2)[-2:])
+        for each in records
+        if isinstance(each, Record) and each.state is State.PROCESSED
+    )
+    assert processed == Counter(expected)
+    for name in ENTITIES:
+        lake.check(name)
+    return [len(each) for each in done]
+
+
+def test_of_two_projects_in_one_jvm_each_slice_is_committed_by_exactly_one(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    with running_store() as store, ThreadPoolExecutor(2) as threads, ExitStack() as stack:
+        bucket = store.new_bucket()
+        manifest = {"kind": "delta", "location": f"s3://{bucket}/manifest"}
+        folder = write_project(tmp_path / "project", store, bucket, manifest)
+        projects = [stack.enter_context(Project.load(folder, spark=spark)) for _ in range(2)]
+
+        def race(orders: list[list[str]]) -> list[list[str]]:
+            return list(threads.map(process, projects, orders))
+
+        check_race(folder, Lake(store, bucket, seed=1), race, ROUNDS_BY_DAY, tell=lambda _: None)
+
+
 @pytest.mark.nightly
-@pytest.mark.timeout(2400)
+@pytest.mark.timeout(5400)
 @pytest.mark.parametrize("kind", ["delta", "postgres"])
 def test_of_two_drivers_each_slice_is_committed_by_exactly_one(
-    tmp_path: Path, spark: SparkSession, kind: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A hundred rounds with each manifest, or as many as time allows."""
-    rounds, end = 0, time.monotonic() + 60 * MINUTES
-    with store_at(tmp_path / "store") as store, settings_of(kind, bucket := store.new_bucket()) as manifest:
+    began = time.monotonic()
+
+    with (
+        store_at(tmp_path / "store") as store,
+        settings_of(kind, bucket := store.new_bucket()) as manifest,
+        ExitStack() as stack,
+    ):
         folder = write_project(tmp_path / "project", store, bucket, manifest)
-        lake = Lake(store, bucket, seed=ROUNDS)
-        with Project.load(folder, spark=spark) as ours, running_driver(folder) as theirs:
-            done: list[list[str]] = [[], []]
-            while rounds < ROUNDS and time.monotonic() < end:
-                rounds += 1
-                for name in ENTITIES:
-                    lake.bring(name)
-                names = lake.random.sample(ENTITIES, 2)
-                theirs.begin(names)
-                done[0] += process(ours, lake.random.sample(ENTITIES, 2))
-                answer = theirs.result()
-                assert answer["errors"] == []
-                done[1] += answer["done"]
-            done[0] += process(ours, list(ENTITIES))
-        assert sorted(done[0] + done[1]) == sorted(
-            f"{name}/{each}" for name in ENTITIES for each in lake.slices[name]
-        )
-        assert all(done), "one driver did everything"
-        with capsys.disabled():
-            print(f"\n{rounds} rounds with {kind}: {len(done[0])} and {len(done[1])} slices")
-        for name in ENTITIES:
-            lake.check(name)
+        drivers = [stack.enter_context(running_driver(folder, number)) for number in range(2)]
+
+        def race(orders: list[list[str]]) -> list[list[str]]:
+            for driver, names in zip(drivers, orders, strict=True):
+                driver.begin(names)
+            return [driver.result() for driver in drivers]
+
+        def tell(number: int) -> None:
+            if number % TOLD == 0 or number == ROUNDS:
+                elapsed, spent = time.monotonic() - began, sum(map(processor_seconds, drivers))
+                with capsys.disabled():
+                    print(f"\n{number} rounds with {kind}: {elapsed:.0f} s, {spent:.0f} s of processor time")
+
+        slices = check_race(folder, Lake(store, bucket, seed=ROUNDS), race, ROUNDS, tell)
+    assert all(slices), "one driver did everything"
+    with capsys.disabled():
+        print(f"\n{ROUNDS} rounds with {kind}: {slices[0]} and {slices[1]} slices")
+
+
+def processor_seconds(driver: Driver) -> float:
+    """Return the processor time of a driver and its JVM so far."""
+    process = psutil.Process(driver.process.pid)
+    times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
+    return sum(each.user + each.system for each in times)

@@ -74,11 +74,15 @@ def _runs_python(frame: DataFrame) -> bool:
     jvm: Any = frame.sparkSession._jvm
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     plan: Any = frame._jdf.queryExecution().analyzed()
-    return bool(plan.containsPattern(patterns.PYTHON_UDF())) or any(map(_is_python, _nodes(plan)))
+    if plan.containsPattern(patterns.PYTHON_UDF()):
+        return True
+    subqueries = plan.subqueriesAll()
+    plans = [plan, *(subqueries.apply(number) for number in range(subqueries.size()))]
+    return any(_is_python(node) for each in plans for node in _nodes(each))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
-    """Yield a plan's nodes, except for those of subqueries."""
+    """Yield a plan's nodes, except for those of its subqueries."""
     yield plan
     children = plan.children()
     for number in range(children.size()):

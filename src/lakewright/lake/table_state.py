@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Any
 
 from lakewright.spec.models.fields import Field, parse_type
@@ -13,6 +14,18 @@ __all__ = ["ABSENT", "VECTORS", "TableState", "columns_of_schema"]
 
 VECTORS = "deletionVectors"
 """The feature of tables whose files may have marked rows."""
+
+_EXACT: Mapping[str, type] = {
+    "string": str,
+    "boolean": bool,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+    "date": date,
+    "timestamp": datetime,
+}
+"""Types of partition columns that keep each value as it was given, and the type of such a value.
+
+A float is kept with fewer digits, a decimal is rounded, a char is padded and a varchar cut.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +64,21 @@ class TableState:
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
     def has_files(self, partition: Mapping[str, Any]) -> bool | None:
-        """Return whether it has files of a partition, given by values of its columns; None if unknown."""
-        if self.partitions is None or not partition.keys() <= set(self.partition_columns):
+        """Return whether it has files of a partition, given by values of its columns; None if unknown.
+
+        It is unknown if the table may keep a value in another form: in a column of a type that is not exact,
+        or of another type than the value; or an empty text, which Delta writes as null.
+        """
+        if self.partitions is None or not all(map(self._is_exact, partition, partition.values())):
             return None
         if len(partition) == len(self.partition_columns):
             return tuple(partition[name] for name in self.partition_columns) in self.partitions
         places = [(self.partition_columns.index(name), value) for name, value in partition.items()]
         return any(all(each[place] == value for place, value in places) for each in self.partitions)
+
+    def _is_exact(self, name: str, value: Any) -> bool:
+        column = self.column(name) if name in self.partition_columns else None
+        return column is not None and type(value) is _EXACT.get(column.type.ddl) and value != ""
 
 
 ABSENT = TableState(exists=False, is_empty=True, rows=0)

@@ -326,7 +326,11 @@ def test_python_functions_in_a_frame_are_found_and_their_python_is_asked_for(
         "a function": frame.select(f.udf(lambda number: number, "long")("id")),
         "a function of frames": frame.mapInPandas(lambda frames: frames, "id long"),
         "a table function": twice(f.lit(1)),
-        "an RDD": spark.createDataFrame(rows, "id long").where("id > 1"),
+        "an RDD": (of_rows := spark.createDataFrame(rows, "id long").where("id > 1")),
+        "an RDD in a subquery": frame.where(frame.id == of_rows.select(f.max("id")).scalar()),
+        "a table function in a subquery of a subquery": frame.where(
+            frame.where(frame.id == twice(f.lit(1)).select(f.max("id")).scalar()).exists()
+        ),
     }
     monkeypatch.setattr(executor_python, "is_cluster", lambda _: True)
     monkeypatch.setattr(executor_python, "_passed", WeakSet())

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from lakewright.lake.table_state import TableState
+from lakewright.spec.models.fields import Field, parse_type
 
 DAY = date(2022, 1, 1)
-KNOWN = TableState(
-    True, partition_columns=("day", "region"), partitions=frozenset({(DAY, "eu"), (DAY, None)})
-)
+AT = datetime(2022, 1, 1, 5, tzinfo=UTC)
+
+
+def table(partitions: set[tuple[Any, ...]] | None, **types: str) -> TableState:
+    """Return the state of a table that is partitioned by columns of these types."""
+    columns = tuple(Field(name=name, type=parse_type(text)) for name, text in types.items())
+    known = None if partitions is None else frozenset(partitions)
+    return TableState(True, columns=columns, partition_columns=tuple(types), partitions=known)
+
+
+KNOWN = table({(DAY, "eu"), (DAY, None)}, day="date", region="string")
 
 
 @pytest.mark.parametrize(
@@ -24,10 +35,31 @@ KNOWN = TableState(
         (KNOWN, {"day": DAY}, True),
         (KNOWN, {"day": date(2022, 1, 2)}, False),
         (KNOWN, {"month": DAY}, None),
-        (TableState(True, partition_columns=("day",)), {"day": DAY}, None),
+        (table(None, day="date"), {"day": DAY}, None),
+        (table({(3,)}, n="smallint"), {"n": 3}, True),
+        (table({(True,)}, b="boolean"), {"b": False}, False),
+        (table({(AT.astimezone(ZoneInfo("UTC")),)}, at="timestamp"), {"at": AT}, True),
     ],
 )
 def test_a_state_tells_whether_there_are_files_of_a_partition(
     state: TableState, partition: dict[str, Any], expected: bool | None
 ) -> None:
     assert state.has_files(partition) is expected
+
+
+@pytest.mark.parametrize(
+    ("kept", "type_", "asked"),
+    [
+        (0.10000000149011612, "float", 0.1),
+        (Decimal("2.6"), "decimal(5,1)", Decimal("2.55")),
+        ("ab  ", "char(4)", "ab"),
+        ("abc", "varchar(3)", "abcdef"),
+        (None, "string", ""),
+        ("2022-01-01", "string", DAY),
+    ],
+)
+def test_a_partition_whose_value_the_table_keeps_in_another_form_is_unknown_not_absent(
+    kept: Any, type_: str, asked: Any
+) -> None:
+    """An overwrite of a partition that is taken for absent would append its rows again."""
+    assert table({(kept,)}, p=type_).has_files({"p": asked}) is None
