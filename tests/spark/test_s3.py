@@ -11,17 +11,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from tests.commands import InProcess
+from tests.spark.relations.relations import stored
 from tests.stores.proxy import FaultyProxy
 from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
+from lakewright import Project
+from lakewright.plan.observation import Answer
+from lakewright.relations import delta_write
+from lakewright.relations.relation import OutputMode
 from lakewright.spark.conf import SessionSettings, runtime_conf
 
 if TYPE_CHECKING:
@@ -126,6 +132,75 @@ def test_a_parquet_slice_that_was_replaced_is_read_as_it_is_now(
         frame = session.read.parquet(path)
         assert frame.columns == table.column_names
         assert frame.count() == table.num_rows
+
+
+PARTITIONED = """
+relations:
+  by_day: &table
+    kind: delta
+    location: "s3://${bucket}/by_day"
+    partitions: [{name: day, type: date}, {name: region, type: string}]
+    schema: {fields: [{name: id, type: integer}]}
+  by_rate: {<<: *table, location: "s3://${bucket}/by_rate", partitions: [{name: rate, type: float}]}
+  by_code: {<<: *table, location: "s3://${bucket}/by_code", partitions: [{name: code, type: varchar(3)}]}
+"""
+
+
+@pytest.mark.nightly
+def test_overwrites_of_partitions_in_s3_replace_what_the_log_says_is_there(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_concurrent_store(tmp_path / "store") if CONCURRENT else running_store() as store:
+        bucket = store.new_bucket()
+        (tmp_path / "model.yml").write_text(PARTITIONED.replace("${bucket}", bucket))
+        sections = {"name": "shop", "modules": ["model.yml"], "storage": store.section}
+        (tmp_path / "project.yml").write_text(json.dumps(sections))
+        options = store.storage.options()
+        with Project.load(tmp_path, spark=spark) as opened:
+            workspace = opened.app.workspace
+
+            def write(name: str, number: int, **partition: str) -> Answer:
+                relation, frame = stored(workspace, name), spark.sql(f"SELECT {number} AS id")
+                relation.write(workspace, frame, partition=partition, mode=OutputMode.OVERWRITE)
+                return relation.observe(workspace, partition).filled
+
+            def table(name: str) -> DeltaTable:
+                return DeltaTable(f"s3://{bucket}/{name}", storage_options=options)
+
+            def found(name: str) -> list[tuple[Any, ...]]:
+                return sorted(
+                    tuple(row.values()) for row in pa.table(table(name).to_pyarrow_table()).to_pylist()
+                )
+
+            def late(*arguments: Any, **keywords: Any) -> int:
+                monkeypatch.undo()
+                rows = pa.table({"id": pa.array([9], pa.int32()), "day": [first], "region": ["asia"]})
+                url = f"s3://{bucket}/by_day"
+                write_deltalake(url, rows, mode="append", storage_options=options)
+                return save(*arguments, **keywords)
+
+            first, second, save = date(2022, 1, 1), date(2022, 1, 2), delta_write._save
+            asked = [("2022-01-01", "eu"), ("2022-01-02", "eu"), ("2022-01-01", "eu"), ("2022-01-01", "us")]
+            for number, (day, region) in enumerate(asked):
+                assert write("by_day", number, day=day, region=region) is Answer.YES
+            told = [each["operationParameters"].get("mode") for each in table("by_day").history()]
+            assert told == ["Append", "Overwrite", "Append", "Append"]
+            monkeypatch.setattr(delta_write, "_save", late)
+            write("by_day", 4, day="2022-01-01", region="asia")
+            assert found("by_day") == [
+                (1, second, "eu"),
+                (2, first, "eu"),
+                (3, first, "us"),
+                (4, first, "asia"),
+            ]
+            relation = stored(workspace, "by_day")
+            relation.truncate(workspace, {"day": "2022-01-01", "region": "us"})
+            assert relation.observe(workspace, {"day": "2022-01-01", "region": "us"}).filled is Answer.NO
+
+            for number in range(2):
+                assert write("by_rate", number, rate="0.1") is Answer.YES
+                assert write("by_code", number, code="abcdef") is Answer.YES
+            assert [row[0] for row in found("by_rate") + found("by_code")] == [1, 1]
 
 
 EXPIRING = """
