@@ -12,6 +12,8 @@ from tests.acceptance.command import Done
 from tests.collectors import Collector, collecting
 from tests.commands import InProcess
 
+from lakewright.slices.rewind.difference import compare_rows
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -209,6 +211,28 @@ def test_undo_after_undo_equals_processing_the_other_slices(spark: SparkSession,
     assert shop.json("doctor", "prices")["ok"]
 
 
+def test_rows_are_equal_although_the_types_of_columns_changed(spark: SparkSession) -> None:
+    """Issue 11: after a change of a type, all rows were "only in old" and "only in new"."""
+    before = spark.sql(
+        "select * from values (1, '01', '1.5', 1D, '2022-01-01'), (2, '2', '1.257', 2.5D, 'x') "
+        "as t(i, n, d, f, t)"
+    )
+    after = spark.sql(
+        "select cast(i as bigint) i, cast(n as int) n, cast(d as decimal(10, 2)) d, cast(f as int) f, "
+        "try_cast(t as date) t from values (1, '1', '1.5', 1, '2022-01-01'), (2, '2', '1.26', 2, null) "
+        "as t(i, n, d, f, t)"
+    )
+    found = compare_rows(before, after)
+    assert (found.equal, found.gone, found.new) == (1, 1, 1)
+    # What a cast would lose is shown as it was.
+    assert found.gone_rows == ({"i": "2", "n": "2", "d": "1.257", "f": "2.5", "t": "x"},)
+    assert found.new_rows == ({"i": "2", "n": "2", "d": "1.26", "f": "2", "t": None},)
+    assert not found.is_none
+    assert found.retyped[2].text == "the type of d changes from string to decimal(10,2)"
+    apart = compare_rows(spark.sql("select date'2022-01-01' as a"), spark.sql("select 1 as a"))
+    assert (apart.equal, apart.gone, apart.new) == (0, 1, 1)  # Spark has no such cast
+
+
 def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSession, tmp_path: Path) -> None:
     """Issue 15, part 2: the same declaration gives the same rows; Merge made Historic has its history."""
     shop = Shop.make(tmp_path / "shop", spark)
@@ -237,7 +261,8 @@ def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSessi
         done = shop.run("rebuild", "orders", "--yes", "--reason", why, **told)
     assert done.code == 0, done.all
     assert_told_once(collector, "rebuild", "orders")
-    assert "what an earlier attempt built beside the table is continued" in done.err
+    # What the comparison before has built is used; it is no attempt that failed.
+    assert "earlier attempt" not in done.err
     assert "The former rows are version 2" in done.out
     assert not (shop.folder / "lake/silver/orders__rebuild").exists()
     assert shop.versions("orders") == HISTORY

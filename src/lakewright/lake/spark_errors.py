@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-__all__ = ["analysis_error", "first_line", "reason_with_position", "spark_errors"]
+from lakewright.errors import Location, SpecError
+
+__all__ = ["analysis_error", "first_line", "located_rejection", "reason_with_position", "spark_errors"]
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -40,3 +44,23 @@ def reason_with_position(error: BaseException) -> str:
     if found is None:
         return first_line(error)
     return f"{first_line(error).rstrip('.')} (line {found[1]}, column {int(found[2]) + 1} of the text)"
+
+
+@contextmanager
+def located_rejection(subject: str, locate: Callable[[], Location | None], remedy: str) -> Iterator[None]:
+    """Raise what Spark's analysis finds in a query or an expression as an error of the declaration.
+
+    Args:
+        subject: What is declared there, as messages name it.
+        locate: Returns the place of the declaration.
+        remedy: What to correct.
+
+    Raises:
+        SpecError: Spark rejects the query or the expression.
+    """
+    try:
+        yield
+    except analysis_error() as error:
+        raise SpecError.of(
+            f"{subject}: Spark rejects it: {reason_with_position(error)}", location=locate(), remedy=remedy
+        ) from error

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError
-from lakewright.lake.spark_errors import analysis_error, reason_with_position
+from lakewright.errors import Location, SpecError
+from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
@@ -141,7 +141,12 @@ class Mapping(Named):
 
     def _located(self, workspace: Workspace) -> AbstractContextManager[None]:
         """Raise what Spark's analysis finds in a query or an expression as an error of the declaration."""
-        return _located(self.name, workspace)
+
+        def locate() -> Location | None:
+            definition = workspace.project.definitions("mapping").get(self.name)
+            return None if definition is None else definition.at()
+
+        return located_rejection(f"mapping {self.name!r}", locate, "Correct the mapping, or what it reads.")
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the columns of the frame if declarations say them all, otherwise None; no data is read.
@@ -156,19 +161,6 @@ class Mapping(Named):
     @abstractmethod
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the frame of this kind without computing anything."""
-
-
-@contextmanager
-def _located(name: str, workspace: Workspace) -> Iterator[None]:
-    try:
-        yield
-    except analysis_error() as error:
-        definition = workspace.project.definitions("mapping").get(name)
-        raise SpecError.of(
-            f"mapping {name!r}: Spark rejects it: {reason_with_position(error)}",
-            location=None if definition is None else definition.at(),
-            remedy="Correct the mapping, or what it reads.",
-        ) from error
 
 
 class InputMapping(Mapping):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.lake.redirects import Redirects
+from lakewright.lake.spark_errors import located_rejection
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder
 from lakewright.plan.permissions import Permissions
@@ -205,7 +206,9 @@ class CaseRun:
         try:
             assertion = cast("Assertion", definition.resolve(workspace.scope))
             description = assertion.description
-            failures = assertion.check(workspace).failures
+            subject = f"assertion {definition.name!r}"
+            with located_rejection(subject, definition.at, "Correct it, or what it reads."):
+                failures = assertion.check(workspace).failures
         except LakewrightError as met:
             error = met.as_fault()
         except Exception as met:  # an error of Spark fails the assertion, not the command

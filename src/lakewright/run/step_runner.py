@@ -67,7 +67,8 @@ class StepRunner:
             with span(
                 f"{step.target} {step.phase}", kind=step.kind, target=step.target, phase=step.phase
             ) as traced:
-                outcome = self._run_limited(target, context, instance, step)
+                with target.located(context.workspace):
+                    outcome = self._run_limited(target, context, instance, step)
                 traced.note(status=outcome.status.value)
                 if outcome.status.is_failure:
                     traced.fail(outcome.error.message if outcome.error else outcome.status.value)

@@ -77,8 +77,9 @@ class AssertionTarget(Target):
         """
         del phase
         failures: dict[str, tuple[str, ...]] = {}
-        for assertion in self.assertions.values():
-            verdict = assertion.check(context.workspace)
+        for number, (name, assertion) in enumerate(self.assertions.items()):
+            with self.located(context.workspace, assertion.label, ("assertions", name, number)):
+                verdict = assertion.check(context.workspace)
             if not verdict.holds:
                 failures[assertion.label] = verdict.failures
                 if self.mode is ErrorMode.FAIL_FAST:

@@ -50,11 +50,10 @@ class MeasureTarget(Target):
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Take all measures."""
         del phase
-        taken = [
-            (name, found)
-            for name, measure in self.measures.items()
-            for found in measure.take(context.workspace)
-        ]
+        taken: list[tuple[str, Measurement]] = []
+        for name, measure in self.measures.items():
+            with self.located(context.workspace, f"measure {name!r}", ("measures", name)):
+                taken += [(name, found) for found in measure.take(context.workspace)]
         return Outcome(metrics=_metrics(taken))
 
 

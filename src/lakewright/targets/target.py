@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field as Declared
 from pydantic import WithJsonSchema, field_validator
 
-from lakewright.errors import SpecError
+from lakewright.errors import Location, SpecError
+from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
@@ -105,6 +107,25 @@ class Target(Named):
     def label(self) -> str:
         """The target as messages name it."""
         return f"target {self.name!r}"
+
+    def located(
+        self, workspace: Workspace, what: str = "", path: Sequence[str | int] = ()
+    ) -> AbstractContextManager[None]:
+        """Raise what Spark's analysis finds inside as an error of the target, or of a part of it.
+
+        Args:
+            workspace: The names of the instance.
+            what: The part, as messages name it.
+            path: Where it is declared in the target; steps that are not there are left out.
+        """
+
+        def locate() -> Location | None:
+            definition = workspace.project.definitions("target").get(self.name)
+            return None if definition is None else definition.at(*path)
+
+        subject = f"{self.label}: {what}" if what else self.label
+        remedy = f"Correct {'it' if what else 'the target'}, or what it reads."
+        return located_rejection(subject, locate, remedy)
 
     def labels(self, workspace: Workspace) -> frozenset[str]:
         """Return the labels that select the target: `key` and `key=value` of each."""

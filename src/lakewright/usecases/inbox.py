@@ -102,7 +102,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     broken = islice(store.select(Query(verdicts=frozenset({Verdict.FAILED, Verdict.INVALID}))), MOST)
     failed = sorted((concern_of_item(item, ready, typed_name(app, item)) for item in broken), key=_urgency)
     stale = [concern_of_lock(lock, item, typed_name(app, item)) for lock, item in locks if lock.is_stale]
-    running, failures = tuple(run for run in runs if run.status == RUNNING), tuple(undone_runs(runs))
+    running = tuple(run for run in runs if run.status == RUNNING)
+    failures = tuple(undone_runs(app.journal, runs))
     undone = [concern_of_run(app, run) for run in failures[:MOST]]
     tainted = tainted_targets(app, {run.run_id for run in (*running, *failures)})
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.notebook import html_table
+from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
@@ -28,7 +30,13 @@ from lakewright.usecases.rewinding import (
 )
 from lakewright.usecases.session_check import check_session
 
+if TYPE_CHECKING:
+    from lakewright.spec.models.entity import Entity
+
 __all__ = ["Rebuilt", "rebuild_table"]
+
+RECENT = 200
+"""The number of latest runs among which the last rebuild of a table is looked for."""
 
 PHASE = "REBUILD"
 """Phase under which a rebuild is listed in the history of runs."""
@@ -109,20 +117,22 @@ def rebuild_table(
     settle_rewind(context, found)
     words = f"rebuild of {found.name}"
     start_facts = {"from": from_slice, "from-time": from_time}
+    build = partial(build_beside, is_compared=_was_compared(app, found))
     facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
     with (
         nullcontext() if is_check else told_command(app, "rebuild", found),
-        listed(app, f"rebuild {found.name}", PHASE, facts),
+        listed(app, f"rebuild {found.name}", PHASE, facts) as attempt,
         table_lease(app, found),
         without_id_warnings(app.lake),
     ):
         check = check_of(app, interruption)
         plan = plan_rebuild(context, found, start, is_over_foreign=is_over_foreign)
         if is_check:
-            build_beside(context, found, plan, check=check)
+            build(context, found, plan, check=check)
             return Rebuilt(found.name, plan, compare_beside(context, found, plan))
         with announced(app, context, found, words) as rewind:
-            contents = build_beside(context, found, plan, check=check)
+            attempt.is_begun = True
+            contents = build(context, found, plan, check=check)
             difference = compare_beside(context, found, plan)
             told = f"{words} by {author}: {reason}"
             silver = found.places(app.project.lake).silver
@@ -137,6 +147,13 @@ def rebuild_table(
                 taints=downstream_taints(app, found, f"{silver} was built again from its slices"),
             )
     return Rebuilt(found.name, plan, difference, version)
+
+
+def _was_compared(app: App, entity: Entity) -> bool:
+    """Return whether the last rebuild of a table was a comparison that told what it found."""
+    runs = app.journal.runs(RECENT, project=app.project.name)
+    last = next((run for run in runs if run.job == f"rebuild {entity.name}"), None)
+    return last is not None and last.status == Status.SUCCESS and bool(last.facts.get("check"))
 
 
 def _start(app: App, from_slice: str | None, from_time: str | None) -> RebuildStart:

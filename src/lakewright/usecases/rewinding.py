@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -95,9 +95,20 @@ def announced(app: App, context: ProcessingContext, entity: Entity, words: str) 
         raise
 
 
+@dataclass(slots=True)
+class Attempt:
+    """A rewind as the history lists it.
+
+    Attributes:
+        is_begun: Whether it has passed its checks. One that is refused before has nothing to be done again.
+    """
+
+    is_begun: bool = False
+
+
 @contextmanager
-def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator[None]:
-    """List a rewind in the history of runs.
+def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator[Attempt]:
+    """List a rewind in the history of runs; its fact `refused` says that it was not begun.
 
     Raises:
         StorageUnavailable: The storage failed in the block.
@@ -114,9 +125,9 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
             facts={**facts, **({"trigger": app.trigger} if app.trigger else {})},
         )
     )
-    status = "FAILED"
+    status, attempt = "FAILED", Attempt()
     try:
-        yield
+        yield attempt
         status = "SUCCESS"
     except Exception as error:
         ours = storage_error(error, job)
@@ -124,4 +135,5 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
             raise
         raise ours from error
     finally:
-        app.journal.finish_run(run, status, finished=app.clock())
+        refused = {} if status == "SUCCESS" or attempt.is_begun else {"refused": True}
+        app.journal.finish_run(run, status, finished=app.clock(), **refused)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
+from typing import TypeAlias
 
 from lakewright.app import App
 from lakewright.lake.observation import table_log
@@ -45,6 +47,9 @@ RECENT = 200
 
 LAST_RUNS = 5
 
+HasRun: TypeAlias = Callable[[str, str], bool]
+"""Returns whether a run, given by its id, ran a phase."""
+
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
 
@@ -61,7 +66,8 @@ def project_status(app: App) -> ProjectStatus:
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
-    running, undone = tuple(run for run in runs if run.status == RUNNING), tuple(undone_runs(runs))
+    running = tuple(run for run in runs if run.status == RUNNING)
+    undone = tuple(undone_runs(app.journal, runs))
     return ProjectStatus(
         running=running,
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
@@ -162,10 +168,11 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
 
 def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
     """Yield the targets that ended with errors in the last run of each job up to each phase."""
+    has_run = _phases_of(journal)
     seen: dict[tuple[str, str], list[Run]] = {}
     for run in newest_first:
         later = seen.setdefault((run.project, run.job), [])
-        if run.finished is None or any(covers(each, run) for each in later):
+        if run.finished is None or any(covers(each, run, has_run) for each in later):
             continue
         later.append(run)
         if run.status in (Status.SUCCESS_WITH_ERRORS, Status.FAILED):
@@ -223,32 +230,48 @@ def _limits(project: Project) -> dict[str, tuple[str, ...]]:
     return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}
 
 
-def undone_runs(newest_first: Iterable[Run]) -> Iterator[Run]:
+def undone_runs(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Run]:
     """Yield the failed runs without a later run of the same job and parameters that has done their work.
 
-    A run that only compares, such as `rebuild --check`, does not do the work of one that writes.
+    A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
+    or a rewind is refused before it begins, nothing is left undone.
     """
+    has_run = _phases_of(journal)
     seen: dict[tuple[object, ...], list[Run]] = {}
     for run in newest_first:
         later = seen.setdefault((run.project, run.job, *sorted(run.parameters.items())), [])
-        if run.status in (Status.FAILED, Status.ABORTED) and not any(covers(each, run) for each in later):
+        is_idle = run.facts.get("check") or run.facts.get("refused")
+        is_failed = run.status in (Status.FAILED, Status.ABORTED) and not is_idle
+        if is_failed and not any(covers(each, run, has_run) for each in later):
             yield run
         later.append(run)
 
 
-def covers(later: Run, run: Run) -> bool:
+def _phases_of(journal: Journal) -> HasRun:
+    """Return what tells from the results of a run whether it ran a phase; each answer is read once."""
+
+    @cache
+    def has_run(run_id: str, phase: str) -> bool:
+        return any(each["phase"] == phase for each in journal.targets(run_id))
+
+    return has_run
+
+
+def covers(later: Run, run: Run, has_run: HasRun) -> bool:
     """Return whether a later run of the same job has run all that a run was to.
 
     A run up to a phase runs those before it, too: after `verify` succeeded, a failed `build` is done. A run
-    of one phase alone, or of some of the targets, says nothing of a run up to another phase.
+    of one phase alone, or of some of the targets, says nothing of a run up to another phase. Whether it ran
+    the phase is read from its results: runs of earlier versions do not record that they ran one phase alone.
     """
-    if later.facts.get("check") and not run.facts.get("check"):
+    if later.facts.get("check") or later.facts.get("refused"):
         return False
     if later.phase == run.phase:
         return True
     if later.facts.get("no_lifecycle") or later.facts.get("targets"):
         return False
     phases = Phase.__members__
-    return {later.phase, run.phase} <= phases.keys() and phases[run.phase] in phases_until(
-        phases[later.phase]
-    )
+    if not {later.phase, run.phase} <= phases.keys():
+        return False
+    has_phase = phases[run.phase] in phases_until(phases[later.phase])
+    return has_phase and has_run(later.run_id, run.phase)

@@ -200,12 +200,13 @@ def undo_slice(
     facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
     with (
         told_command(app, "undo", found),
-        listed(app, f"undo {found.name}", PHASE, facts),
+        listed(app, f"undo {found.name}", PHASE, facts) as attempt,
         table_lease(app, found),
         without_id_warnings(app.lake),
     ):
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
         with announced(app, context, found, words) as rewind:
+            attempt.is_begun = True
             beside = beside_undo(context, found, plan)
             told = f"{words} by {author}: {reason}"
             version = undo(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.lake import Lake
+from lakewright.lake.spark_errors import reason_with_position
 from lakewright.mappings.mapping import Mapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.relations.view import ViewRelation
@@ -190,10 +191,8 @@ def analyse_with_spark(project: Project, lake: Lake, evaluation: Evaluation) -> 
         except SpecError as error:
             faults += error.faults
         except (PySparkException, LakewrightError) as error:
-            first = str(error).strip().partition("\n")[0]
-            faults.append(
-                Fault(f"{each.definition.subject}: Spark rejects it: {first}", each.definition.at())
-            )
+            said = f"{each.definition.subject}: Spark rejects it: {reason_with_position(error)}"
+            faults.append(Fault(said, each.definition.at()))
     for outline in outlines.values():
         outline.close()
     return len(analysed), faults

@@ -128,7 +128,7 @@ def test_a_run_is_a_tree_whose_last_line_can_be_found_by_grep() -> None:
         "month=2022-01 SUCCESS",
         "  BUILD SUCCESS",
         "    SUCCESS silver (relation) 1.2 s: 1 slice is pending",
-        "      2022-01-01 merge 1,247 records: 1,200 inserted, 40 updated, 7 deleted, 12 changed"
+        "      2022-01-01 merge 1,247 records: 1,200 inserted, 40 updated (12 of them changed), 7 deleted"
         " (version 3, 2.0 s)",
         "    SKIPPED raw: the partition is filled",
         "  VERIFY SUCCESS",

@@ -35,6 +35,8 @@ def difference_blocks(found: TableDifference, gone: str, new: str) -> Iterator[B
     for names, where in ((found.columns_gone, "before"), (found.columns_new, "after")):
         if names:
             yield Branch(line(f"only {where}: {counted(len(names), 'column')} {', '.join(names)}"))
+    for column in found.retyped:
+        yield Branch(line(f"{column.text}; equal values count as equal"))
 
 
 def _plural(word: str, count: int) -> str:

@@ -180,12 +180,9 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
     arrived = "closed" if metrics.get("strategy") == "historic" else "deleted"
     counts = {key: metrics[key] for key in COUNTS if isinstance(metrics.get(key), int)}
     counts[arrived] = counts.get(arrived, 0) - without_row
-    parts = [f"{count:,} {COUNTS[key]}" for key, count in counts.items() if count]
+    parts = [f"{count:,} {_counted_as(key, count, metrics)}" for key, count in counts.items() if count]
     if without_row:
         parts.append(f"{counted(without_row, 'delete')} without a row")
-    # `changed` includes rows that Historic already counts as updated or deleted.
-    if metrics.get("changed") and metrics["changed"] != metrics.get("updated"):
-        parts.append(f"{metrics['changed']:,} changed")
     if metrics.get("inferred_deletes") and metrics["inferred_deletes"] != metrics.get("deleted"):
         parts.append(f"{counted(metrics['inferred_deletes'], 'delete')} inferred")
     records = metrics.get("records_in_slice")
@@ -197,6 +194,14 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
         f" {metrics.get('strategy', '')} {read}{', '.join(parts) or 'nothing to do'}",
         Span(f" ({', '.join(tail)})" if tail else "", "dim"),
     )
+
+
+def _counted_as(key: str, count: int, metrics: Mapping[str, Any]) -> str:
+    """Return the words of a count; of rows that Merge updates, they say how many differ from the table."""
+    changed = metrics.get("changed")
+    if key != "updated" or metrics.get("strategy") != "merge" or changed in (None, count):
+        return COUNTS[key]
+    return f"{COUNTS[key]} ({f'{changed:,}' if changed else 'none'} of them changed)"
 
 
 def slice_branch(metrics: Mapping[str, Any]) -> Branch:

@@ -34,7 +34,12 @@ __all__ = ["build_beside", "compare_beside", "swap_rebuilt"]
 
 
 def build_beside(
-    context: ProcessingContext, entity: Entity, plan: RebuildPlan, *, check: Callable[[], None]
+    context: ProcessingContext,
+    entity: Entity,
+    plan: RebuildPlan,
+    *,
+    check: Callable[[], None],
+    is_compared: bool = False,
 ) -> tuple[Mapping[str, Any], ...]:
     """Build the table beside the old one, or continue an earlier attempt; return what its commits say.
 
@@ -43,13 +48,14 @@ def build_beside(
         entity: The entity.
         plan: The plan.
         check: Raises an error if the rebuild must not go on.
+        is_compared: Whether the last attempt was a comparison, which has told what it left.
 
     Raises:
         TargetError: A slice cannot be applied under today's declaration; those before it stay for the next
             attempt.
     """
     app, side = f"{context.application}/rebuild/{plan.digest}", side_of(entity, context.lake)
-    begin_beside(context, entity, side, plan.base, app=app, slices=plan.slices)
+    begin_beside(context, entity, side, plan.base, app=app, slices=plan.slices, is_expected=is_compared)
     return replay_slices(
         context,
         side,

@@ -98,6 +98,7 @@ def begin_beside(
     app: str,
     slices: Sequence[KnownSlice],
     session: SparkSession | None = None,
+    is_expected: bool = False,
 ) -> bool:
     """Make the side table hold a version of the entity's table; return whether an attempt is continued.
 
@@ -113,12 +114,13 @@ def begin_beside(
         slices: The slices that are to be applied; an attempt that applied others, or at other times, is not
             continued. A rehearsal gives none.
         session: The session in which the clone is made; by default one of its own.
+        is_expected: Whether the user knows what is there: a comparison built it.
     """
     lake = context.lake
     address, source = side.places(lake.settings).silver, entity.places(lake.settings).silver
     found = look_beside(lake, entity, side, base, app=app, slices=slices)
     if found is not None:
-        if slices:
+        if slices and not (is_expected and found.is_continued):
             context.warn(f"{entity.name}: {found.text}")
         if found.is_continued:
             return True
