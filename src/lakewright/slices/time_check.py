@@ -105,6 +105,23 @@ def early_note(lake: Lake, entity: Entity, names: Sequence[str], times: Processi
     return f"the run refuses it: {error.message}. {error.remedy}"
 
 
+def unknown_time_note(lake: Lake, entity: Entity, text: str) -> str | None:
+    """Return that only a run knows the time that it gives a slice, and which it would refuse.
+
+    None if the table has no versions, so that it would refuse none. Only the statistics of the table's files
+    are read.
+    """
+    silver = entity.places(lake.settings).silver
+    newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
+    if newest is None:
+        return None
+    return (
+        f"whether the run refuses it is not known: its processing time is {text!r}, which depends on the "
+        f"run's parameters, and must be later than {newest.isoformat()}, the time of the newest version in "
+        f"{silver}"
+    )
+
+
 def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:
     """Return whether an item may be processed after later ones: by the entity, the run or its requeue."""
     is_noted = item.new is not None and item.new.note.get("allow_late") is True

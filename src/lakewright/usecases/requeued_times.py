@@ -8,12 +8,13 @@ hold for requeued slices, too. Whoever requeues is to know it then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.slices.other_runs import find_other_runs, processing_jobs
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.time_check import early_note
+from lakewright.slices.time_check import early_note, unknown_time_note
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Entity, Strategy
 
@@ -23,7 +24,8 @@ __all__ = ["requeued_time_note"]
 def requeued_time_note(app: App, entity: Entity, names: Sequence[str]) -> str | None:
     """Return that the next run refuses the processing times of slices, with the commands to type.
 
-    None if it takes them, or if that is not known: a time may need a parameter that no slice tells.
+    A time may need a parameter that no slice tells: then that is said, with the time that must be exceeded.
+    None if the run takes them.
 
     Args:
         app: The project.
@@ -32,15 +34,32 @@ def requeued_time_note(app: App, entity: Entity, names: Sequence[str]) -> str | 
     """
     if entity.strategy is not Strategy.HISTORIC:
         return None
+    unknown = None
     for text, scope in _declared_times(app, entity, names):
         times = ProcessingTimes(text, app.project.lake.zone, scope, is_lenient=False, warn=lambda _: None)
         try:
-            note = early_note(app.lake, entity, names, times)
+            note = _note(app, entity, names, times)
         except LakewrightError:  # the run tells it: this is only a forecast
             continue
-        if note is not None:
-            return note
-    return None
+        if note is not None and note.is_sure:
+            return note.text
+        unknown = unknown or note
+    return None if unknown is None else unknown.text
+
+
+class _Note(NamedTuple):
+    text: str
+    is_sure: bool
+
+
+def _note(app: App, entity: Entity, names: Sequence[str], times: ProcessingTimes) -> _Note | None:
+    try:
+        times.at(names[0])
+    except LakewrightError:
+        text = unknown_time_note(app.lake, entity, str(times.text))
+        return None if text is None else _Note(text, is_sure=False)
+    text = early_note(app.lake, entity, names, times)
+    return None if text is None else _Note(text, is_sure=True)
 
 
 def _declared_times(app: App, entity: Entity, names: Sequence[str]) -> Iterator[tuple[str, Scope]]:

@@ -46,6 +46,17 @@ def test_each_action_is_a_record_with_the_user_and_the_reason(shop: Served) -> N
         assert (record.author.agent.name, record.content["reason"]) == ("ann", f"to {action}")
 
 
+def test_a_requeue_answers_what_the_next_run_will_refuse(
+    shop: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 11: it stood in the server's log only."""
+    note = "the run refuses it: the processing time is too early"
+    monkeypatch.setattr("lakewright.usecases.operate_items.requeued_time_note", lambda *_: note)
+    answer = post(shop, "/item/requeue", item="orders/1", reason="corrected", late=True)
+    assert [row["warnings"] for row in answer.json()] == [[f"orders/1: {note}"]]
+    assert post(shop, "/item/resolve", item="orders/2", reason="mended").json()[0]["warnings"] == []
+
+
 def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
     claim(shop.app, discover(shop.app, "people", ["a"])[0])
     refused = post(shop, "/item/release", item="people/a", reason="it hangs")

@@ -70,6 +70,15 @@ def test_a_late_slice_whose_time_is_its_date_is_told_to_be_refused(tmp_path: Pat
     )
 
 
+def test_a_time_of_a_parameter_that_no_slice_tells_is_told_to_be_unknown(tmp_path: Path) -> None:
+    """Issue 11: which day it will be, nobody knows; which days are refused is known."""
+    shop = processed(tmp_path, "historic", 'processingTime: "${day}"')
+    done = shop.run("manifest", "requeue", "orders/2024-05-03.csv")
+    assert done.code == 0, done.all
+    assert "whether the run refuses it is not known: its processing time is '${day}'" in done.err
+    assert "must be later than 2024-05-03T00:00:00+00:00" in done.err
+
+
 def test_slices_that_are_requeued_together_are_told_with_a_command_each(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -87,7 +96,6 @@ def test_slices_that_are_requeued_together_are_told_with_a_command_each(
     [
         ("merge", BY_SLICE),  # its rows have no time
         ("historic", "description: the clock's time is later than any"),
-        ("historic", 'processingTime: "${day}"'),  # which day it will be, nobody knows
         ("historic", 'processingTime: "2999-01-01"'),
     ],
 )

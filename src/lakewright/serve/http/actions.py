@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import signal
@@ -29,8 +28,6 @@ from lakewright.usecases.operate_items import (
 )
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
-log = logging.getLogger(__name__)
-
 __all__ = [
     "ACTIONS",
     "begin_job",
@@ -48,8 +45,9 @@ _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 
 
 def operate(call: ApiCall, action: str) -> list[dict[str, Any]]:
-    """Do what an operator wants of an item, and return its new verdicts."""
-    return [row.as_json() for row in operated(call, action)[0]]
+    """Do what an operator wants of an item, and return its new verdicts, with what the next run refuses."""
+    rows, notes = operated(call, action)
+    return [{**row.as_json(), "warnings": list(notes)} for row in rows]
 
 
 def operated(call: ApiCall, action: str) -> tuple[Sequence[Row], Sequence[str]]:
@@ -59,8 +57,6 @@ def operated(call: ApiCall, action: str) -> tuple[Sequence[Row], Sequence[str]]:
     if action == "requeue":
         late, cascade = bool(body.get("late")), bool(body.get("cascade"))
         requeued = requeue_items(app, [body["item"]], cascade=cascade, late=late, **who)
-        for note in requeued.notes:
-            log.warning("%s", note)
         return requeued.rows, requeued.notes
     if action == "resolve":
         return resolve_item(app, body["item"], **who), ()
@@ -241,7 +237,7 @@ ACTIONS = (
     _item("unskip", "Undo a skip.", _FOR),
     _item(
         "requeue",
-        "Let a processed item be processed again.",
+        "Let a processed item be processed again; `warnings` say what the next run refuses.",
         Part("cascade", _FLAG, "Process later slices again after it."),
         Part("late", _FLAG, "Apply it although later slices are processed."),
     ),

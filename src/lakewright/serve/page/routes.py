@@ -53,8 +53,8 @@ STATIC = {
 DONE = {
     "resolve": "Resolved: the slice is ready again.",
     "requeue": "Requeued: the next run processes the slice again.",
-    "requeue-early": "Requeued. The next run refuses it: the table has versions later than the time that its "
-    "target declares. lakewright plan names the command to type.",
+    "requeue-early": "Requeued. The next run refuses it unless the time that its target declares is later "
+    "than the table's versions. lakewright plan names the command to type.",
     "release": "Released: the slice is ready again.",
     "skip": "Skipped: the slices behind it continue.",
     "unskip": "The skip is undone: the slice is ready again.",
