@@ -4,44 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field as Declared
-
 from lakewright.lake.file_copy import copy_file
 from lakewright.plan.outcome import Outcome
-from lakewright.plan.resource import Resource
-from lakewright.targets.context import Context
-from lakewright.targets.file_output import FileOutput
+from lakewright.targets.file_output import FileCopy
 
 if TYPE_CHECKING:
-    from lakewright.workspace.workspace import Workspace
+    from lakewright.lake.lake import Lake
 
 __all__ = ["CopyFileTarget", "GetFileTarget", "PutFileTarget"]
 
 
-class CopyFileTarget(FileOutput):
+class CopyFileTarget(FileCopy):
     """Copies a file, or a folder with everything below it, on any file systems that Spark knows."""
 
-    source: str = Declared(description="Path or URI of the file; a path is relative to the project's folder.")
-    target: str = Declared(description="Path or URI of the copy.")
-    overwrite: bool = Declared(default=True, description="Whether BUILD may replace a file that is there.")
-
-    def place(self, workspace: Workspace) -> str:
-        """Return the path or URI of the copy."""
-        return workspace.resolve_location(self.target)
-
-    def inputs(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return the file."""
-        return frozenset({Resource.file(workspace.resolve_location(self.source))})
-
-    def write(self, context: Context, place: str) -> Outcome:
-        """Copy the file.
-
-        Raises:
-            TargetError: The file doesn't exist, or the copy does and may not be replaced.
-        """
-        lake = context.workspace.lake
-        source = context.workspace.resolve_location(self.source)
-        self.check_copy(context, source, place, may_replace=self.overwrite)
+    def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:
+        """Copy the file."""
         copy_file(lake, source, place)
         return Outcome()
 

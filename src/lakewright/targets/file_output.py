@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+from pydantic import Field as Declared
+
 from lakewright.errors import TargetError, VerificationError
 from lakewright.lake.files import files_at
 from lakewright.plan.observation import Answer, Observation
@@ -16,9 +18,10 @@ from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 
 if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileOutput"]
+__all__ = ["FileCopy", "FileOutput"]
 
 
 class FileOutput(Target):
@@ -57,19 +60,6 @@ class FileOutput(Target):
         found = Answer.of(files_at(place, context.workspace.lake).exists(place))
         return Observation(f"file:{place}", exists=found, filled=found)
 
-    def check_copy(self, context: Context, source: str, place: str, *, may_replace: bool) -> None:
-        """Check that the source of a copy exists, that the copy may be written, and that the run goes on.
-
-        Raises:
-            TargetError: The source doesn't exist, or the copy does and may not be replaced.
-        """
-        lake = context.workspace.lake
-        if not files_at(source, lake).exists(source):
-            raise TargetError(f"{self.label}: {source} does not exist", remedy="Check `source`.")
-        if not may_replace and files_at(place, lake).exists(place):
-            raise TargetError(f"{self.label}: {place} exists already", remedy="Set overwrite: true.")
-        lake.check_commit()
-
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Write the file, check that it is there, or remove it.
 
@@ -92,3 +82,38 @@ class FileOutput(Target):
                 files.remove(place)
         workspace.invalidate(resources)
         return outcome
+
+
+class FileCopy(FileOutput):
+    """Makes one file, or a folder of files, of another."""
+
+    source: str = Declared(description="Path or URI of what is read, from the project's folder.")
+    target: str = Declared(description="Path or URI of what is written.")
+    overwrite: bool = Declared(default=True, description="Whether BUILD may replace a file that is there.")
+
+    def place(self, workspace: Workspace) -> str:
+        """Return the path or URI of what is written."""
+        return workspace.resolve_location(self.target)
+
+    def inputs(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return what is read."""
+        return frozenset({Resource.file(workspace.resolve_location(self.source))})
+
+    def write(self, context: Context, place: str) -> Outcome:
+        """Write the copy.
+
+        Raises:
+            TargetError: The source doesn't exist, or the copy does and may not be replaced.
+        """
+        lake = context.workspace.lake
+        source = context.workspace.resolve_location(self.source)
+        if not files_at(source, lake).exists(source):
+            raise TargetError(f"{self.label}: {source} does not exist", remedy="Check `source`.")
+        if not self.overwrite and files_at(place, lake).exists(place):
+            raise TargetError(f"{self.label}: {place} exists already", remedy="Set overwrite: true.")
+        lake.check_commit()
+        return self.copy_from(lake, source, place)
+
+    @abstractmethod
+    def copy_from(self, lake: Lake, source: str, place: str) -> Outcome:
+        """Write the copy of what is there, at a place that may be written."""

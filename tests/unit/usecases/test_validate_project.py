@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.commands import InProcess
 from tests.projects import make_project
 
 from lakewright.spark.conf import SessionSettings
@@ -101,3 +102,18 @@ def test_a_run_provides_names_that_a_project_may_override(tmp_path: Path) -> Non
     assert project.job_scope(job, {"force": "mine"}).render("$force") == "mine"
     own = make_project(tmp_path, "environment: [namespace=mine, job=other]\njobs: {daily: {}}")
     assert own.job_scope(own.job("daily")).render("$namespace $job") == "mine other"
+
+
+def test_a_kind_that_yaml_reads_as_none_is_told_to_be_quoted(tmp_path: Path) -> None:
+    """Issue 11: `kind: null` was told to be missing."""
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
+    (tmp_path / "m.yml").write_text(
+        "relations:\n  a: {kind: null}\nmappings:\n  b: {kind: schema, input: c, schema: {kind: }}\n"
+        '  c: {kind: "null", columns: {id: long}}\n'
+    )
+    told = InProcess(tmp_path).run("validate").err
+    none = "'kind' has no value: without quotes, YAML reads null and ~ as none"
+    assert f"error: relation 'a': {none}\n  where: m.yml:2\n" in told
+    assert 'do: Write kind: "null" with quotes, or another kind: const, delta' in told
+    assert f"error: mapping 'b': schema: {none}\n" in told
+    assert "2 errors" in told

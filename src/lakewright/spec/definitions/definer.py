@@ -11,7 +11,7 @@ from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import AROUND, PREFIX, Binding, TemplateSpec, bind
 from lakewright.spec.expressions.values import ValueType
-from lakewright.spec.models.base import Named, read_settings
+from lakewright.spec.models.base import NO_KIND, Named, read_settings
 from lakewright.spec.models.case import Case
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
@@ -33,6 +33,9 @@ DATABASE = "jdbc"
 
 REPEATED = "template"
 """Kind of an entry that repeats another one of its category with a different environment."""
+
+NULL = "null"
+"""Kind that needs quotes in YAML."""
 
 REPEATABLE = ("relation", "mapping", "target")
 DEEPEST = 20
@@ -94,13 +97,20 @@ class Definer:
             return self._definition(category, declared, SOURCE, SourceConnection), ()
         subject = f"{category} {declared.name!r}"
         if not isinstance(kind, str) or not kind:
-            kinds = ", ".join(self._registry.kinds(category)[:12])
-            return None, (Fault(f"{subject}: 'kind' is missing", declared.at(), f"Give it a kind: {kinds}."),)
+            return None, (self._without_kind(subject, category, declared),)
         if kind.startswith(PREFIX):
             return self._use(category, declared, kind.removeprefix(PREFIX))
         if kind == REPEATED and category in REPEATABLE:
             return self._repeat(category, declared, among or {})
         return self._plain(category, declared, kind)
+
+    def _without_kind(self, subject: str, category: str, declared: RawDefinition) -> Fault:
+        kinds = self._registry.kinds(category)
+        listed = ", ".join(kinds[:12])
+        if "kind" not in declared.raw:
+            return Fault(f"{subject}: 'kind' is missing", declared.at(), f"Give it a kind: {listed}.")
+        quoted = 'Write kind: "null" with quotes, or another kind' if NULL in kinds else "Give it a kind"
+        return Fault(f"{subject}: {NO_KIND}", declared.at("kind"), f"{quoted}: {listed}.")
 
     def _plain(
         self, category: str, declared: RawDefinition, kind: str

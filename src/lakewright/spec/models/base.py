@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -33,6 +33,7 @@ from lakewright.spec.suggestions import suggestion
 __all__ = [
     "ALSO",
     "KIND_MARK",
+    "NO_KIND",
     "KindOf",
     "Listed",
     "Model",
@@ -199,6 +200,10 @@ Listed = Annotated[tuple[T, ...], BeforeValidator(_listed)]
 """`Listed[Model]`: a list of maps. A single map needs no list."""
 
 
+NO_KIND: Final = "'kind' has no value: without quotes, YAML reads null and ~ as none"
+"""Says that a kind is written as null; a kind of this name needs quotes."""
+
+
 @dataclass(frozen=True, slots=True)
 class KindOf:
     """Marks a field as a nested definition with a `kind`: `Annotated[Named, KindOf("schema")]`.
@@ -237,7 +242,9 @@ class KindOf:
             declared = {"kind": declared.strip()}
         if not isinstance(declared, Mapping):
             raise PydanticCustomError("kind_of", "must be a map with a `kind`")
-        kind = declared.get("kind") or self.default
+        kind = declared.get("kind", self.default) or self.default
+        if declared.get("kind", kind) is None:
+            raise PydanticCustomError("kind_of", NO_KIND)
         if not isinstance(kind, str):
             raise PydanticCustomError("missing", "'kind' is missing")
         registry = (info.context or {}).get("registry")
