@@ -95,12 +95,13 @@ class Recorder:
         """Record the result of a step, and whether its target stays dirty, in one write."""
         number = self._number(instance, step)
         parameters = dict(self.plan.instances[instance].parameters)
-        changed = result.error.details.get("changed") if result.error is not None else None
+        details = {} if result.error is None else result.error.details
+        items = {name: details[name] for name in ("changed", "failed_items") if details.get(name)}
         self._waiting[number] = {
             **result.as_json(),
             "phase": step.phase.value,
             "instance": parameters,
-            **({"changed": changed} if changed else {}),
+            **items,
         }
         puts = self._taint(instance, step, result)
         if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:

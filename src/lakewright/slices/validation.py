@@ -26,9 +26,10 @@ from lakewright.lake.observation import last_commit_number
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import recovery_advice
 from lakewright.manifest.payload import failure
 from lakewright.slices.blame import is_slice_at_fault
-from lakewright.slices.discover import check_not_empty, item_id
+from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
 from lakewright.slices.json_shapes import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import counter_of, has_landed
@@ -43,7 +44,10 @@ if TYPE_CHECKING:
     from lakewright.slices.pending import Pending
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["fail_invalid_slices"]
+__all__ = ["FAILED_ITEMS", "fail_invalid_slices"]
+
+FAILED_ITEMS = "failed_items"
+"""Detail of an error that lists the items of the slices that have failed."""
 
 _WITHOUT_HEADER = "json"
 """Format whose columns are known only after all of it was read."""
@@ -184,7 +188,10 @@ class _Validator:
 
 
 def _record(context: ProcessingContext, entity: Entity, item: str, error: LakewrightError) -> bool:
-    """Claim an item and end the claim as failed; return False if another run has the item."""
+    """Claim an item and end the claim as failed; return False if another run has the item.
+
+    The error gets the commands to type, and the item among its details.
+    """
     silver = entity.places(context.lake.settings).silver
     try:
         claim = context.ledger.acquire(
@@ -198,5 +205,7 @@ def _record(context: ProcessingContext, entity: Entity, item: str, error: Lakewr
         )
     except (OperatorError, SequenceConflict):
         return False
-    context.ledger.failed(claim, failure(error))
+    failed = context.ledger.failed(claim, failure(error))
+    error.remedy = recovery_advice(failed, called_name(entity.called, slice_name(failed)))
+    error.details = {**error.details, FAILED_ITEMS: [item]}
     return True

@@ -167,7 +167,10 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
 
 
 def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
-    """Yield the targets that ended with errors in the last run of each job up to each phase."""
+    """Yield the targets that ended with errors in the last run of each job up to each phase.
+
+    Slices that a check has failed are left out: they are told by themselves, until somebody resolves them.
+    """
     has_run = _phases_of(journal)
     seen: dict[tuple[str, str], list[Run]] = {}
     for run in newest_first:
@@ -178,7 +181,7 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
         if run.status in (Status.SUCCESS_WITH_ERRORS, Status.FAILED):
             entries = journal.targets(run.run_id)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
-            yield from (Warned(run, each) for each in found if each["error"])
+            yield from (Warned(run, e) for e in found if e["error"] and not e.get("failed_items"))
 
 
 def told_changed(warned: Iterable[Warned]) -> set[str]:

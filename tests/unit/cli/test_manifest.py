@@ -629,6 +629,19 @@ class TestStatus:
         app.ledger.requeue(ITEM + "a", "corrected")
         assert "orders changed" not in call_with(app, "status").out
 
+    def test_a_slice_that_validate_failed_is_told_by_itself_and_not_once_it_is_resolved(self) -> None:
+        """Issue 11: after `resolve`, `status` showed the error of the run that had loaded the slice."""
+        app = a_lake("/lake/bronze/orders")
+        run = app.journal.start_run(Run("run-2", "shop", "daily", "BUILD", {}, app.store.now(), HOLDER))
+        error = {"message": "column x is gone", "remedy": "Add it.", "code": "slice", "location": None}
+        entry = {"name": "orders", "kind": "entity", "phase": "VALIDATE", "status": "SUCCESS_WITH_ERRORS"}
+        told = {**entry, "reasons": [], "error": error, "instance": {}, "failed_items": [ITEM + "b"]}
+        app.journal.record_targets(run, {0: told})
+        app.journal.finish_run(run, "FAILED", finished=app.store.now())
+        assert call_with(app, "status").out.count("column x is gone") == 1
+        app.ledger.resolve(ITEM + "b", "corrected")
+        assert "column x is gone" not in call_with(app, "status").out
+
     def test_a_warning_about_a_changed_slice_ends_once_it_is_accepted_a2(self, tmp_path: Path) -> None:
         app, (name,) = FakeApp(bronze=tmp_path), ("s1.csv",)
         (tmp_path / name).write_text("1")

@@ -37,3 +37,25 @@ def test_each_failed_slice_has_a_line_to_type(tmp_path: Path) -> None:
         "do: Type `lakewright manifest skip orders/2022-01-01`.",
         "do: Type `lakewright manifest skip orders/2022-01-02`.",
     ]
+
+
+def test_each_slice_that_validate_fails_has_the_commands_to_type(tmp_path: Path) -> None:
+    """Two files of 0 bytes: the footer said to resolve and skip, of the first, without a command."""
+    stage = Stage(tmp_path)
+    for name in ("2022-01-01", "2022-01-02"):
+        (tmp_path / "lake/bronze/orders" / name).write_text("")
+    outcome = phases._validate(stage.work)
+    assert outcome.status is Status.SUCCESS_WITH_ERRORS
+    assert outcome.error is not None
+    assert outcome.error.message.splitlines() == [
+        "the slice 2022-01-01 has 0 bytes",
+        "the slice 2022-01-02 has 0 bytes",
+    ]
+    for name, told in zip(("2022-01-01", "2022-01-02"), str(outcome.error.remedy).splitlines(), strict=True):
+        resolve, skip = (f"`lakewright manifest {verb} orders/{name}`" for verb in ("resolve", "skip"))
+        assert told == (
+            f"Deliver it again, then resolve the item: {resolve}. "
+            f"Otherwise resolve and skip it: {resolve}, then {skip}."
+        )
+    bronze = (tmp_path / "lake/bronze/orders").as_uri()
+    assert outcome.error.details["failed_items"] == [f"{bronze}/2022-01-01", f"{bronze}/2022-01-02"]

@@ -242,8 +242,8 @@ class KindOf:
             declared = {"kind": declared.strip()}
         if not isinstance(declared, Mapping):
             raise PydanticCustomError("kind_of", "must be a map with a `kind`")
-        kind = declared.get("kind", self.default) or self.default
-        if declared.get("kind", kind) is None:
+        kind = declared.get("kind") or self.default
+        if "kind" in declared and declared["kind"] is None:
             raise PydanticCustomError("kind_of", NO_KIND)
         if not isinstance(kind, str):
             raise PydanticCustomError("missing", "'kind' is missing")

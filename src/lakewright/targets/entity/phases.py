@@ -31,7 +31,7 @@ from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.pending import find_pending, requeue_processed
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
-from lakewright.slices.validation import fail_invalid_slices
+from lakewright.slices.validation import FAILED_ITEMS, fail_invalid_slices
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.entity.maintenance import maintain
@@ -82,8 +82,15 @@ def _validate(work: EntityWork) -> Outcome:
         Status.SUCCESS_WITH_ERRORS,
         metrics={**metrics, "slices_failed": len(failed)},
         reasons=tuple(error.message for error in failed),
-        error=failed[0].as_fault(),
+        error=_as_one_fault(failed),
     )
+
+
+def _as_one_fault(errors: Sequence[LakewrightError]) -> Fault:
+    """Return the errors of slices as one fault with the remedy of each: one alone leaves the others open."""
+    fault = reduce(Fault.and_also, (error.as_fault() for error in errors))
+    items = [item for error in errors for item in error.details.get(FAILED_ITEMS, ())]
+    return replace(fault, details={**fault.details, FAILED_ITEMS: items}) if items else fault
 
 
 def _create(work: EntityWork) -> Outcome:
@@ -128,8 +135,6 @@ def _build(work: EntityWork) -> Outcome:
 def _process(work: EntityWork) -> Outcome:
     result = process_pending(work.processing, work.entity)
     if result.error is not None:
-        # The remedy of each slice that failed is told: one alone would leave the others to be found.
-        faults = [error.as_fault() for error in result.errors]
         return Outcome(
             _failed_status(result.error, work.context.run_id),
             metrics=_metrics(result),
@@ -138,7 +143,7 @@ def _process(work: EntityWork) -> Outcome:
                 *(error.message for error in result.errors),
                 *_notes(work, result),
             ),
-            error=reduce(Fault.and_also, faults).and_also(result.warning),
+            error=_as_one_fault(result.errors).and_also(result.warning),
         )
     if result.is_stopped:
         reasons = ("the run was asked to stop", *_notes(work, result))
