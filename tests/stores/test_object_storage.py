@@ -228,7 +228,11 @@ class TestTables:
             assert cost() == ["LIST"]
 
             write_deltalake(url, pa.table({"id": [3]}), mode="append", storage_options=options)
+            proxy.requests.clear()
             assert seen() == 2
+            assert not any(each.startswith("HEAD") for each in proxy.requests), (
+                "the listing told of the commit"
+            )
             assert cost() == ["LIST"]
 
             remove()  # and put another table with as many versions there

@@ -11,19 +11,21 @@ Source: Delta's documentation, "Idempotent table writes"; `processing-manifest.m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitTooLate
-from lakewright.lake.delta_log import read_history, read_log
+from lakewright.lake.delta_log import TableLog, read_history, read_log
 from lakewright.lake.observation import delta_table, last_commit_number, table_log
 from lakewright.lake.tracing import span
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable as DeltaFile
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
@@ -148,10 +150,13 @@ def find_commit(
         CommitTooLate: The table holds a later number, or a commit with this number that lacks the item; Delta
             would silently skip a commit with this one.
     """
-    last = last_commit_number(lake, address, app_id)
+    # One look at the log tells both: in S3, a second one is a request more.
+    log = table_log(lake, address)
+    opened = read_log(log)
+    last = last_commit_number(lake, address, app_id, opened=opened)
     if last is None or last < number:
         return None
-    found = _find(lake, address, app_id, number)
+    found = _find(partial(_history, lake, address, log, opened[1]), app_id, number)
     own = found if found is None or item_id is None else _of_item(found, item_id)
     if own is not None:
         return own
@@ -193,10 +198,12 @@ def is_superseded(lake: Lake, address: Address, app_id: str, number: int, item_i
     return is_whole or min(numbers, default=number) < number
 
 
-def _find(lake: Lake, address: Address, app_id: str, number: int) -> LandedCommit | None:
+def _find(
+    history: Callable[[int | None], list[dict[str, Any]]], app_id: str, number: int
+) -> LandedCommit | None:
     # The newest commit is nearly always the one; in S3, each other one costs a request.
     for limit in (1, FEW, None):
-        entries = _history(lake, address, limit)
+        entries = history(limit)
         for entry in entries:
             content = _content(entry.get("userMetadata"))
             if content.get("app") == app_id and content.get("number") == number:
@@ -264,7 +271,9 @@ class Commit:
 
 def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
     """Return the commits that the table's log still has, oldest first."""
-    return tuple(sorted(map(_commit, _history(lake, address, None)), key=lambda commit: commit.version))
+    log = table_log(lake, address)
+    commits = map(_commit, _history(lake, address, log, read_log(log)[1], None))
+    return tuple(sorted(commits, key=lambda commit: commit.version))
 
 
 def _commit(entry: Mapping[str, Any]) -> Commit:
@@ -278,9 +287,9 @@ def _commit(entry: Mapping[str, Any]) -> Commit:
     )
 
 
-def _history(lake: Lake, address: Address, limit: int | None) -> list[dict[str, Any]]:
-    log = table_log(lake, address)
-    _, table = read_log(log)
+def _history(
+    lake: Lake, address: Address, log: TableLog | None, table: DeltaFile | None, limit: int | None
+) -> list[dict[str, Any]]:
     if table is not None and (commits := read_history(log, table, limit)) is not None:
         return commits
     found = delta_table(lake.spark, address)

@@ -31,6 +31,7 @@ from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable
+    from deltalake import DeltaTable as DeltaFile
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
@@ -130,9 +131,18 @@ def may_be_clustered(lake: Lake, address: Address) -> bool:
     return not is_read or (table is not None and "clustering" in (table.protocol().writer_features or ()))
 
 
-def last_commit_number(lake: Lake, address: Address, app_id: str) -> int | None:
-    """Return the number that an application gave its last commit to the table, or None."""
-    is_read, table = read_log(table_log(lake, address))
+def last_commit_number(
+    lake: Lake, address: Address, app_id: str, *, opened: tuple[bool, DeltaFile | None] | None = None
+) -> int | None:
+    """Return the number that an application gave its last commit to the table, or None.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        app_id: The application id.
+        opened: What `read_log` returned for the table; read anew unless given.
+    """
+    is_read, table = opened or read_log(table_log(lake, address))
     if is_read:
         return None if table is None else table.transaction_version(app_id)
     if not _exists_with_spark(lake, address):

@@ -58,12 +58,15 @@ class StoredTables:
         place = f"{bucket.name}/{key}"
         with self._lock:
             kept = self._kept.get(place)
-        if kept is not None and _is_newest(bucket, kept.commit):
+        listed = None if kept is None else _commits_from(bucket, kept.commit)
+        if kept is not None and listed is not None and len(listed) == 1:
             return kept.table
         with self._lock:
             self._kept.pop(place, None)
         table = load()
-        commit = bucket.find(f"{key}/_delta_log/{table.version():020}.json")
+        wanted = f"{key}/_delta_log/{table.version():020}.json"
+        # The listing that told of the change has told of this commit too, unless one came in between.
+        commit = next((each for each in listed or () if each.key == wanted), None) or bucket.find(wanted)
         if commit is not None and commit.tag:
             with self._lock:
                 self._kept[place] = _Kept(table, commit)
@@ -72,11 +75,16 @@ class StoredTables:
         return table
 
 
-def _is_newest(bucket: Bucket, commit: StoredObject) -> bool:
-    """Return whether the object of a commit is the same still, and no commit follows it."""
+def _commits_from(bucket: Bucket, commit: StoredObject) -> list[StoredObject] | None:
+    """Return the objects of a commit and of those that follow it; None if it is not the same object still."""
     folder, _, _ = commit.key.rpartition("/")
     # `00….crc` and `00….checkpoint.parquet` come before `00….json`.
     found = bucket.under(folder, after=commit.key.removesuffix("son"))
     commits = [each for each in found if _COMMIT.fullmatch(each.key.rpartition("/")[2])]
     # Listings tell the time of an object to the millisecond, answers about one object to the second.
-    return [(each.key, each.size, each.tag) for each in commits] == [(commit.key, commit.size, commit.tag)]
+    same = commits and (commits[0].key, commits[0].size, commits[0].tag) == (
+        commit.key,
+        commit.size,
+        commit.tag,
+    )
+    return commits if same else None
