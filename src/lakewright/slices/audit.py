@@ -63,7 +63,8 @@ def _unreadable(store: Store) -> Damage | None:
         for _ in store.select(Query()):
             pass
     except ManifestCorrupt as error:
-        return Damage(ANSWERS, None, error.message)
+        mends = "`lakewright manifest fsck --repair --yes` rebuilds verdicts and counts from sound records"
+        return Damage(ANSWERS, None, f"{error.message}: {mends}, or says how to replace the file")
     return None
 
 

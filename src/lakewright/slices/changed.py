@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "VanishedSlices",
     "find_deviations",
+    "is_folder_missed",
     "is_requeued_here",
     "new_item",
     "processed_items",
@@ -45,7 +46,7 @@ def find_deviations(
     is_watched = entity.settings.changed_slices != "ignore"
     changed = tuple(changed_items(items.values(), listing, context.application)) if is_watched else ()
     changed = tuple(sorted(changed, key=lambda item: natural_key(slice_name(item))))
-    is_lost = not listing.exists and next(processed_items(context, f"{item_id(bronze)}/"), None) is not None
+    is_lost = not listing.exists and is_folder_missed(context.ledger.store, context.application, bronze)
     return Deviations(
         entity=entity.called,
         bronze=bronze,
@@ -57,6 +58,16 @@ def find_deviations(
         vanished=vanished_slices(context.ledger.store, context.application, items).count,
         is_lost=is_lost,
     )
+
+
+def is_folder_missed(store: Store, application: Application, bronze: str) -> bool:
+    """Return whether slices of a bronze folder are recorded, so that it has been there.
+
+    A slice that another application has only announced does not count.
+    """
+    verdicts = frozenset({Verdict.PROCESSED, Verdict.READY, Verdict.FAILED})
+    query = Query(application=application, verdicts=verdicts, prefix=f"{item_id(bronze)}/")
+    return any(item.fingerprint is not None for item in store.select(query))
 
 
 @dataclass(frozen=True, slots=True)

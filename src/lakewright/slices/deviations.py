@@ -125,7 +125,7 @@ class Deviations:
         yield from self._changed()
         if self.is_lost:
             yield (
-                f"the bronze folder {self.bronze} of {self.entity} is gone; slices from it were processed",
+                f"the bronze folder {self.bronze} of {self.entity} is gone; slices from it are recorded",
                 "Mount it, or correct bronze_path.",
                 BRONZE_UNREADABLE,
             )

@@ -275,6 +275,7 @@ def find_unchanged_slice(
     Raises:
         SliceError: The slice is gone, has changed on a disk, or has 0 bytes.
         SliceUnsettled: A store lists other files than were recorded; `details` has the `found` fingerprint.
+        StorageUnavailable: The bronze folder is gone from this machine: it may not be mounted.
     """
     name = slice_name(item)
     found = find_slice(bronze, name, lake)
@@ -284,6 +285,12 @@ def find_unchanged_slice(
             break
         sleep(seconds)
         found = find_slice(bronze, name, lake)
+    if found is None and (folder := local_path(bronze)) is not None and not folder.exists():
+        raise StorageUnavailable(
+            f"the slice {name} can't be read: there is no folder {bronze}",
+            remedy="Mount it, or correct bronze_path, and run again. To go on without its slices, skip them.",
+            details={"alerts": [BRONZE_UNREADABLE]},
+        )
     if found is None:
         raise SliceError(
             f"the slice {name} is gone from {bronze}",

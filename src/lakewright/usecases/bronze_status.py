@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
 from lakewright.slices.application import application_of
-from lakewright.slices.changed import requeue_command, vanished_slices
+from lakewright.slices.changed import is_folder_missed, requeue_command, vanished_slices
 from lakewright.slices.deviations import Deviations, changed_items
 from lakewright.slices.discover import Listing, item_id, list_bronze, natural_key, slice_name
 from lakewright.usecases.placed import placed_entities
@@ -113,6 +113,9 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
     if local_path(bronze) is None:
         return BronzeStatus()
     listing, application = list_bronze(bronze, app.lake), application_of(app.project.name, entity)
+    if not listing.exists and is_folder_missed(app.store, application, bronze):
+        lost = Deviations(entity=entity.called, bronze=bronze, listing=listing, is_lost=True).fault
+        return BronzeStatus(unreadable=() if lost is None else (lost,))
     present = app.store.read([item_id(slice_.path) for slice_ in listing.slices])
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
     arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], listing.incomplete[:MOST_NAMED]),)

@@ -240,6 +240,9 @@ def test_answers_that_do_not_follow_from_the_records_are_folded_anew(app: FakeAp
 def test_answers_that_can_not_be_read_are_folded_anew(app: FakeApp) -> None:
     edit(app, "UPDATE lakewright_items SET fold = 'no json'")
     assert fsck(app)[0] == 1
+    told = call_with(app, "manifest", "fsck").out
+    assert "`lakewright manifest fsck --repair --yes` rebuilds verdicts and counts from sound records" in told
+    assert told.splitlines()[-1] == "do: `lakewright manifest fsck --repair` shows what it can mend."
     assert fsck(app, "--repair", "--yes")[0] == 0
 
 

@@ -659,6 +659,19 @@ class TestStatus:
         document(app, "manifest", "accept", "orders/s1.csv")
         assert "orders changed" not in call_with(app, "status").out
 
+    def test_a_bronze_folder_that_is_gone_is_told_although_nothing_of_it_was_processed_a2(
+        self, tmp_path: Path
+    ) -> None:
+        app = FakeApp(bronze=tmp_path / "orders")
+        assert document(app, "status")["unreadable"] == []
+        app.bronze.mkdir()
+        (app.bronze / "s1.csv").write_text("1")
+        document(app, "manifest", "discover")
+        app.bronze.rename(tmp_path / "moved")
+        (found,) = document(app, "status")["unreadable"]
+        assert found["message"].endswith("of orders is gone; slices from it are recorded")
+        assert found["remedy"] == "Mount it, or correct bronze_path."
+
     def test_processed_slices_that_are_gone_from_bronze_are_told_as_in_the_plan(self, tmp_path: Path) -> None:
         """A2: a slice that vanished is not passed over."""
         app = FakeApp(bronze=tmp_path)

@@ -33,6 +33,7 @@ def discover(app: App, entity: str, names: Iterable[str], **more: Any) -> list[I
     found = app.project.entity(entity)
     application = application_of(app.project.name, found)
     bronze = found.places(app.project.lake).bronze
+    Path(bronze).mkdir(parents=True, exist_ok=True)
     slices = [
         DiscoveredSlice(
             item_id(f"{bronze}/{name}"), application, entity, name, {"size": 100 + number, **more}

@@ -30,9 +30,11 @@ from lakewright.slices.application import application_of
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.deviations import SLICES_CHANGED
 from lakewright.slices.discover import discovered, list_slices
+from lakewright.slices.pending import find_pending
 from lakewright.slices.result import SliceReport
 from lakewright.strategies.bad_rows import BadRow, message_with_rows, rows_text
 from lakewright.targets.context import Context
+from lakewright.targets.entity.work import EntityWork
 from lakewright.targets.target import Target
 
 PROJECT = """
@@ -222,7 +224,30 @@ def test_a_bronze_folder_is_missed_once_slices_from_it_were_processed_a2(tmp_pat
     bronze = tmp_path / "lake/bronze/orders"
     bronze.rename(tmp_path / "moved")
     fault = fault_of(observed(context))
-    assert fault.message == f"the bronze folder {bronze} of orders is gone; slices from it were processed"
+    assert fault.message == f"the bronze folder {bronze} of orders is gone; slices from it are recorded"
+
+
+def test_a_bronze_folder_that_is_not_mounted_fails_no_slice_and_is_told_a2(tmp_path: Path) -> None:
+    """B2: the slice failed, and had to be resolved once the disk was back; `status` said nothing of it."""
+    bronze = tmp_path / "lake/bronze/orders"
+    write(bronze, "2022-2", 1)
+    workspace = make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse"))
+    context = make_context(workspace)
+    assert observed(context).warning is None
+    processing = EntityWork(context, workspace.entity("orders"), "orders").processing
+    find_pending(processing, workspace.entity("orders"))
+    bronze.rename(tmp_path / "moved")
+
+    found = observed(context)
+    said = f"the bronze folder {bronze} of orders is gone; slices from it are recorded"
+    assert fault_of(found).message == said
+    assert (found.pending, found.notes) == (("2022-2",), ())
+    outcome = built(context)
+    assert outcome.error is not None
+    assert outcome.error.message.startswith(f"the slice 2022-2 can't be read: there is no folder {bronze}")
+    assert str(outcome.error.remedy).startswith("Mount it, or correct bronze_path, and run again.")
+    item = context.ledger.item((bronze / "2022-2").as_uri())
+    assert item.verdict(processing.application) is Verdict.READY
 
 
 def test_a_fresh_project_waits_for_its_first_slice_a2(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
 
 def _refused_notes(pending: Pending) -> tuple[str, ...]:
     """Return which ready slices the run fails because of their files, as far as the listing shows it."""
-    if pending.deviations is None:
+    if pending.deviations is None or pending.deviations.is_lost:
         return ()
     present = {item_id(slice_.path): slice_ for slice_ in pending.deviations.listing.slices}
     found: dict[str, list[str]] = {}

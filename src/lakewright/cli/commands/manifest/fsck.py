@@ -10,6 +10,7 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.group import command
+from lakewright.cli.page import Span, line
 from lakewright.cli.render.items import damage_page, repair_page
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     if yes:
         document["repaired"] = len(checked.found) - len(checked.left)
     page = [*damage_page(checked.found), *repair_page(checked.repairs, is_done=checked.is_repaired)]
+    if checked.found and not repair:
+        page.append(line(Span("do: ", "dim"), "`lakewright manifest fsck --repair` shows what it can mend."))
     if checked.is_repaired:
         page += damage_page(checked.left)
     call.output.result(document, page)
