@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["downstream_taints", "taint_after_repetition"]
+__all__ = ["downstream_taints", "taint_after_repetition", "tainted_words"]
 
 RUNS = 100
 """Number of a job's last runs in which instances of the targets are looked for."""
@@ -57,6 +57,14 @@ def downstream_taints(app: App, entity: Entity, reason: str) -> tuple[Put, ...]:
             put = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason)
             found[put.key] = put
     return tuple(found.values())
+
+
+def tainted_words(taints: Sequence[Put]) -> str | None:
+    """Return which targets these taints make dirty, and where the commands stand; None without taints."""
+    names = list(dict.fromkeys(str(put.value["place"]["target"]) for put in taints if put.value))
+    if not names:
+        return None
+    return f"to be built again, as built from it: {first_of(names, MOST_NAMED)}; `lakewright status` says how"
 
 
 def taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None = None) -> None:

@@ -19,7 +19,7 @@ from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import downstream_taints
+from lakewright.usecases.downstream import downstream_taints, tainted_words
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -51,12 +51,14 @@ class Rebuilt:
         plan: What was built.
         difference: Its rows compared with those of the old one; None if there was none.
         version: The table's version after the swap; None if it was not swapped in.
+        tainted_words: The targets that are to be built again; None for none.
     """
 
     entity: str
     plan: RebuildPlan
     difference: TableDifference | None
     version: int | None = None
+    tainted_words: str | None = None
 
     def __repr__(self) -> str:
         done = "checked" if self.version is None else f"done by version {self.version}"
@@ -136,6 +138,7 @@ def rebuild_table(
             difference = compare_beside(context, found, plan)
             told = f"{words} by {author}: {reason}"
             silver = found.places(app.project.lake).silver
+            taints = downstream_taints(app, found, f"{silver} was built again from its slices")
             version = swap_rebuilt(
                 context,
                 found,
@@ -144,9 +147,9 @@ def rebuild_table(
                 contents=contents,
                 reason=told,
                 check=app.lake.check_commit,
-                taints=downstream_taints(app, found, f"{silver} was built again from its slices"),
+                taints=taints,
             )
-    return Rebuilt(found.name, plan, difference, version)
+    return Rebuilt(found.name, plan, difference, version, tainted_words(taints))
 
 
 def _was_compared(app: App, entity: Entity) -> bool:

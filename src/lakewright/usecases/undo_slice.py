@@ -19,7 +19,7 @@ from lakewright.slices.rewind.undo import beside_undo, undo
 from lakewright.spec.words import first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import downstream_taints
+from lakewright.usecases.downstream import downstream_taints, tainted_words
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -54,6 +54,7 @@ class Undone:
         difference: The rows that change; None if they were not compared.
         version: The table's version after; None if the undo was only planned.
         beside: What an earlier rewind left beside the table, and what becomes of it; None for nothing.
+        taints: What makes the targets dirty that are built from the table.
     """
 
     entity: str
@@ -61,6 +62,12 @@ class Undone:
     difference: TableDifference | None = None
     version: int | None = None
     beside: Beside | None = None
+    taints: tuple[Put, ...] = ()
+
+    @property
+    def tainted_words(self) -> str | None:
+        """The targets that are to be built again; None for none."""
+        return tainted_words(self.taints)
 
     @property
     def table_words(self) -> str:
@@ -100,7 +107,8 @@ class Undone:
         rows = () if found is None else found.shown_rows("goes", "comes back")
         beside = () if self.beside is None else (self.beside.text,)
         lost = (f"lost: {words}" for words in self.lost_words)
-        notes = (self.table_words, self.slices_words, *lost, *beside)
+        tainted = () if self.tainted_words is None else (self.tainted_words,)
+        notes = (self.table_words, self.slices_words, *lost, *beside, *tainted)
         return html_table(repr(self)[1:-1], ("row", "values"), rows, notes)
 
     def as_json(self) -> dict[str, Any]:
@@ -140,7 +148,8 @@ def preview_undo(
     plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
     beside = beside_undo(context, found, plan)
     difference = _difference(context, found, plan) if with_rows else None
-    return Undone(found.name, plan, difference, beside=beside)
+    taints = _taints(app, found, plan)
+    return Undone(found.name, plan, difference, beside=beside, taints=taints)
 
 
 def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:
@@ -208,7 +217,7 @@ def undo_slice(
         with announced(app, context, found, words) as rewind:
             attempt.is_begun = True
             beside = beside_undo(context, found, plan)
-            told = f"{words} by {author}: {reason}"
+            told, taints = f"{words} by {author}: {reason}", _taints(app, found, plan)
             version = undo(
                 context,
                 found,
@@ -216,9 +225,9 @@ def undo_slice(
                 rewind,
                 reason=told,
                 check=check_of(app, interruption),
-                taints=_taints(app, found, plan),
+                taints=taints,
             )
-    return Undone(found.name, plan, version=version, beside=beside)
+    return Undone(found.name, plan, version=version, beside=beside, taints=taints)
 
 
 def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:

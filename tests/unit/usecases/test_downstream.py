@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from tests.commands import InProcess
 
 from lakewright.app import App
+from lakewright.cli.commands import undo
+from lakewright.cli.page import Branch
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.journal import Run, TargetPhase, reason_of_run
 from lakewright.manifest.store import Write
 from lakewright.slices.application import application_of
-from lakewright.usecases.downstream import downstream_taints, taint_after_repetition
+from lakewright.usecases.downstream import downstream_taints, taint_after_repetition, tainted_words
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
+from lakewright.usecases.undo_slice import Undone
 
 PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
 MODEL = """
@@ -86,6 +92,12 @@ def test_each_instance_that_was_built_from_the_table_is_dirty_with_the_reason(tm
     # What is read from a table that was built from the table is out of date as well.
     assert found == [("names", "2022-01-01"), ("names", "2022-01-02"), ("report", None)]
     assert {put.value["reason"] for put in puts if put.value} == {"silver.orders went back to version 17"}
+    said = "to be built again, as built from it: names, report; `lakewright status` says how"
+    assert (tainted_words(puts), tainted_words(())) == (said, None)
+    plan: Any = SimpleNamespace(slice="1", undone=None, is_requeued=False, foreign=(), counts={})
+    undone = Undone("orders", plan, taints=puts)
+    assert said in html.unescape(undone._repr_html_())
+    assert said in [str(each.line) for each in undo._page(undone) if isinstance(each, Branch)]
     app.close()
 
 
