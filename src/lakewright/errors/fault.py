@@ -42,14 +42,15 @@ class Fault:
     touches: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def and_also(self, other: Fault | None) -> Fault:
-        """Return this fault with another one of the same target below it; each remedy has its own line."""
+        """Return this fault with another one of the same target below it, each remedy in its own line."""
         if other is None:
             return self
+        remedies = dict.fromkeys(filter(None, (self.remedy, other.remedy)))
         alerts = [*self.details.get("alerts", ()), *other.details.get("alerts", ())]
         return replace(
             self,
             message=f"{self.message}\n{other.message}",
-            remedy="\n".join(filter(None, (self.remedy, other.remedy))) or None,
+            remedy="\n".join(remedies) or None,
             details={**other.details, **self.details, **({"alerts": alerts} if alerts else {})},
         )
 

@@ -288,7 +288,7 @@ def find_unchanged_slice(
     if found is None and (folder := local_path(bronze)) is not None and not folder.exists():
         raise StorageUnavailable(
             f"the slice {name} can't be read: there is no folder {bronze}",
-            remedy="Mount it, or correct bronze_path, and run again. To go on without its slices, skip them.",
+            remedy="Mount it, or correct bronze_path.",
             details={"alerts": [BRONZE_UNREADABLE]},
         )
     if found is None:
