@@ -17,6 +17,7 @@ from lakewright.manifest.record import format_instant
 
 __all__ = [
     "EARLIER",
+    "FAILED_ITEMS",
     "Lock",
     "command",
     "failed_error",
@@ -82,6 +83,9 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
     return f"{lease.holder} has ended" if is_dead(lease.holder) else None
 
 
+FAILED_ITEMS = "failed_items"
+"""Detail of an error that lists the items whose failures it tells."""
+
 _SKIP_INSTEAD = "; otherwise resolve and skip it"
 """Ends the remedies of slices without which the later ones can go on."""
 
@@ -140,6 +144,7 @@ def failed_error(
             "run_id": item.failed.run_id,
             "since": since,
             "error": error,
+            FAILED_ITEMS: [item.item_id],
         },
     )
 

@@ -21,6 +21,7 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
 from lakewright.manifest.journal import Journal, Run, TargetPhase, reason_of_run
 from lakewright.manifest.lease import Holder
+from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.store import Put
 from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase
@@ -96,7 +97,7 @@ class Recorder:
         number = self._number(instance, step)
         parameters = dict(self.plan.instances[instance].parameters)
         details = {} if result.error is None else result.error.details
-        items = {name: details[name] for name in ("changed", "failed_items") if details.get(name)}
+        items = {name: details[name] for name in ("changed", FAILED_ITEMS) if details.get(name)}
         self._waiting[number] = {
             **result.as_json(),
             "phase": step.phase.value,

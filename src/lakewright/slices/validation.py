@@ -26,7 +26,7 @@ from lakewright.lake.observation import last_commit_number
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.lock import recovery_advice
+from lakewright.manifest.lock import FAILED_ITEMS, recovery_advice
 from lakewright.manifest.payload import failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
@@ -44,10 +44,7 @@ if TYPE_CHECKING:
     from lakewright.slices.pending import Pending
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["FAILED_ITEMS", "fail_invalid_slices"]
-
-FAILED_ITEMS = "failed_items"
-"""Detail of an error that lists the items of the slices that have failed."""
+__all__ = ["fail_invalid_slices"]
 
 _WITHOUT_HEADER = "json"
 """Format whose columns are known only after all of it was read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from lakewright.app import App
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command
+from lakewright.manifest.lock import FAILED_ITEMS, Lock, command, recovery_advice, recovery_command
 from lakewright.manifest.record import Application, format_instant
 from lakewright.slices.discover import slice_name
 from lakewright.spec.project import Project
@@ -179,21 +179,35 @@ def concern_of_run(app: App, run: Run) -> Concern:
     failed = [each for each in entries if each["status"] in ("FAILED", "ABORTED")]
     blocked = dict.fromkeys(each["name"] for each in entries if each["status"] == "BLOCKED")
     errors = [each["error"]["message"] for each in failed if each.get("error")]
+    mended = _mended(app, entries)
     named = ", ".join(dict.fromkeys(each["name"] for each in failed))
     return Concern(
         kind="run",
         subject=" ".join([run.job, run.phase.lower(), *(f"{k}={v}" for k, v in run.parameters.items())]),
-        why=first_line(errors[0]) if errors else f"the run ended {run.status}",
+        why=mended or (first_line(errors[0]) if errors else f"the run ended {run.status}"),
         more=f"failed: {named}" if named else "",
         since=run.finished or run.started,
         blocked=tuple(blocked),
         advice="Mend the cause, then do it again: what is done already is not repeated."
         if is_rewind(run)
+        else "Resume the run."
+        if mended
         else "Mend the cause, then resume the run.",
         command=resume_command(run),
         action=None if is_rewind(run) else "resume",
         run_id=run.run_id,
     )
+
+
+def _mended(app: App, entries: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return that somebody has dealt with all slices because of which a run ended; None if not."""
+    undone = (each for each in entries if each["status"] in ("FAILED", "ABORTED", "BLOCKED"))
+    ids = [each.get(FAILED_ITEMS, ()) for each in undone if each.get("error")]
+    items = app.store.read(list(dict.fromkeys(item for listed in ids for item in listed)))
+    if not ids or not all(ids) or any(item.failed is not None for item in items.values()):
+        return None
+    names = first_of([slice_name(item) for item in items.values()], MOST_NAMED)
+    return f"{names} failed, and {'was' if len(items) == 1 else 'were'} resolved or skipped since"
 
 
 def concern_of_tainted(each: TaintedTarget) -> Concern:

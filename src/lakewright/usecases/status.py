@@ -11,6 +11,7 @@ from lakewright.app import App
 from lakewright.lake.observation import table_log
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
+from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import ANYONE
 from lakewright.manifest.store import Query
@@ -181,7 +182,7 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
         if run.status in (Status.SUCCESS_WITH_ERRORS, Status.FAILED):
             entries = journal.targets(run.run_id)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
-            yield from (Warned(run, e) for e in found if e["error"] and not e.get("failed_items"))
+            yield from (Warned(run, e) for e in found if e["error"] and not e.get(FAILED_ITEMS))
 
 
 def told_changed(warned: Iterable[Warned]) -> set[str]:

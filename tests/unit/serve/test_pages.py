@@ -54,6 +54,7 @@ def shop(tmp_path: Path) -> Iterator[Served]:
                     "status": "FAILED",
                     "reasons": ["3 slices"],
                     "error": error,
+                    "failed_items": [items[1].item_id],
                 },
                 1: {**base, "name": "people_target", "status": "BLOCKED", "reasons": ["x"], "error": None},
             },
@@ -91,6 +92,18 @@ def test_the_inbox_says_what_is_wrong_why_what_waits_and_what_to_type(shop: Serv
     document = shop.get("/inbox")
     assert [each["kind"] for each in document["concerns"]] == ["failed", "stale", "run"]
     assert document["waiting"] == {"orders": 2}
+
+
+def test_a_run_whose_failed_slice_was_resolved_does_not_show_the_old_error(shop: Served) -> None:
+    """Issue 11: the inbox told to mend the cause, which somebody had mended."""
+    (failed,) = (each for each in shop.get("/inbox")["concerns"] if each["kind"] == "run")
+    assert failed["why"].startswith("column 'amount' is text")
+    assert failed["advice"].startswith("Mend the cause")
+    item = next(each for each in shop.get("/inbox")["concerns"] if each["kind"] == "failed")["item_id"]
+    shop.app.ledger.resolve(item, "sent again")
+    (left,) = (each for each in shop.get("/inbox")["concerns"] if each["kind"] == "run")
+    assert left["why"].startswith("2022-01-02 failed, and was resolved or skipped since")
+    assert left["advice"] == "Resume the run."
 
 
 def test_the_inbox_lists_triggers_with_what_they_run(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from lakewright.errors import (
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table import drop_feature, drop_table, set_comments, set_properties, truncate_table
 from lakewright.lake.table_state import VECTORS
+from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -31,7 +32,7 @@ from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.pending import find_pending, requeue_processed
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
-from lakewright.slices.validation import FAILED_ITEMS, fail_invalid_slices
+from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.entity.maintenance import maintain
