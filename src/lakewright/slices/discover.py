@@ -49,6 +49,7 @@ __all__ = [
     "list_slices",
     "natural_key",
     "slice_name",
+    "slice_of_id",
 ]
 
 _DIGITS = re.compile(r"(\d+)")
@@ -249,10 +250,18 @@ def _raise(error: OSError) -> None:
 def slice_name(item: Item) -> str:
     """Return the name of an item's slice, or the end of the item's id if it was recorded without a name."""
     noted = None if item.new is None else item.new.note.get("slice")
-    if noted:
-        return str(noted)
-    last = item.item_id.rstrip("/").rpartition("/")[2]
-    return unquote(last, errors="surrogateescape") if item.item_id.startswith("file:") else last
+    return str(noted) if noted else slice_of_id(item.item_id)
+
+
+def slice_of_id(item_id: str) -> str:
+    """Return the name of a slice whose item has this id.
+
+    Example:
+        >>> slice_of_id("file:///lake/orders/a%20b"), slice_of_id("s3://lake/orders/a%20b")
+        ('a b', 'a%20b')
+    """
+    last = item_id.rstrip("/").rpartition("/")[2]
+    return unquote(last, errors="surrogateescape") if item_id.startswith("file:") else last
 
 
 def called_name(entity: str, slice_: Item | str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lakewright.errors import Fault, LakewrightError, OperatorError
+from lakewright.errors import Fault, LakewrightError, OperatorError, StoreUnavailable
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.slices.deviations import Deviations
@@ -68,6 +68,8 @@ class SliceReport:
         subject = f"{self.entity}: slice {self.slice}"
         if self.result is None:
             ended = "failed" if self.is_failed else "was not processed and stays ready"
+            if isinstance(self.error, StoreUnavailable):  # its commit may have landed
+                ended = "has an end that could not be recorded, which the next run finds out"
             return f"{subject} {ended}" if self.error is None else f"{subject} {ended}: {self.error.message}"
         found = self.result.summary
         counts = ("records_in_slice", "inserted", "updated", "deleted", "unchanged", "closed")

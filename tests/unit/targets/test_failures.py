@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 from tests.unit.targets.test_rewind import Stage
 
 from lakewright.cli.render.run import details
-from lakewright.errors import Fault, LateSliceError
+from lakewright.errors import Fault, LateSliceError, SliceError, StorageUnavailable, StoreUnavailable
 from lakewright.plan.status import Status
-from lakewright.slices.result import ProcessResult
+from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.targets.entity import phases
 
 
@@ -37,6 +38,29 @@ def test_each_failed_slice_has_a_line_to_type(tmp_path: Path) -> None:
         "do: Type `lakewright manifest skip orders/2022-01-01`.",
         "do: Type `lakewright manifest skip orders/2022-01-02`.",
     ]
+
+
+def test_of_several_slices_each_error_names_its_own() -> None:
+    bad = [
+        SliceError(
+            f"the slice has {number} bad rows", details={"failed_items": [f"file:///lake/o/{number}.csv"]}
+        )
+        for number in (1, 2)
+    ]
+    assert phases._as_one_fault(bad[:1]).message == "the slice has 1 bad rows"
+    assert (
+        phases._as_one_fault(bad).message
+        == "1.csv: the slice has 1 bad rows\n2.csv: the slice has 2 bad rows"
+    )
+
+
+def test_a_slice_whose_end_could_not_be_recorded_is_not_said_to_be_ready() -> None:
+    """The disk of the manifest was full after the commit; the log said that the slice stays ready."""
+    full = StoreUnavailable("the manifest can't grow: the disk is full")
+    report = SliceReport("orders", "1.csv", "file:///lake/o/1.csv", error=full, is_failed=False)
+    assert "has an end that could not be recorded, which the next run finds out: the manifest" in str(report)
+    other = replace(report, error=StorageUnavailable("there is no folder"))
+    assert "was not processed and stays ready" in str(other)
 
 
 def test_each_slice_that_validate_fails_has_the_commands_to_type(tmp_path: Path) -> None:
