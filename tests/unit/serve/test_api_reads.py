@@ -135,7 +135,11 @@ def test_metrics_tell_backlog_freshness_failures_and_the_last_slice(shop: Served
     text = shop.client.get("/metrics").text
     assert sample(text, 'lakewright_slices{entity="orders",verdict="failed"}') == 1
     assert sample(text, 'lakewright_slices{entity="orders",verdict="ready"}') == 1
-    assert sample(text, 'lakewright_last_slice_rows{effect="deleted",entity="orders"}') == 7
+    assert sample(text, 'lakewright_last_slice_rows{effect="deleted",entity="orders"}') == 17
+    assert sample(text, 'lakewright_last_slice_inferred_deletes{entity="orders"}') == 10
+    # A deleted record counts once among rows; how many were inferred is a metric of its own.
+    assert 'effect="inferred_deletes"' not in text
+    assert 'effect="closed"' not in text
     assert sample(text, 'lakewright_last_slice_delete_ratio{entity="orders"}') == 17 / 20
     assert sample(text, 'lakewright_last_slice_seconds{entity="orders"}') == 1.5
     assert sample(text, "lakewright_leases") == 1

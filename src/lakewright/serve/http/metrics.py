@@ -22,6 +22,7 @@ from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.lease import LEASE, Lease
 from lakewright.serve.http.exposition import WrittenGauge, exposition, written
+from lakewright.strategies.summary import deleted_rows
 from lakewright.usecases.entity_standing import (
     ApplicationStanding,
     EntityStanding,
@@ -41,7 +42,8 @@ log = logging.getLogger(__name__)
 RECENT = 100
 """The number of latest runs that are counted."""
 
-EFFECTS = ("inserted", "updated", "deleted", "unchanged", "closed", "inferred_deletes", "quarantined")
+EFFECTS = ("inserted", "updated", "deleted", "unchanged", "quarantined")
+"""What became of a row of a slice, or of a record that it lacks: each counts under one of them at most."""
 
 
 class Metrics:
@@ -167,6 +169,8 @@ def _of_entities(entities: Iterable[EntityStanding]) -> Iterator[Metric]:
 
 _OF_LAST_SLICE = {
     "lakewright_last_slice_rows": "Rows of the last processed slice, by what became of them.",
+    "lakewright_last_slice_inferred_deletes": "Records deleted by the last processed slice because it "
+    "lacks them; they count as deleted too.",
     "lakewright_last_slice_seconds": "How long the last processed slice took.",
     "lakewright_last_slice_delete_ratio": "Deleted rows of the last processed slice, as a share of its rows "
     "and those that it lacks.",
@@ -177,16 +181,16 @@ def _of_last_slice(entity: str, last: LastSlice) -> tuple[str, ...]:
     """Return the lines of each of `_OF_LAST_SLICE`: most lines of a scrape, which rarely change."""
     names = iter(_OF_LAST_SLICE)
     rows = GaugeMetricFamily(next(names), "", labels=["entity", "effect"])
-    seconds = GaugeMetricFamily(next(names), "", labels=["entity"])
-    ratio = GaugeMetricFamily(next(names), "", labels=["entity"])
     for effect in EFFECTS:
         if isinstance(number := last.metrics.get(effect), int | float):
-            rows.add_metric([entity, effect], number)
-    if isinstance(took := last.metrics.get("seconds"), int | float):
-        seconds.add_metric([entity], took)
-    if last.delete_ratio is not None:
-        ratio.add_metric([entity], last.delete_ratio)
-    return tuple(map(written, (rows, seconds, ratio)))
+            rows.add_metric([entity, effect], deleted_rows(last.metrics) if effect == "deleted" else number)
+    others = []
+    of_commit = [last.metrics.get(metric) for metric in ("inferred_deletes", "seconds")]
+    for name, value in zip(names, [*of_commit, last.delete_ratio], strict=True):
+        others.append(GaugeMetricFamily(name, "", labels=["entity"]))
+        if isinstance(value, int | float):
+            others[-1].add_metric([entity], value)
+    return tuple(map(written, (rows, *others)))
 
 
 def _of_leases(app: App) -> Iterator[Metric]:
