@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from tests.durations import Durations, load_kept, longest_first
 from tests.sessions import BOTH_COMPILERS
+from tests.shared_jvm import ADDRESS, SharedJvm, session_in
 from tests.stores.cluster import programs, running_cluster
 
 from lakewright.lake.object_storage import LOG_STORE
@@ -31,19 +32,12 @@ settings.register_profile("nightly", max_examples=2000, deadline=None, print_blo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count durations where reports arrive: in the process that started the workers."""
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Durations(), "durations")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let one worker run the tests of slices in `make test`; in `make nightly` they are more than half."""
-    if config.getoption("dist") != "loadfile" or config.getoption("markexpr") != "not nightly":
-        return None
-    from tests.scheduling import ByWork
-
-    return ByWork(config, log)
+    """Count durations where reports arrive, in the process that started the workers, and share a JVM there."""
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(Durations(), "durations")
+    if config.getoption("dist", "no") == "loadfile" and config.getoption("markexpr") == "not nightly":
+        config.add_cleanup(SharedJvm().end)
 
 
 @pytest.hookimpl(trylast=True)
@@ -77,6 +71,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         conf={**LOG_STORES, **BOTH_COMPILERS, **({} if os.environ.get("COMPILE_QUERIES") else INTERPRETED)},
         needs_s3=True,
     )
+    if address := os.environ.get(ADDRESS):
+        with session_in(address, settings) as session:
+            yield session
+        return
     session = build_session(settings)
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("COMPILE_QUERIES"):

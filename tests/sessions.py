@@ -26,7 +26,7 @@ s, and the other 12 took 48 s instead of 45 s, in one run each beside other work
 
 BOTH_COMPILERS = {
     "spark.driver.extraJavaOptions": " ".join(
-        ["-XX:TieredStopAtLevel=4", *LATE_COMPILER, *LATER_FIRST_COMPILER]
+        ["-XX:TieredStopAtLevel=4", "-XX:+UseParallelGC", *LATE_COMPILER, *LATER_FIRST_COMPILER]
     )
 }
 """Java's second compiler for what runs often, as in a server's JVM: a worker's JVM lives as long.

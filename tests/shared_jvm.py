@@ -1,0 +1,118 @@
+"""One JVM for all workers of `make test`.
+
+Half of the processor time of Spark's tests is Java's compiler. What compares, folds and undoes slices is
+compiled once if one JVM does it for all workers, and once more for each further JVM. The workers attach to it
+as the processes of `lakewright serve` do: each has a session, a catalog and tags of jobs of its own.
+
+A test that harms its JVM, or that counts all jobs of one, is marked `nightly`: there each worker starts its own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakewright.serve.session_host import SessionHost
+from lakewright.spark.attached import AttachedSession
+from lakewright.spark.conf import SessionSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["ADDRESS", "SharedJvm", "session_in"]
+
+ADDRESS = "LAKEWRIGHT_TEST_JVM"
+"""The variable that tells workers the socket at which the JVM's process listens."""
+
+
+class SharedJvm:
+    """The process that starts the JVM for the first worker that asks; it ends with the one that made it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="lakewright-jvm-")
+        address = str(Path(self._folder.name) / "jvm.sock")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.shared_jvm", address],
+            cwd=Path(__file__).parents[1],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # an interrupt of the terminal is for the tests
+        )
+        os.environ[ADDRESS] = address
+
+    def end(self) -> None:
+        """End the process and its JVM."""
+        os.environ.pop(ADDRESS, None)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._folder.cleanup()
+
+
+@contextmanager
+def session_in(address: str, settings: SessionSettings) -> Iterator[SparkSession]:
+    """Give a session with these settings in the JVM whose process listens at a socket."""
+    with _python_here():
+        sessions = AttachedSession(partial(_connect, address), Path.cwd())
+        session = sessions.start(settings)
+        yield session
+        sessions.stop(session)
+
+
+@contextmanager
+def _python_here() -> Iterator[None]:
+    """Let functions in Python run on this interpreter, as `build_session` does."""
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, sys.executable))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _connect(address: str) -> socket.socket:
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.connect(address)
+    return link
+
+
+def _listen(address: str) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(address)
+    listening.listen()
+    return listening
+
+
+def _hand_over(listening: socket.socket, ask: socket.socket) -> None:
+    """Give each connection to the host, which takes them as it takes those of a server's workers."""
+    while True:
+        link, _ = listening.accept()
+        with link, suppress(OSError):
+            socket.send_fds(ask, [b"s"], [link.fileno()])
+
+
+def main(address: str) -> int:
+    """Host the JVM until stdin is closed."""
+    listening = _listen(address)
+    ask, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    threading.Thread(target=_hand_over, args=(listening, ask), daemon=True).start()
+    return SessionHost(asked, sys.stdin.fileno()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
