@@ -47,10 +47,17 @@ def users(spark: SparkSession) -> Iterator[SparkSession]:
     rows = session.sql("SELECT 1 AS id, timestamp'2024-01-01 00:00:00' AS at")
     rows.createOrReplaceTempView("mine")
     rows.createOrReplaceGlobalTempView("given")
-    session.sparkContext.setLocalProperty("spark.scheduler.pool", "mine")
+    context = session.sparkContext
+    tags = list(context.getJobTags())
+    context.clearJobTags()
+    context.addJobTag("mine")
+    context.setLocalProperty("spark.scheduler.pool", "mine")
     session.createDataFrame([(1,)], "id int")  # makes it the active one
     yield session
-    session.sparkContext.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
+    context.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
+    context.clearJobTags()
+    for tag in tags:
+        context.addJobTag(tag)
     session.catalog.dropGlobalTempView("given")
 
 
@@ -63,14 +70,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "lake"
 
 
-def is_unchanged(users: SparkSession) -> bool:
-    return (
-        {key: users.conf.get(key) for key in OWN} == OWN
-        and users.sparkContext.getLocalProperty("spark.scheduler.pool") == "mine"
-        and not users.sparkContext.getJobTags()
-        and users.getActiveSession() is users
-        and users.sql("SELECT count(*) AS n FROM mine").collect()[0].n == 1
-    )
+def assert_unchanged(users: SparkSession) -> None:
+    assert {key: users.conf.get(key) for key in OWN} == OWN
+    assert users.sparkContext.getLocalProperty("spark.scheduler.pool") == "mine"
+    assert set(users.sparkContext.getJobTags()) == {"mine"}
+    assert users.getActiveSession() is users
+    assert users.sql("SELECT count(*) AS n FROM mine").collect()[0].n == 1
 
 
 def test_a_given_session_lends_its_jvm_and_its_global_views_and_stays_as_it_is_a1(
@@ -79,9 +84,9 @@ def test_a_given_session_lends_its_jvm_and_its_global_views_and_stays_as_it_is_a
     with Project.load(folder, spark=users) as project:
         assert project.run("daily").exit_code == 0
         assert project.run("seen").exit_code == 0
-        assert is_unchanged(users)
+        assert_unchanged(users)
 
-    assert is_unchanged(users)
+    assert_unchanged(users)
     (row,) = users.read.format("delta").load(str(folder / "lake" / "gold" / "seen")).collect()
     assert row.zone == "UTC"
     assert users.sql("SELECT at = (SELECT at FROM mine) AS same FROM global_temp.given").collect()[0].same
@@ -90,8 +95,8 @@ def test_a_given_session_lends_its_jvm_and_its_global_views_and_stays_as_it_is_a
 def test_a_session_that_is_there_is_used_in_the_same_way_a1(users: SparkSession, folder: Path) -> None:
     with Project.load(folder) as project:
         assert project.run("daily").exit_code == 0
-        assert is_unchanged(users)
-    assert is_unchanged(users)
+        assert_unchanged(users)
+    assert_unchanged(users)
     assert users.range(3).count() == 3
 
 

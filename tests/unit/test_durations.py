@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests import durations
 from tests.durations import BUDGET, REASONS, Durations, longest_first, over_budget
-from tests.scheduling import TOGETHER, scope_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,13 +37,6 @@ def test_a_run_of_some_files_keeps_what_is_known_of_the_others() -> None:
     seen.tests[f"{here}::short"] = 0.5
     seen.tests[f"{here}::long"] = 4.0
     assert seen.to_keep(kept) == {here: 4.5, f"{here}::long": 4.0, other: 1.0, f"{other}::x": 3.0}
-
-
-def test_tests_of_slices_run_in_one_worker_and_those_of_each_other_file_in_any() -> None:
-    slices = [f"{TOGETHER}/test_{name}.py::test_{name}" for name in ("cases", "fold")]
-    assert {scope_of(nodeid) for nodeid in slices} == {TOGETHER}
-    assert scope_of("tests/spark/test_s3.py::TestLogStore::test_x") == "tests/spark/test_s3.py"
-    assert list((ROOT / TOGETHER).glob("test_*.py"))
 
 
 def test_reasons_are_of_files_that_exist() -> None:

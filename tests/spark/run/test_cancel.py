@@ -47,6 +47,16 @@ def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome:
     return Outcome(metrics={"sum": frame.collect()[0][0]})
 
 
+def jobs_of(spark: SparkSession) -> set[int]:
+    """Return the active jobs of this process: others may use its JVM, under other tags."""
+    context: Any = spark.sparkContext
+    tracker = context._jsc.sc().statusTracker()
+    found = set(tracker.getActiveJobIds())
+    for tag in context.getJobTags():
+        found &= set(tracker.getJobIdsForTag(tag))
+    return found
+
+
 def has_ended(is_true: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 20
     while not is_true() and time.monotonic() < deadline:
@@ -69,7 +79,7 @@ def test_only_the_jobs_of_what_takes_too_long_are_cancelled(
     assert first.error is not None
     assert first.error.code == "timeout"
     assert time.monotonic() - begin < 30
-    assert has_ended(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds())
+    assert has_ended(lambda: not jobs_of(spark))
 
 
 def test_a_session_that_a_target_starts_itself_knows_its_jobs(bench: Bench, spark: SparkSession) -> None:
@@ -84,10 +94,9 @@ def test_a_session_that_a_target_starts_itself_knows_its_jobs(bench: Bench, spar
 def test_a_second_interruption_ends_spark_jobs_at_once(bench: Bench, spark: SparkSession) -> None:
     use(bench, spark, endless={}, also_endless={}, after={})
     listening = Listening()
-    tracker = spark.sparkContext.statusTracker()
 
     def interrupt() -> None:
-        assert has_ended(lambda: len(tracker.getActiveJobsIds()) == 2)
+        assert has_ended(lambda: len(jobs_of(spark)) == 2)
         listening.signal = 2
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
@@ -102,6 +111,6 @@ def test_a_second_interruption_ends_spark_jobs_at_once(bench: Bench, spark: Spar
         "BUILD after": Status.SKIPPED,
     }
     assert result.exit_code == 130
-    assert has_ended(lambda: not tracker.getActiveJobsIds())
+    assert has_ended(lambda: not jobs_of(spark))
     (run,) = bench.journal.runs()
     assert run.status == "ABORTED"
