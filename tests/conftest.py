@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -32,7 +32,7 @@ settings.register_profile("nightly", max_examples=2000, deadline=None, print_blo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count durations where reports arrive, in the process that started the workers, and share a JVM there."""
+    """Count durations, and share a JVM, in the process that starts the workers."""
     if hasattr(config, "workerinput"):
         return
     config.pluginmanager.register(Durations(), "durations")
@@ -62,7 +62,10 @@ LOG_STORES = {f"spark.delta.logStore.{scheme}.impl": LOG_STORE for scheme in ("s
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session of a run on this machine but for `INTERPRETED`, shared by all tests of a worker."""
+    """The session of a run on this machine but for `INTERPRETED`, shared by all tests of a worker.
+
+    The workers of `make test` share its JVM too.
+    """
     settings = SessionSettings(
         tmp_path_factory.mktemp("session"),
         app_name="tests",

@@ -4,7 +4,8 @@ Half of the processor time of Spark's tests is Java's compiler. What compares, f
 compiled once if one JVM does it for all workers, and once more for each further JVM. The workers attach to it
 as the processes of `lakewright serve` do: each has a session, a catalog and tags of jobs of its own.
 
-A test that harms its JVM, or that counts all jobs of one, is marked `nightly`: there each worker starts its own.
+A test that harms its JVM, or that counts all jobs of one, is marked `nightly`: there each worker starts its
+own.
 """
 
 from __future__ import annotations
