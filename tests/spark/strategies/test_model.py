@@ -60,6 +60,7 @@ def test_many_tables_are_those_of_the_model(spark: SparkSession, capsys: pytest.
     assert len(APPLIED) - before >= LEAST
 
 
+@pytest.mark.nightly  # test_rewind has both with rows that are written down
 @pytest.mark.timeout(2400)
 def test_an_undo_and_a_rebuild_leave_the_tables_of_the_model(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch

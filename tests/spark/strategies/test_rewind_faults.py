@@ -269,6 +269,7 @@ def test_what_a_vacuum_has_removed_is_no_base_of_an_undo(lake: SmallLake) -> Non
     assert plan_rebuild(lake.bench(plain), plain, RebuildStart()).base is None
 
 
+@pytest.mark.nightly
 def test_vacuum_keeps_what_an_undo_needs_for_the_undo_window(lake: SmallLake) -> None:
     """`undo_window`: part 6. A VACUUM removes files after the time that the entity says."""
     kept = entity(name="kept", settings={**TIDY, "undo_window": "30d"})
