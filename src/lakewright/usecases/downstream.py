@@ -19,17 +19,20 @@ from lakewright.slices.discover import slice_name
 from lakewright.spec.words import first_of
 from lakewright.targets.lease import table_resource
 from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.overwritten import newest_writers, overwritten_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakewright.manifest.item import Item
+    from lakewright.manifest.journal import Taint
     from lakewright.manifest.store import Put
     from lakewright.plan.graph import Node
+    from lakewright.run.result import RunResult
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["downstream_taints", "taint_after_repetition", "tainted_words"]
+__all__ = ["downstream_taints", "forget_overwritten", "taint_after_repetition", "tainted_words"]
 
 RUNS = 100
 """Number of a job's last runs in which instances of the targets are looked for."""
@@ -44,6 +47,8 @@ log = logging.getLogger(__name__)
 def downstream_taints(app: App, entity: Entity, reason: str) -> tuple[Put, ...]:
     """Return the taints of all targets that are built from an entity's table, in each instance that was run.
 
+    Of instances that overwrite the same output, it is the last one.
+
     These are the targets that read it, and those that read what these write, in whatever jobs.
 
     Args:
@@ -53,7 +58,8 @@ def downstream_taints(app: App, entity: Entity, reason: str) -> tuple[Put, ...]:
     """
     found: dict[str, Put] = {}
     for job, names in _readers(app, entity).items():
-        for name, parameters in _instances(app, app.project.jobs[job], names):
+        declared = app.project.jobs[job]
+        for name, parameters in newest_writers(app, declared, _instances(app, declared, names)):
             put = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason)
             found[put.key] = put
     return tuple(found.values())
@@ -95,6 +101,36 @@ def _taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_
     built = {each.key for each in _built(app, entries)}
     if left := tuple(put for put in puts if put.key not in built):
         app.store.write(Write(puts=left))
+
+
+def forget_overwritten(app: App, before: Iterable[Taint], run: RunResult) -> None:
+    """Remove taints of instances whose output a run has overwritten by another instance.
+
+    Args:
+        app: The project.
+        before: The taints from before the run; those that came meanwhile stay.
+        run: The run.
+    """
+    left = [each for each in before if each.place.phase == Phase.BUILD.value and each.run_id is None]
+    try:
+        gone = tuple(_overwritten(app, left, run)) if left else ()
+        if gone:
+            app.store.write(Write(puts=gone))
+    except LakewrightError as error:  # what stays dirty for no reason must not fail the run that has ended
+        log.warning("targets that are up to date could not be marked as such: %s", error)
+
+
+def _overwritten(app: App, taints: Iterable[Taint], run: RunResult) -> Iterator[Put]:
+    job = app.project.job(run.job)
+    built = list(_built(app, app.journal.targets(run.run_id)))
+    for taint in taints:
+        name, parameters = taint.place.target, taint.place.parameters
+        alike = [
+            each for each in built if each.target == name and each.parameters.keys() == parameters.keys()
+        ]
+        output = overwritten_output(app, job, name, parameters) if alike else None
+        if output and any(overwritten_output(app, job, name, each.parameters) == output for each in alike):
+            yield taint.place.untainted()
 
 
 def _was_processed(app: App, entity: Entity, item: Item) -> bool:

@@ -15,7 +15,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.other_runs import entity_name
 from lakewright.spec.models.entity import Entity
-from lakewright.usecases.downstream import taint_after_repetition
+from lakewright.usecases.downstream import forget_overwritten, taint_after_repetition
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
 
@@ -37,6 +37,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     check_session(app)
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
+    taints = tuple(app.journal.taints(app.project.name))
     result = job_run(app, request, app.store, interruption).run(
         run_id=app.run_id,
         holder=app.holder,
@@ -47,6 +48,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
             **({"trigger": app.trigger} if app.trigger else {}),
         },
     )
+    forget_overwritten(app, taints, result)
     for entity, items in _processed(app, result):
         taint_after_repetition(app, entity, items, result.run_id)
     if since is not None:

@@ -19,9 +19,15 @@ from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.journal import Run, TargetPhase, reason_of_run
 from lakewright.manifest.store import Write
 from lakewright.slices.application import application_of
-from lakewright.usecases.downstream import downstream_taints, taint_after_repetition, tainted_words
+from lakewright.usecases.downstream import (
+    downstream_taints,
+    forget_overwritten,
+    taint_after_repetition,
+    tainted_words,
+)
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
+from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.undo_slice import Undone
 
 PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
@@ -34,6 +40,8 @@ relations:
   orders: {kind: entity, entity: orders}
   names: {kind: file, format: json, location: gold/names, partitions: [{name: day, type: date}]}
   report: {kind: file, format: json, location: gold/report}
+  whole: {kind: file, format: json, location: gold/whole}
+  added: {kind: file, format: json, location: gold/added}
   others: {kind: values, records: [{id: 1}], columns: {id: long}}
 mappings:
   orders: {kind: relation, relation: orders}
@@ -44,10 +52,12 @@ targets:
   names: {kind: relation, mapping: orders, relation: names, partition: {day: $day}}
   report: {kind: relation, mapping: names, relation: report}
   others: {kind: blackhole, mapping: others}
+  whole: {kind: relation, mapping: orders, relation: whole}
+  added: {kind: relation, mapping: orders, relation: added, mode: APPEND}
 jobs:
   daily:
     parameters: [{name: day, type: date, default: "2022-01-01"}]
-    targets: [orders, names, others]
+    targets: [orders, names, others, whole, added]
   weekly:
     targets: [report]
 """
@@ -197,4 +207,29 @@ def test_a_slice_that_is_processed_again_taints_what_its_run_has_not_built(tmp_p
     (reason,) = {taint.reason for taint in app.journal.taints("shop")}
     assert reason.startswith("1.csv of ")
     assert reason.endswith(" was processed again")
+    app.close()
+
+
+def test_of_instances_that_overwrite_one_table_the_last_is_to_be_built_again_or_any_later_one(
+    tmp_path: Path,
+) -> None:
+    """A table that each month computes anew is right after one build, of whatever month."""
+    app = lake(tmp_path)
+    orders = app.project.entity("orders")
+    for day in ("2022-01-01", "2022-01-02"):
+        built(app, "daily", ("orders", "names", "whole", "added"), day=day)
+
+    def tainted() -> dict[str, list[str]]:
+        return {each.target: [one["day"] for one in each.instances] for each in tainted_targets(app)}
+
+    app.store.write(Write(puts=downstream_taints(app, orders, "went back")))
+    both = ["2022-01-01", "2022-01-02"]
+    assert tainted() == {"names": both, "whole": ["2022-01-02"], "added": both}
+
+    before = tuple(app.journal.taints("shop"))
+    result: Any = built(app, "daily", ("names", "whole", "added"), day="2022-01-03")
+    forget_overwritten(app, (), result)
+    assert "whole" in tainted()  # a taint that came while the run ran
+    forget_overwritten(app, before, result)
+    assert tainted() == {"names": both, "added": both}
     app.close()
