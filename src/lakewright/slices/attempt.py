@@ -196,7 +196,8 @@ class SliceProcessor:
         """Record a commit that landed but that the manifest does not show."""
         summary, content = summary_from_commit(fact, self.strategy)
         self._record(claim, summary, content)
-        return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True)
+        revision = claim.item.revision
+        return SliceResult(slice_name(claim.item), claim.item_id, summary, is_adopted=True, revision=revision)
 
     def _apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
         """Read the slice, apply its strategy and record the result."""
@@ -218,7 +219,8 @@ class SliceProcessor:
             raise named from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
         self._record(claim, summary, self._record_content(slice_, applied))
-        return SliceResult(slice_.name, claim.item_id, summary, warnings=self._warn(slice_, applied))
+        warnings, revision = self._warn(slice_, applied), claim.item.revision
+        return SliceResult(slice_.name, claim.item_id, summary, revision=revision, warnings=warnings)
 
     def _with_bad_rows(self, error: LakewrightError, slice_: Slice, request: LoadRequest) -> LakewrightError:
         """Return the error with the first rows that caused it."""

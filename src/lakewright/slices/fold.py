@@ -351,6 +351,8 @@ def _result(
     warnings = (*(drift.messages if drift else ()), *processor.quarantine_warnings(load))
     for warning in warnings:
         context.warn(f"{processor.entity.name}: {name}: {warning}")
-    done = SliceResult(name, each.claim.item_id, summary, warnings=warnings)
+    done = SliceResult(
+        name, each.claim.item_id, summary, revision=each.claim.item.revision, warnings=warnings
+    )
     context.report(SliceReport(processor.entity.called, name, each.claim.item_id, result=done))
     return done

@@ -23,6 +23,7 @@ class SliceResult:
         item_id: Id of its item.
         summary: Its metrics.
         is_adopted: Whether the commit of an earlier attempt was found and recorded.
+        revision: Number of its item's revision; from 2 on, it may have been in the table before.
         warnings: Warnings about schema drift, and about rows that were put aside.
     """
 
@@ -30,6 +31,7 @@ class SliceResult:
     item_id: str
     summary: Summary
     is_adopted: bool = False
+    revision: int = 1
     warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -40,6 +42,7 @@ class SliceResult:
             "slice": self.name,
             **numbers,
             "strategy": self.summary.strategy.value,
+            **({"revision": self.revision} if self.revision > 1 else {}),
             "warnings": list(self.warnings),
         }
 

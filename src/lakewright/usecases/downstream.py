@@ -81,9 +81,11 @@ def taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_i
     Args:
         app: The project.
         entity: The entity.
-        items: Ids of the items that were processed.
+        items: Ids of the items that were processed, of another revision than the first.
         run_id: The run of a job that processed them: what it has built since is not tainted.
     """
+    if not items:
+        return
     try:
         _taint_after_repetition(app, entity, items, run_id)
     except LakewrightError as error:  # a failure to remember it must not fail what is committed already
@@ -91,7 +93,7 @@ def taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_i
 
 
 def _taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:
-    again = [item for item in app.store.read(items).values() if item.revision > 1]
+    again = app.store.read(items).values()
     names = [slice_name(item) for item in again if _was_processed(app, entity, item)]
     if not names:
         return

@@ -49,20 +49,21 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         },
     )
     forget_overwritten(app, taints, result)
-    for entity, items in _processed(app, result):
+    for entity, items in _processed_again(app, result):
         taint_after_repetition(app, entity, items, result.run_id)
     if since is not None:
         _prune(app, since)
     return result
 
 
-def _processed(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:
-    """Yield the entities into whose tables a run has processed slices, with the ids of their items."""
+def _processed_again(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:
+    """Yield the entities into whose tables a run has processed items again, with their ids."""
     for each in result.targets():
         definition = app.project.targets.get(each.name)
         slices = each.metrics.get("slices") if definition is not None and each.kind == "entity" else None
         if slices and definition is not None and (name := entity_name(app.project, definition.raw)):
-            yield app.project.entity(name), [one["item"] for one in slices]
+            again = [one["item"] for one in slices if one.get("revision", 1) > 1]
+            yield app.project.entity(name), again
 
 
 def _prune(app: App, before: datetime) -> None:
