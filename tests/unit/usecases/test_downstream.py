@@ -19,6 +19,9 @@ from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.journal import Run, TargetPhase, reason_of_run
 from lakewright.manifest.store import Write
 from lakewright.slices.application import application_of
+from lakewright.slices.result import SliceResult
+from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.summary import Summary
 from lakewright.usecases.downstream import (
     downstream_taints,
     forget_overwritten,
@@ -26,6 +29,7 @@ from lakewright.usecases.downstream import (
     tainted_words,
 )
 from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.run_job import _processed_again
 from lakewright.usecases.status import project_status
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.undo_slice import Undone
@@ -232,4 +236,24 @@ def test_of_instances_that_overwrite_one_table_the_last_is_to_be_built_again_or_
     assert "whole" in tainted()  # a taint that came while the run ran
     forget_overwritten(app, before, result)
     assert tainted() == {"names": both, "added": both}
+    app.close()
+
+
+def test_only_slices_of_a_further_revision_are_looked_up_after_a_run(tmp_path: Path) -> None:
+    """The manifest is not asked after a run of new slices; they taint nothing."""
+    app = lake(tmp_path)
+    slices = [
+        SliceResult(name, f"file:///{name}", Summary(Strategy.MERGE), revision=revision).as_json()
+        for name, revision in (("1.csv", 1), ("2.csv", 2))
+    ]
+    targets = [
+        SimpleNamespace(name="orders", kind="entity", metrics={"slices": slices}),
+        SimpleNamespace(name="orders", kind="entity", metrics={}),
+        SimpleNamespace(name="names", kind="relation", metrics={"target_records": 1}),
+    ]
+    result: Any = SimpleNamespace(targets=lambda: targets)
+    assert [(entity.name, items) for entity, items in _processed_again(app, result)] == [
+        ("orders", ["file:///2.csv"])
+    ]
+    assert [each.get("revision") for each in slices] == [None, 2]
     app.close()
