@@ -359,7 +359,9 @@ def _check_not_moved(context: ProcessingContext, place: str, names: Set[str]) ->
     """
     if not names or next(processed_items(context, f"{place}/"), None) is not None:
         return
-    before = next((item for item in processed_items(context) if slice_name(item) in names), None)
+    # Another run may have processed the first slice here since the question above.
+    elsewhere = (item for item in processed_items(context) if not item.item_id.startswith(f"{place}/"))
+    before = next((item for item in elsewhere if slice_name(item) in names), None)
     if before is None:
         return
     old = before.item_id.rpartition("/")[0]

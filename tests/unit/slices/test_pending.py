@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from lakewright.errors import LakeMoved
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Agent, Application, Author, Draft, State
+from lakewright.slices import pending as pending_module
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import sort_pending
 
@@ -129,3 +133,17 @@ def test_a_skipped_slice_is_not_waited_for() -> None:
 
     assert names(pending.ready) == ["2"]
     assert pending.awaited is None
+
+
+def test_a_slice_that_another_run_processes_during_the_check_is_not_taken_for_one_of_a_moved_lake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two drivers begin with the first slice of an entity at the same moment."""
+    answers = iter([[], [item("1", *PROCESSED)], [], [item("1", *PROCESSED)]])
+    monkeypatch.setattr(pending_module, "processed_items", lambda *_: iter(next(answers)))
+    context: Any = SimpleNamespace(application=US)
+
+    pending_module._check_not_moved(context, "file:///bronze", {"1"})
+
+    with pytest.raises(LakeMoved, match="processed in file:///bronze, and are in file:///elsewhere"):
+        pending_module._check_not_moved(context, "file:///elsewhere", {"1"})
