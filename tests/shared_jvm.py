@@ -41,12 +41,16 @@ class SharedJvm:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lakewright-jvm-")
         address = str(Path(self._folder.name) / "jvm.sock")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.shared_jvm", address],
-            cwd=Path(__file__).parents[1],
-            stdin=subprocess.PIPE,
-            start_new_session=True,  # an interrupt of the terminal is for the tests
-        )
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+            listening.bind(address)
+            listening.listen()  # a worker may ask before the process has begun
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.shared_jvm", str(listening.fileno())],
+                cwd=Path(__file__).parents[1],
+                stdin=subprocess.PIPE,
+                pass_fds=[listening.fileno()],
+                start_new_session=True,  # an interrupt of the terminal is for the tests
+            )
         os.environ[ADDRESS] = address
 
     def end(self) -> None:
@@ -92,13 +96,6 @@ def _connect(address: str) -> socket.socket:
     return link
 
 
-def _listen(address: str) -> socket.socket:
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(address)
-    listening.listen()
-    return listening
-
-
 def _hand_over(listening: socket.socket, ask: socket.socket) -> None:
     """Give each connection to the host, which takes them as it takes those of a server's workers."""
     while True:
@@ -107,9 +104,9 @@ def _hand_over(listening: socket.socket, ask: socket.socket) -> None:
             socket.send_fds(ask, [b"s"], [link.fileno()])
 
 
-def main(address: str) -> int:
-    """Host the JVM until stdin is closed."""
-    listening = _listen(address)
+def main(descriptor: str) -> int:
+    """Host the JVM for those who connect to a socket that was opened by the caller, until stdin is closed."""
+    listening = socket.socket(fileno=int(descriptor))
     ask, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     threading.Thread(target=_hand_over, args=(listening, ask), daemon=True).start()
     return SessionHost(asked, sys.stdin.fileno()).run()
