@@ -50,8 +50,9 @@ def observe_entity(work: EntityWork) -> Observation:
     """Return the state of an entity's silver table and of its slices; nothing is recorded."""
     options = work.context.options
     pending, hold = _find_slices(work)
-    state = work.table_state()
+    # In this order: a run that goes on meanwhile makes the table first, and then records its slice.
     processed = work.first_processed()
+    state = work.table_state()
     lost = None if state.exists else lost_table_error(work.entity, processed, work.silver)
     pending, hold = _held_by_loss(pending, lost) or (pending, hold)
     pending, hold = _held_by_table(work, pending, state) or (pending, hold)
