@@ -164,7 +164,7 @@ def test_too_many_inferred_deletes_fail_the_slice(lake: SmallLake, goes_on: bool
         "max_delete_ratio allows 10%, and delete_floor 20 rows whatever their share"
     )
     limits = {"max_delete_ratio": 0.1, "delete_floor": 20}
-    assert error.details == {"inferred": 899, "rows": 900, **limits}
+    assert error.details.items() >= {"inferred": 899, "rows": 900, **limits}.items()
     if not goes_on:
         return
     lake.put_aside()
