@@ -1,11 +1,11 @@
 """One JVM for all workers of `make test`.
 
-Half of the processor time of Spark's tests is Java's compiler. What compares, folds and undoes slices is
-compiled once if one JVM does it for all workers, and once more for each further JVM. The workers attach to it
-as the processes of `lakewright serve` do: each has a session, a catalog and tags of jobs of its own.
+While a JVM is new, its compiler takes more than half of its processor time: about a minute of it, until
+slices are compared, folded and undone by compiled code. One JVM for all workers has that minute once.
 
-A test that harms its JVM, or that counts all jobs of one, is marked `nightly`: there each worker starts its
-own.
+The workers attach to it as the processes of `lakewright serve` do: each has a session, a catalog and tags of
+jobs of its own. A test that harms its JVM, or that counts all jobs of one, is marked `nightly`: there each
+worker starts its own.
 """
 
 from __future__ import annotations
