@@ -172,9 +172,15 @@ class SliceProcessor:
         """End a claim with FAILED: `ours` is shown to users, `error` is what caused it."""
         trace = "".join(traceback.format_exception(error, limit=20)) + "\n" + full_text(error)
         holds_back = not isinstance(ours, LateSliceError)
-        self.context.ledger.failed(
-            claim, failure(ours, stack_trace=trace, holds_back=holds_back), holds_back=holds_back
-        )
+        content = failure(ours, stack_trace=trace, holds_back=holds_back)
+        try:
+            self.context.ledger.failed(claim, content, holds_back=holds_back)
+        except StoreUnavailable:
+            name = slice_name(claim.item)
+            self.context.warn(
+                f"{self.entity.name}: {name} failed, which could not be recorded: {ours.message}"
+            )
+            raise
 
     def _find_or_apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
         """Find the slice's commit in the table, or make it; start over if another writer was faster."""

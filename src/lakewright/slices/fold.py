@@ -30,6 +30,7 @@ from lakewright.errors import (
 from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.slices.attempt import ATTEMPTS
+from lakewright.slices.discover import slice_name
 from lakewright.slices.json_shapes import known_columns, with_columns_of
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, read_together, same_columns
@@ -67,6 +68,8 @@ class FoldResult:
         version: Version of the commit; None if nothing was written.
         reason: Why the entity's slices can't be folded; None if they can.
         passed: Number of slices before them that another run has processed meanwhile.
+        unrecorded: Names of the slices whose end the manifest could not record.
+        error: Why it could not.
     """
 
     slices: tuple[SliceResult, ...] = ()
@@ -74,6 +77,8 @@ class FoldResult:
     version: int | None = None
     reason: str | None = None
     passed: int = 0
+    unrecorded: tuple[str, ...] = ()
+    error: StoreUnavailable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,8 @@ def fold_slices(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: H
             held = held[:kept]
         alone = held[0]
         return FoldResult(alone=alone, reason=reason)
+    except StoreUnavailable as error:
+        return FoldResult(unrecorded=_names(held), error=error)
     except BaseException as error:
         ours = _after_error(processor, held, heartbeat, error)
         if ours is error:
@@ -127,8 +134,6 @@ def _after_error(
     processor: SliceProcessor, held: Sequence[Claim], heartbeat: Heartbeat, error: BaseException
 ) -> BaseException:
     """Make the slices ready again after an error that is the fault of none; return the error to raise."""
-    if isinstance(error, StoreUnavailable):
-        return error
     if isinstance(error, LeaseLost):
         with suppress(LakewrightError):
             # Those that another run has taken over are left to it.
@@ -200,16 +205,22 @@ def _attempt(
     except Exception as error:
         raise _halved(processor, claims, error) from error
     seconds = round((time.monotonic() - started) / len(claimed), 3)
-    done = []
+    done: list[SliceResult] = []
     for number, (each, summary) in enumerate(zip(claimed, summaries, strict=True)):
         whole = replace(summary, delta_version=version, seconds=seconds)
         reach_failpoint("before_processed")
-        processor.context.ledger.processed(
-            each.claim, {**_record_content(each, fold, number), **metrics_content(whole)}
-        )
+        content = {**_record_content(each, fold, number), **metrics_content(whole)}
+        try:
+            processor.context.ledger.processed(each.claim, content)
+        except StoreUnavailable as error:
+            return FoldResult(tuple(done), version=version, unrecorded=_names(claims[number:]), error=error)
         heartbeat.drop(each.claim.lease)
         done.append(_result(processor, each, fold, number, whole))
     return FoldResult(tuple(done), version=version)
+
+
+def _names(claims: Sequence[Claim]) -> tuple[str, ...]:
+    return tuple(slice_name(claim.item) for claim in claims)
 
 
 def _is_of_no_slice(error: Exception | None) -> bool:

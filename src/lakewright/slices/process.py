@@ -139,14 +139,17 @@ def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
                 return replace(result, errors=(*result.errors, error), waiting=rest)
             if folded is not None:
                 result, reason = _with_fold(result, folded), folded.reason
+                if folded.error is not None:
+                    left = len(folded.slices) + folded.passed + len(folded.unrecorded)
+                    return replace(result, waiting=rest[left:])
                 position += len(folded.slices) + folded.passed
                 items = _as_recorded(context, items)
             if claim is not None:
                 result = _with_slice(result, processor, claim, heartbeat)
             if result.errors and not isinstance(result.errors[-1], LateSliceError):
-                is_failed = slice_name(items[position]) in result.failed
+                is_begun = slice_name(items[position]) in (*result.failed, *result.unrecorded)
                 return replace(
-                    result, waiting=tuple(map(slice_name, items[position + (1 if is_failed else 0) :]))
+                    result, waiting=tuple(map(slice_name, items[position + (1 if is_begun else 0) :]))
                 )
             position += folded is None or folded.alone is not None
     return result
@@ -162,10 +165,16 @@ def _with_fold(result: ProcessResult, folded: FoldResult) -> ProcessResult:
     """Add the slices of a fold to the result, and say what was done."""
     notes = () if folded.reason is None else (one_by_one_text(folded.reason),)
     if folded.slices:
-        names = [done.name for done in folded.slices]
+        names = [*(done.name for done in folded.slices), *folded.unrecorded]
         commit = "no commit: they change nothing" if folded.version is None else f"version {folded.version}"
         notes = (f"{len(names)} slices, {names[0]} to {names[-1]}, were folded into {commit}", *notes)
-    return replace(result, slices=(*result.slices, *folded.slices), notes=(*result.notes, *notes))
+    return replace(
+        result,
+        slices=(*result.slices, *folded.slices),
+        errors=result.errors if folded.error is None else (*result.errors, folded.error),
+        notes=(*result.notes, *notes),
+        unrecorded=(*result.unrecorded, *folded.unrecorded),
+    )
 
 
 def _fold(processor: SliceProcessor, items: Sequence[Item], heartbeat: Heartbeat) -> FoldResult | None:
@@ -221,6 +230,8 @@ def _with_slice(
     except LakewrightError as error:
         is_failed = processor.is_at_fault(error)
         report(replace(about, error=error, is_failed=is_failed))
+        if isinstance(error, StoreUnavailable):
+            return replace(result, errors=(*result.errors, error), unrecorded=(*result.unrecorded, name))
         if not is_failed:
             return replace(result, errors=(*result.errors, error))
         item = processor.context.ledger.item(claim.item.item_id)

@@ -96,6 +96,7 @@ class ProcessResult:
         warnings: Warnings about the processing time.
         notes: Which slices were folded into one commit, or why none were.
         deviations: How bronze deviates from what the manifest has recorded.
+        unrecorded: Names of the slices that were begun, but whose end the manifest could not record.
     """
 
     slices: tuple[SliceResult, ...] = ()
@@ -108,6 +109,24 @@ class ProcessResult:
     warnings: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = ()
     deviations: Deviations | None = None
+    unrecorded: tuple[str, ...] = ()
+
+    @property
+    def is_unrecorded(self) -> bool:
+        """Whether the processing ended because the manifest could not be read or written."""
+        return any(isinstance(error, StoreUnavailable) for error in self.errors)
+
+    @property
+    def unrecorded_text(self) -> str | None:
+        """Which slices have no end in the manifest, as text; None if all have."""
+        if not self.unrecorded:
+            return None
+        many = len(self.unrecorded) > 1
+        told = "ends of the slices" if many else "end of the slice"
+        return (
+            f"the {told} {', '.join(self.unrecorded)} could not be recorded; "
+            f"the next run finds out whether {'they are' if many else 'it is'} in the table"
+        )
 
     @property
     def warning(self) -> Fault | None:
@@ -125,10 +144,11 @@ class ProcessResult:
             for done in self.slices
         )
         failed = ((name, "failed", "", "", "") for name in self.failed)
+        unrecorded = ((name, "not recorded", "", "", "") for name in self.unrecorded)
         errors = (("", "error", "", "", error.message) for error in self.errors)
         waiting = ((name, "waits", "", "", "") for name in self.waiting)
         columns = ("slice", "state", "strategy", "records", "error")
-        return html_table("Slices", columns, (*processed, *failed, *errors, *waiting))
+        return html_table("Slices", columns, (*processed, *failed, *unrecorded, *errors, *waiting))
 
     @property
     def status(self) -> Status:

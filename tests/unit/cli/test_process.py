@@ -10,7 +10,7 @@ import pytest
 from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
-from lakewright.errors import BackdatedError, ItemFailed, LakewrightError, NullKeyError
+from lakewright.errors import BackdatedError, ItemFailed, LakewrightError, NullKeyError, StoreUnavailable
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.result import ProcessResult, SliceResult
 from lakewright.spec.models.entity import Strategy
@@ -59,6 +59,7 @@ def test_it_ends_as_its_slices_do(answer: ProcessResult, status: str, code: int)
         "slices",
         "waits_for",
         "notes",
+        "unrecorded",
         "error",
         "warning",
         "run_id",
@@ -103,6 +104,21 @@ def test_its_page_is_a_line_a_slice() -> None:
         "2 slices left: s2, s3",
         "Done. PROCESSED=1 FAILED=0 WAITING=2 in 0.0 s",
     ]
+
+
+def test_the_summary_counts_what_could_not_be_recorded_by_itself() -> None:
+    """A manifest that can't be written leaves open whether a slice failed: the summary does not say so."""
+    full = StoreUnavailable("the manifest can't be written: database or disk is full")
+    answer = ProcessResult((DONE,), errors=(full,), waiting=("s3",), unrecorded=("s2",))
+    answered = call_with(app(answer), "process", "regions")
+    assert answered.code == 1
+    assert answered.out.splitlines()[2:] == [
+        "The end of the slice s2 could not be recorded; the next run finds out whether it is in the table",
+        "1 slice left: s3",
+        "Stopped, because the manifest failed. PROCESSED=1 FAILED=0 UNRECORDED=1 WAITING=1 in 0.0 s",
+    ]
+    document = checked(json.loads(call_with(app(answer), "process", "regions", "-o", "json").out))
+    assert document["unrecorded"] == ["s2"]
 
 
 @pytest.mark.parametrize(

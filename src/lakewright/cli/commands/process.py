@@ -99,11 +99,17 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
     call.output.note(*(fault_branch(error.as_fault()) for error in result.errors))
     if result.warning is not None:
         call.output.note(fault_branch(result.warning, is_warning=True))
-    call.output.last(
-        f"Done. PROCESSED={len(result.slices)} FAILED={len(result.failed)} WAITING={len(result.waiting)} "
-        f"in {took(begin, call.clock())}"
-    )
+    call.output.last(f"{_summary(result)} in {took(begin, call.clock())}")
     return 128 + stopper.signal if stopper.signal is not None else _exit_code(result)
+
+
+def _summary(result: ProcessResult) -> str:
+    """Return the counts of slices; what is not recorded is counted by itself, neither failed nor waiting."""
+    ended = f"PROCESSED={len(result.slices)} FAILED={len(result.failed)}"
+    waiting = f"WAITING={len(result.waiting)}"
+    if not result.is_unrecorded:
+        return f"Done. {ended} {waiting}"
+    return f"Stopped, because the manifest failed. {ended} UNRECORDED={len(result.unrecorded)} {waiting}"
 
 
 def _permissions(options: Mapping[str, Any]) -> Permissions:
@@ -161,6 +167,7 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
         "slices": [one.as_json() for one in result.slices],
         "waits_for": result.waits_for,
         "notes": list(result.notes),
+        "unrecorded": list(result.unrecorded),
         "error": result.error.as_fault().as_json() if result.error is not None else None,
         "warning": result.warning.as_json() if result.warning is not None else None,
     }
@@ -172,5 +179,7 @@ def _page(entity: str, result: ProcessResult) -> Iterator[Block]:
     yield Branch(line(status(result.status.value), " ", Span(entity, "bold"), why), slices)
     for note in (*result.notes, *(() if result.waits_for is None else (result.waits_for,))):
         yield line(note)
+    if result.unrecorded_text is not None:
+        yield line(f"{result.unrecorded_text[0].upper()}{result.unrecorded_text[1:]}")
     if result.waiting:
         yield line(f"{counted(len(result.waiting), 'slice')} left: {', '.join(result.waiting)}")

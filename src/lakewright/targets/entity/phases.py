@@ -185,12 +185,13 @@ def _notes(work: EntityWork, result: ProcessResult) -> tuple[str, ...]:
 
 
 def _failed_slices(result: ProcessResult) -> tuple[str, ...]:
-    """Return which slices failed, and how many wait for them."""
+    """Return which slices failed, how many wait for them, and which ends could not be recorded."""
+    unrecorded = () if result.unrecorded_text is None else (result.unrecorded_text,)
     if not result.failed:
-        return ()
+        return unrecorded
     count = len(result.waiting)
     waits = f", and {counted(count, 'slice')} {'waits' if count == 1 else 'wait'}" if count else ""
-    return (f"{', '.join(result.failed)} failed{waits}",)
+    return (f"{', '.join(result.failed)} failed{waits}", *unrecorded)
 
 
 def _failed_status(error: LakewrightError, run_id: str) -> Status:
