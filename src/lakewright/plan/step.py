@@ -158,12 +158,17 @@ class InstancePlan:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """What a run of a job up to a phase would do. `plan` prints it, `job` executes it."""
+    """What a run of a job up to a phase would do. `plan` prints it, `job` executes it.
+
+    Attributes:
+        warning: Why a run would fail whatever the steps are, or None.
+    """
 
     project: str
     job: str
     phase: Phase
     instances: tuple[InstancePlan, ...]
+    warning: Fault | None = None
 
     @property
     def status(self) -> Planned:
@@ -200,6 +205,8 @@ class Plan:
             for step in phase.steps
         )
         title = f"Plan of {self.job} up to {self.phase.value.lower()}: {self.status.value}"
+        if self.warning is not None:
+            title += f"; {self.warning.message}"
         return html_table(title, ("instance", "phase", "target", "status", "reasons"), rows)
 
     def as_json(self) -> dict[str, Any]:
@@ -210,6 +217,7 @@ class Plan:
             "phase": self.phase.value.lower(),
             "status": self.status.value,
             "instances": instances_as_json(self.instances, lambda phase: phase.steps),
+            "warning": self.warning.as_json() if self.warning else None,
         }
 
 

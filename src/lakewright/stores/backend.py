@@ -53,6 +53,11 @@ class Backend(ABC):
         return None
 
     @property
+    def local_place(self) -> Path | None:
+        """The file or folder on this machine that is the manifest; None if it is elsewhere."""
+        return None
+
+    @property
     def is_writable(self) -> bool | None:
         """Whether this user may write to the manifest that exists; None if only a write would show it."""
         return None

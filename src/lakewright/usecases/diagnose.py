@@ -39,6 +39,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.registry import select_backend
+from lakewright.stores.write_access import write_fault
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions
 from lakewright.usecases.items import Rows, entity_application
@@ -285,18 +286,16 @@ def unopened_project(error: LakewrightError, *, is_named: bool) -> Check:
 def _manifest(app: App) -> str:
     settings = app.manifest_settings
     kind, backend = settings["kind"], select_backend(settings)
+    if (fault := write_fault(backend)) is not None:
+        raise StorageUnavailable(f"{kind}: {fault.message}", remedy=fault.remedy or "")
     if isinstance(app.store, DeferredStore) and not app.store.exists:
-        folder = backend.new_folder
-        can = "; that was not tried" if folder is None else f"; {_write_access(str(folder))}"
+        folder, is_local = backend.new_folder, backend.local_place is not None
+        can = "" if is_local else "; that was not tried"
+        can = can if folder is None else f"; {_write_access(str(folder))}"
         return f"{kind}, does not exist yet, the first run creates it{can}"
     items = sum(app.store.counts().values())
     ahead = (app.store.now() - datetime.now(UTC)).total_seconds()
     clock = f"; its clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
-    if backend.is_writable is False:
-        raise StorageUnavailable(
-            f"{kind}, can be read, but this user may not write to it",
-            remedy="Give this user the right to write there; what only reads works without.",
-        )
     tried = "" if backend.is_writable else "; writing was not tried"
     return f"{kind}, answers, {items} verdicts{tried}" + (clock if abs(ahead) >= 1 else "")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lakewright.app import App
 from lakewright.manifest.store import Store
 from lakewright.plan.arguments import expand_arguments
@@ -12,7 +14,8 @@ from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
 from lakewright.spec.expressions.values import render_value
 from lakewright.stores.memory import MemoryStore
-from lakewright.stores.registry import read_store
+from lakewright.stores.registry import read_store, select_backend
+from lakewright.stores.write_access import write_fault
 from lakewright.target_contexts import target_contexts
 
 __all__ = ["instance_parameters", "job_run", "plan_job", "target_nodes"]
@@ -21,10 +24,14 @@ __all__ = ["instance_parameters", "job_run", "plan_job", "target_nodes"]
 def plan_job(app: App, request: JobRequest) -> Plan:
     """Return what a run would do. Nothing is written anywhere, not even an empty manifest.
 
+    A manifest that this user can only read is the plan's warning.
+
     Raises:
         SpecError: The job, its arguments or a definition are wrong.
     """
-    return read_store(app.manifest_settings, lambda store: job_run(app, request, store).plan())
+    settings = app.manifest_settings
+    plan = read_store(settings, lambda store: job_run(app, request, store).plan())
+    return replace(plan, warning=write_fault(select_backend(settings)))
 
 
 def target_nodes(app: App, request: JobRequest) -> dict[str, Node]:

@@ -83,6 +83,7 @@ class ProjectStatus:
         unseen: Tables of which that is not known.
         tainted: Targets that are dirty until they are built again, as what they were built from has changed.
         unreadable: What can't be read in bronze and silver, as errors.
+        unwritable: That the manifest can be read but not written, so that a run would fail; None if it can.
         faults: What is wrong in the project's files.
         withheld: The triggers that start nothing because of it.
     """
@@ -110,6 +111,7 @@ class ProjectStatus:
     rebuilds: tuple[DueRebuild, ...] = ()
     unseen: tuple[Unseen, ...] = ()
     tainted: tuple[TaintedTarget, ...] = ()
+    unwritable: Fault | None = None
 
     @property
     def is_calm(self) -> bool:
@@ -130,6 +132,7 @@ class ProjectStatus:
             or self.rebuilds
             or self.tainted
             or self.unreadable
+            or self.unwritable
         )
 
     def __repr__(self) -> str:
@@ -152,6 +155,8 @@ class ProjectStatus:
             for state, found in items.items()
             for row in found
         ]
+        if self.unwritable is not None:
+            rows.append(("manifest", "", self.unwritable.message, self.unwritable.remedy or ""))
         rows += _concern_rows(self)
         title = "Status" if rows else "Nothing is running, waiting or failed"
         rows += [("not looked at", each.entity, each.why, "") for each in self.unseen]
@@ -177,6 +182,7 @@ class ProjectStatus:
             "quarantined": [each.as_json() for each in self.quarantined],
             "unrecorded": list(self.unrecorded),
             "triggers": [each.as_json() for each in self.triggers],
+            "unwritable": None if self.unwritable is None else self.unwritable.as_json(),
             "faults": [fault.as_json() for fault in self.faults],
             "withheld": [each.as_json() for each in self.withheld],
             "unreadable": [fault.as_json() for fault in self.unreadable],

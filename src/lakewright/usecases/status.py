@@ -23,6 +23,8 @@ from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
+from lakewright.stores.registry import select_backend
+from lakewright.stores.write_access import write_fault
 from lakewright.usecases.bronze_status import look_at_bronze
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
@@ -93,6 +95,7 @@ def project_status(app: App) -> ProjectStatus:
         rebuilds=rebuilds.due,
         unseen=rebuilds.unseen,
         tainted=tuple(tainted_targets(app, {run.run_id for run in (*running, *undone)})),
+        unwritable=write_fault(select_backend(app.manifest_settings)),
     )
 
 

@@ -93,6 +93,7 @@ class FakeApp:
     settings: Settings = field(default_factory=Settings)
     is_closed: bool = False
     run_id: str = "r1"
+    manifest_settings: dict[str, Any] = field(default_factory=lambda: {"kind": "memory"})
     diagnosis: Diagnosis = field(default_factory=lambda: Diagnosis(None))
     repairable: Any = None
     project: Any = None

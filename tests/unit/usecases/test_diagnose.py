@@ -13,6 +13,7 @@ from lakewright.app import App
 from lakewright.lake.bucket import Bucket
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
+from lakewright.stores.delta.backend import DeltaBackend
 from lakewright.stores.sqlite.backend import SqliteBackend
 from lakewright.usecases.diagnose import Check, project_checks
 
@@ -124,10 +125,15 @@ def test_a_manifest_that_can_only_be_read_is_not_ok(tmp_path: Path, monkeypatch:
     assert check_of(app, "manifest").message == "sqlite, answers, 0 verdicts"
     monkeypatch.setattr(SqliteBackend, "is_writable", False)
     found = check_of(app, "manifest")
-    assert (found.is_ok, found.message) == (False, "sqlite, can be read, but this user may not write to it")
+    assert found.is_ok is False
+    assert "manifest.db can be read, but this user may not write to it: a run would fail" in found.message
+    assert "this file and its folder" in str(found.remedy)
 
 
-def test_a_manifest_whose_right_to_write_is_not_known_says_that_it_was_not_tried(tmp_path: Path) -> None:
+def test_a_manifest_whose_right_to_write_is_not_known_says_that_it_was_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DeltaBackend, "local_place", None)  # as of a table in object storage
     app = opened(tmp_path, str(tmp_path), f"{{kind: delta, location: '{tmp_path}/manifest'}}")
     assert check_of(app, "manifest").message.endswith("the first run creates it; that was not tried")
     app.make_store()

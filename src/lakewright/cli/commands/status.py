@@ -56,6 +56,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     running = [*(_run(run, now) for run in found.running), *locks]
     undone = [_undone(run, now) for run in found.undone]
     yield from fault_blocks(found.faults, found.withheld)
+    if found.unwritable is not None:
+        yield fault_branch(found.unwritable)
     if found.unrecorded:
         yield _lost(found.unrecorded)
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")

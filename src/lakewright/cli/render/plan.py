@@ -29,6 +29,8 @@ def plan_page(plan: Plan) -> Iterator[Block]:
     )
     for instance in plan.instances:
         yield _instance(instance)
+    if plan.warning is not None:
+        yield fault_branch(plan.warning, is_warning=True)
     yield line(Span(plan_summary(plan), "bold"))
 
 

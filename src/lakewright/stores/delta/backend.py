@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from lakewright.errors import SpecError
 from lakewright.manifest.store import Store
 from lakewright.stores.backend import Backend
+from lakewright.stores.write_access import may_write
 
 __all__ = ["DeltaBackend"]
 
@@ -59,6 +60,16 @@ class DeltaBackend(Backend):
                 remedy="Set `manifest: {location: …}` to another place.",
             )
         return str(folder)
+
+    @property
+    def local_place(self) -> Path | None:
+        return None if self.is_shared else Path(self.location)
+
+    @property
+    def is_writable(self) -> bool | None:
+        """Whether this user may write to the table's folder and its log; None in object storage."""
+        place = self.local_place
+        return None if place is None else may_write(place, place / "_delta_log")
 
     def open(self) -> Store:
         from lakewright.stores.delta.store import DeltaStore

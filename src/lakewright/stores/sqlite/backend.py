@@ -39,6 +39,10 @@ class SqliteBackend(Backend):
         return False
 
     @property
+    def local_place(self) -> Path | None:
+        return self.path
+
+    @property
     def new_folder(self) -> Path | None:
         return self.path.parent
 

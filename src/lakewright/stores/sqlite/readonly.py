@@ -7,7 +7,6 @@ nothing; if the schema or items are out of date, they are brought up to date in 
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from lakewright.stores.sql.schema import edited, is_current, migrate
 from lakewright.stores.sql.store import SqlStore
 from lakewright.stores.sql.tables import refold_edited
 from lakewright.stores.sqlite.database import sqlite_database
+from lakewright.stores.write_access import may_write
 
 __all__ = ["is_writable", "read_only_store", "read_unchanged"]
 
@@ -83,8 +83,7 @@ def is_writable(path: Path) -> bool:
     """Return whether this user may write a file and the files that SQLite keeps next to it."""
     beside = [Path(f"{path}{ending}") for ending in (LOG, INDEX)]
     needed = beside if all(file.exists() for file in beside) else [path.parent]
-    as_effective = os.access in os.supports_effective_ids
-    return all(os.access(file, os.W_OK, effective_ids=as_effective) for file in (path, *needed))
+    return may_write(path, *needed)
 
 
 @dataclass(frozen=True)
