@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, OperatorError, StoreUnavailable
+from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.slices.deviations import Deviations
+from lakewright.slices.discover import slice_of_id
 from lakewright.strategies.summary import Summary
 
-__all__ = ["ProcessResult", "SliceReport", "SliceResult"]
+__all__ = ["ProcessResult", "SliceReport", "SliceResult", "named_fault"]
+
+
+def named_fault(error: LakewrightError) -> Fault:
+    """Return the error of a slice that failed, with the slice's name if the message does not have it."""
+    fault, items = error.as_fault(), error.details.get(FAILED_ITEMS, ())
+    name = slice_of_id(items[0]) if items else ""
+    return fault if name in fault.message else replace(fault, message=f"{name}: {fault.message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,7 @@ class ProcessResult:
         )
         failed = ((name, "failed", "", "", "") for name in self.failed)
         unrecorded = ((name, "not recorded", "", "", "") for name in self.unrecorded)
-        errors = (("", "error", "", "", error.message) for error in self.errors)
+        errors = (("", "error", "", "", fault.message) for fault in self.faults)
         waiting = ((name, "waits", "", "", "") for name in self.waiting)
         columns = ("slice", "state", "strategy", "records", "error")
         return html_table("Slices", columns, (*processed, *failed, *unrecorded, *errors, *waiting))
@@ -162,6 +171,11 @@ class ProcessResult:
         if self.warning is not None:
             return Status.SUCCESS_WITH_ERRORS
         return Status.SUCCESS if self.slices else Status.SKIPPED
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The errors as faults; those of slices that failed name their slice."""
+        return tuple(map(named_fault, self.errors))
 
     @property
     def error(self) -> LakewrightError | None:

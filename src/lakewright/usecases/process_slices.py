@@ -80,7 +80,7 @@ def process_slices(
         span(f"process {found.name}", entity=found.name, run=app.run_id),
     ):
         result = process_pending(processing_context(context, found, options), found, slice=slice)
-        told.status, told.error = result.status, None if result.error is None else result.error.as_fault()
+        told.status, told.error = result.status, next(iter(result.faults), None)
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
     taint_after_repetition(app, found, [one.item_id for one in result.slices if one.revision > 1])
     if result.slices and result.error is None and not result.is_stopped:

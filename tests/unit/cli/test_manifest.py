@@ -587,7 +587,7 @@ class TestStatus:
         found = document(a_lake("/lake/bronze/orders"), "status")
         assert list(found) == [
             *("running", "waiting", "arrived", "failed", "warnings", "stale"),
-            *("quarantined", "unrecorded", "triggers", "faults", "withheld"),
+            *("quarantined", "unrecorded", "triggers", "unwritable", "faults", "withheld"),
             *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "tainted", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]

@@ -10,7 +10,14 @@ import pytest
 from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
-from lakewright.errors import BackdatedError, ItemFailed, LakewrightError, NullKeyError, StoreUnavailable
+from lakewright.errors import (
+    BackdatedError,
+    BadRowsError,
+    ItemFailed,
+    LakewrightError,
+    NullKeyError,
+    StoreUnavailable,
+)
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.result import ProcessResult, SliceResult
 from lakewright.spec.models.entity import Strategy
@@ -104,6 +111,16 @@ def test_its_page_is_a_line_a_slice() -> None:
         "2 slices left: s2, s3",
         "Done. PROCESSED=1 FAILED=0 WAITING=2 in 0.0 s",
     ]
+
+
+def test_the_error_of_a_slice_that_fails_alone_names_it() -> None:
+    """The message of too many bad rows does not say of which slice."""
+    bad = BadRowsError("the slice has more than 2 bad rows", details={"failed_items": ["file:///b/s%202"]})
+    answer = ProcessResult(failed=("s 2",), errors=(bad,))
+    answered = call_with(app(answer), "process", "regions")
+    assert "error: s 2: the slice has more than 2 bad rows" in answered.err
+    document = json.loads(call_with(app(answer), "process", "regions", "-o", "json").out)
+    assert document["error"]["message"] == "s 2: the slice has more than 2 bad rows"
 
 
 def test_the_summary_counts_what_could_not_be_recorded_by_itself() -> None:

@@ -40,14 +40,14 @@ def test_each_failed_slice_has_a_line_to_type(tmp_path: Path) -> None:
     ]
 
 
-def test_of_several_slices_each_error_names_its_own() -> None:
+def test_the_error_of_a_slice_names_it_alone_or_among_others() -> None:
     bad = [
         SliceError(
             f"the slice has {number} bad rows", details={"failed_items": [f"file:///lake/o/{number}.csv"]}
         )
         for number in (1, 2)
     ]
-    assert phases._as_one_fault(bad[:1]).message == "the slice has 1 bad rows"
+    assert phases._as_one_fault(bad[:1]).message == "1.csv: the slice has 1 bad rows"
     assert (
         phases._as_one_fault(bad).message
         == "1.csv: the slice has 1 bad rows\n2.csv: the slice has 2 bad rows"

@@ -96,7 +96,7 @@ def process(call: Call, /, entity: str, slice_name: str | None, **options: Any) 
             interruption=stopper,
         )
     call.output.result({**_document(entity, result), "run_id": call.app.run_id}, _page(entity, result))
-    call.output.note(*(fault_branch(error.as_fault()) for error in result.errors))
+    call.output.note(*map(fault_branch, result.faults))
     if result.warning is not None:
         call.output.note(fault_branch(result.warning, is_warning=True))
     call.output.last(f"{_summary(result)} in {took(begin, call.clock())}")
@@ -168,7 +168,7 @@ def _document(entity: str, result: ProcessResult) -> dict[str, Any]:
         "waits_for": result.waits_for,
         "notes": list(result.notes),
         "unrecorded": list(result.unrecorded),
-        "error": result.error.as_fault().as_json() if result.error is not None else None,
+        "error": result.faults[0].as_json() if result.faults else None,
         "warning": result.warning.as_json() if result.warning is not None else None,
     }
 

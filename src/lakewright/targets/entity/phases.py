@@ -27,12 +27,11 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.slices.adopt import adopt_table
-from lakewright.slices.discover import slice_of_id
 from lakewright.slices.fold_choice import one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.pending import find_pending, requeue_processed
 from lakewright.slices.process import process_pending
-from lakewright.slices.result import ProcessResult
+from lakewright.slices.result import ProcessResult, named_fault
 from lakewright.slices.validation import fail_invalid_slices
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.words import counted, first_of
@@ -83,25 +82,16 @@ def _validate(work: EntityWork) -> Outcome:
     return Outcome(
         Status.SUCCESS_WITH_ERRORS,
         metrics={**metrics, "slices_failed": len(failed)},
-        reasons=tuple(error.message for error in failed),
+        reasons=tuple(named_fault(error).message for error in failed),
         error=_as_one_fault(failed),
     )
 
 
 def _as_one_fault(errors: Sequence[LakewrightError]) -> Fault:
-    """Return the errors of slices as one fault with the remedy of each: one alone leaves the others open."""
-    fault = reduce(
-        Fault.and_also, (_named_fault(error) if errors[1:] else error.as_fault() for error in errors)
-    )
+    """Return the errors of slices as one fault, which names each slice and has the remedy of each."""
+    fault = reduce(Fault.and_also, map(named_fault, errors))
     items = [item for error in errors for item in error.details.get(FAILED_ITEMS, ())]
     return replace(fault, details={**fault.details, FAILED_ITEMS: items}) if items else fault
-
-
-def _named_fault(error: LakewrightError) -> Fault:
-    """Return the error of a slice with the slice's name, if the message does not have it."""
-    fault, items = error.as_fault(), error.details.get(FAILED_ITEMS, ())
-    name = slice_of_id(items[0]) if items else ""
-    return fault if name in fault.message else replace(fault, message=f"{name}: {fault.message}")
 
 
 def _create(work: EntityWork) -> Outcome:
@@ -151,7 +141,7 @@ def _process(work: EntityWork) -> Outcome:
             metrics=_metrics(result),
             reasons=(
                 *_failed_slices(result),
-                *(error.message for error in result.errors),
+                *(fault.message for fault in result.faults),
                 *_notes(work, result),
             ),
             error=_as_one_fault(result.errors).and_also(result.warning),
