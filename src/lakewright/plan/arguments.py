@@ -22,7 +22,14 @@ from lakewright.spec.expressions.values import Duration, Value, ValueType, rende
 from lakewright.spec.models.job import Parameter, StepSize
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["MOST_INSTANCES", "expand_arguments", "floor_value", "sample_arguments", "split_values"]
+__all__ = [
+    "MOST_INSTANCES",
+    "argument_text",
+    "expand_arguments",
+    "floor_value",
+    "sample_arguments",
+    "split_values",
+]
 
 MOST_INSTANCES = 100_000
 """A run with more instances than this is assumed to be a mistake."""
@@ -115,6 +122,23 @@ def split_values(text: str) -> tuple[str, ...]:
         if match.end() == len(text):
             return tuple(found)
         position = match.end() + 1
+
+
+def argument_text(name: str, *values: str) -> str:
+    r"""Return the argument that gives a parameter these values, quoted as `split_values` reads them.
+
+    Example:
+        >>> argument_text("day", "1", "2"), argument_text("name", "a,b", "c")
+        ('day=1,2', 'name="a,b",c')
+    """
+    return f"{name}={','.join(map(_quoted, values))}"
+
+
+def _quoted(value: str) -> str:
+    if not set(value) & set(',"\\'):
+        return value
+    escaped = re.sub(r'(["\\])', r"\\\1", value)
+    return f'"{escaped}"'
 
 
 def _unescaped(plain: str) -> str:

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lakewright.plan.arguments import argument_text
+
 __all__ = ["MOST_TYPED", "OtherRun", "commands_of"]
 
 MOST_TYPED = 10
@@ -45,16 +47,15 @@ def commands_of(runs: Iterable[OtherRun]) -> tuple[str, ...]:
         if len(run.parameters) == 1:
             name, value = run.parameters[0]
             values = listed.setdefault((run.job, name, *run.unknown), [])
-            # Such a value would have to be quoted for the job too.
-            values += [] if value in values or set(value) & set(',"\\') else [value]
+            values += [] if value in values else [value]
         else:
-            commands[_command(run.job, run.parameters, run.unknown)] = None
+            given = [(name, (value,)) for name, value in run.parameters]
+            commands[_command(run.job, given, run.unknown)] = None
     for (job, name, *unknown), values in listed.items():
-        if values:
-            commands[_command(job, [(name, ",".join(values))], unknown)] = None
+        commands[_command(job, [(name, values)], unknown)] = None
     return tuple(commands)
 
 
-def _command(job: str, parameters: Sequence[tuple[str, str]], unknown: Sequence[str]) -> str:
-    given = [shlex.quote(f"{name}={value}") for name, value in parameters]
+def _command(job: str, parameters: Sequence[tuple[str, Sequence[str]]], unknown: Sequence[str]) -> str:
+    given = [shlex.quote(argument_text(name, *values)) for name, values in parameters]
     return " ".join(["lakewright job", shlex.quote(job), "build", *given, *(f"{n}=<{n}>" for n in unknown)])

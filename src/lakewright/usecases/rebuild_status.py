@@ -6,7 +6,7 @@ manifest, only whether a slice was processed into a table that does not exist is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -26,6 +26,7 @@ from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.item import Item
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
@@ -102,22 +103,30 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
     """
     due: list[DueRebuild] = []
     unseen: list[Unseen] = []
-    for entity, seen in _looks(app, seconds):
+    looks = dict(_looks(app, app.project.entities, seconds))
+    missing = [name for name, seen in looks.items() if isinstance(seen, TableState) and not seen.exists]
+    processed = dict(_processed(app, missing))
+    # A run that goes on meanwhile makes the table first, and then records its slice. So a table is lost only
+    # if it is still missing after its slice was found.
+    looks |= _looks(app, processed, seconds)
+    for name, seen in looks.items():
+        entity = app.project.entities[name]
         if isinstance(seen, str):
             unseen.append(Unseen(entity.called, seen))
         elif not seen.exists:
-            due += _lost(app, entity)
+            due += _lost(app, entity, processed.get(name))
         elif STRATEGY_PROPERTY in seen.properties:
             # Another is no table yet, or one of another program, which no slices could make again.
             due += _of(app, entity, seen)
     return RebuildStatus(tuple(due), tuple(unseen))
 
 
-def _looks(app: App, seconds: float) -> Iterator[tuple[Entity, TableState | str]]:
-    """Yield the entities that are processed, each with its table or with why that is not known."""
+def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[str, TableState | str]]:
+    """Yield the names of entities that are processed, each with its table or with why that is not known."""
     remote: dict[str, Callable[[], TableState | str]] = {}
     found: dict[str, TableState | str] = {}
-    for name, entity in app.project.entities.items():
+    for name in names:
+        entity = app.project.entities[name]
         if not entity.enabled:
             continue
         try:
@@ -130,9 +139,7 @@ def _looks(app: App, seconds: float) -> Iterator[tuple[Entity, TableState | str]
             found[name] = look()
         else:
             remote[name] = look
-    found |= _within(remote, seconds)
-    for name, seen in found.items():
-        yield app.project.entities[name], seen
+    yield from (found | _within(remote, seconds)).items()
 
 
 def _look_at(app: App, silver: Address) -> Callable[[], TableState | str]:
@@ -183,8 +190,15 @@ def _within(
     return found
 
 
-def _lost(app: App, entity: Entity) -> Iterator[DueRebuild]:
-    processed = first_processed(app.store, application_of(app.project.name, entity))
+def _processed(app: App, names: Collection[str]) -> Iterator[tuple[str, Item]]:
+    """Yield the names of entities of which a slice counts as processed, each with such a slice."""
+    for name in names:
+        application = application_of(app.project.name, app.project.entities[name])
+        if (found := first_processed(app.store, application)) is not None:
+            yield name, found
+
+
+def _lost(app: App, entity: Entity, processed: Item | None) -> Iterator[DueRebuild]:
     error = lost_table_error(entity, processed, entity.places(app.project.lake).silver)
     if error is not None:
         yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))

@@ -6,6 +6,7 @@ import shlex
 
 from lakewright.manifest.journal import Run
 from lakewright.manifest.redact import HIDDEN
+from lakewright.plan.arguments import argument_text
 
 __all__ = ["hidden_parameters", "is_rewind", "resume_command"]
 
@@ -24,7 +25,7 @@ def resume_command(run: Run) -> str:
         return _rewind_command(run)
     hidden = hidden_parameters(run)
     arguments = [
-        f"{name}=<{name}>" if name in hidden else shlex.quote(f"{name}={value}")
+        f"{name}=<{name}>" if name in hidden else shlex.quote(argument_text(name, str(value)))
         for name, value in run.parameters.items()
     ]
     return " ".join(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 from tests.projects import make_project
 
+from lakewright.plan.arguments import split_values
 from lakewright.plan.dirtiness import left_slices
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.slices.other_runs import find_other_runs
@@ -62,14 +64,22 @@ def test_a_run_is_found_by_trying_what_the_name_of_the_slice_holds(
     assert found == expected
 
 
-def test_values_that_a_list_cannot_hold_and_several_parameters_are_left_to_more_commands() -> None:
+def test_several_parameters_are_left_to_more_commands() -> None:
     days = [OtherRun("x", "daily", (("day", day), ("region", "north"))) for day in ("1", "2")]
     assert commands_of([*days, OtherRun("y", "weekly", (("week", "3"),))]) == (
         "lakewright job daily build day=1 region=north",
         "lakewright job daily build day=2 region=north",
         "lakewright job weekly build week=3",
     )
-    assert commands_of([OtherRun("x", "daily", (("name", "a,b"),))]) == ()
+
+
+def test_a_value_with_commas_or_quotes_is_typed_as_the_command_line_reads_it_a9() -> None:
+    names = ("a,b", 'say "x"', "c:\\d\\", "", "plain", '"')
+    (command,) = commands_of(OtherRun("x", "daily", (("name", name),)) for name in names)
+    argument = shlex.split(command)[-1]
+    assert split_values(argument.removeprefix("name=")) == names
+    run = OtherRun("x", "daily", (("name", "a,b"), ("day", "1")))
+    assert commands_of([run]) == ("lakewright job daily build 'name=\"a,b\"' day=1",)
 
 
 def test_of_many_slices_the_first_ten_are_typed(tmp_path: Path) -> None:

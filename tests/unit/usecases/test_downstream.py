@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from tests.commands import InProcess
 
 from lakewright.app import App
@@ -18,6 +21,8 @@ from lakewright.cli.page import Branch
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.journal import Run, TargetPhase, reason_of_run
 from lakewright.manifest.store import Write
+from lakewright.plan.phase import Phase
+from lakewright.run.request import JobRequest
 from lakewright.slices.application import application_of
 from lakewright.slices.result import SliceResult
 from lakewright.spec.models.entity import Strategy
@@ -29,6 +34,8 @@ from lakewright.usecases.downstream import (
     tainted_words,
 )
 from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.plan_job import instance_parameters
+from lakewright.usecases.resume import resume_command
 from lakewright.usecases.run_job import _processed_again
 from lakewright.usecases.status import project_status
 from lakewright.usecases.tainted_targets import tainted_targets
@@ -256,4 +263,21 @@ def test_only_slices_of_a_further_revision_are_looked_up_after_a_run(tmp_path: P
         ("orders", ["file:///2.csv"])
     ]
     assert [each.get("revision") for each in slices] == [None, 2]
+    app.close()
+
+
+def test_a_value_with_a_comma_is_quoted_in_the_commands_that_build_again_and_resume_a9(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target was told without a command, and a failed run with one that names two other instances."""
+    text = MODEL.replace("type: date", "type: string")
+    monkeypatch.setattr(sys.modules[__name__], "MODEL", text)
+    app = lake(tmp_path)
+    run = built(app, "daily", ("orders", "names"), day="north, south")
+    app.store.write(Write(puts=downstream_taints(app, app.project.entity("orders"), "went back")))
+    (found,) = tainted_targets(app)
+    assert found.commands == ("lakewright job daily build 'day=\"north, south\"'",)
+    for command in (*found.commands, resume_command(run)):
+        request = JobRequest("daily", Phase.BUILD, (shlex.split(command)[4],))
+        assert instance_parameters(app, request) == ({"day": "north, south"},)
     app.close()

@@ -18,7 +18,8 @@ from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
 
 from lakewright.app import App
 from lakewright.errors import StorageUnavailable
-from lakewright.lake.table_state import TableState
+from lakewright.lake.table_state import ABSENT, TableState
+from lakewright.manifest.item import Item
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
@@ -254,3 +255,21 @@ def test_a_table_that_is_gone_is_told_and_no_slice_alone_makes_a_new_one(tmp_pat
     assert refused.code == 1
     assert "no table exists there" in refused.err
     assert not (tmp_path / "lake/silver/orders").exists()
+
+
+def test_a_table_that_a_run_makes_while_status_looks_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run makes the table and records its first slice after the first look at the table."""
+    project(tmp_path)
+    app = App.open(tmp_path, environ={})
+    made = TableState(True, columns=(), partition_columns=(), properties=SOUND, is_empty=False)
+    item = Item("file:///bronze/prices/d1.csv")
+    monkeypatch.setattr(rebuild_status, "first_processed", lambda *_: item)
+    looks = iter((ABSENT, made, ABSENT, ABSENT))
+    monkeypatch.setattr(rebuild_status, "observe_without_spark", lambda *_: next(looks))
+    assert not any("no table exists" in each.reason for each in rebuild_status.due_rebuilds(app).due)
+    (lost,) = rebuild_status.due_rebuilds(app).due
+    assert lost.refuses_slices
+    assert "counts slices such as d1.csv as processed" in lost.reason
+    assert list(looks) == []
