@@ -143,7 +143,7 @@ def test_a_rebuild_starts_with_a_slice_or_a_time(tmp_path: Path) -> None:
         part = plan_rebuild(place.bench, place.entity, start)
         assert (part.base, [known.name for known in part.slices]) == (0, ["s2", "s3"])
         assert part.digest != whole.digest
-    with pytest.raises(UsageError, match="no processed slice from there on"):
+    with pytest.raises(UsageError, match="has no processed slice s7"):
         plan_rebuild(place.bench, place.entity, RebuildStart(slice="s7"))
 
 

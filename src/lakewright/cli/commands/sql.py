@@ -62,6 +62,8 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
         answer = query_lake(call.app, query, limit=rows, as_of=as_of)
     for note in answer.notes:
         call.output.note(line(Span("note: ", "dim"), note))
+    if answer.is_cut and call.output.is_json:  # a page ends with it
+        call.output.note(line(Span("note: ", "dim"), _count(answer)))
     shown = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
     call.output.result(shown, _page(answer))
 
@@ -69,9 +71,12 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
 def _page(answer: Answer) -> Iterator[Block]:
     cells = tuple(tuple(line(_shown(value)) for value in row) for row in answer.rows)
     yield Table(tuple(answer.columns), cells)
+    yield line(Span(_count(answer), "dim"))
+
+
+def _count(answer: Answer) -> str:
     count = counted(len(answer.rows), "row")
-    count = f"the first {count}; --rows shows more" if answer.is_cut else count
-    yield line(Span(count, "dim"))
+    return f"the first {count}; --rows shows more" if answer.is_cut else count
 
 
 def _shown(value: Any) -> Span:

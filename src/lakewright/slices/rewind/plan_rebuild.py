@@ -49,6 +49,13 @@ class RebuildStart:
     slice: str | None = None
     time: datetime | None = None
 
+    @property
+    def words(self) -> str:
+        """Return which slices it starts with, as the end of a sentence about slices."""
+        if self.slice is not None:
+            return f" {self.slice}"
+        return "" if self.time is None else f" of {self.time.isoformat()} or later"
+
     def includes(self, applied: AppliedSlice) -> bool:
         """Return whether the rebuild starts with a slice, if it has not started before."""
         if self.slice is not None:
@@ -123,8 +130,8 @@ def plan_rebuild(
     first = next((n for n, each in enumerate(applied) if start.includes(each)), None)
     if first is None:
         raise UsageError(
-            f"{entity.name} has no processed slice{' from there on' if applied else ''}",
-            remedy="`lakewright manifest ls` lists the slices.",
+            f"{entity.name} has no processed slice{start.words if applied else ''}",
+            remedy=f"`lakewright manifest ls --entity {entity.called}` lists the slices.",
         )
     is_whole = start == RebuildStart()
     base = None if is_whole else _base(entity, chain, app, applied[first])
