@@ -72,11 +72,12 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
     place = place_of(tmp_path, "s1", "s2", "s3", "s4")
     (place.bronze / "s3").unlink()
     (place.bronze / "s4").write_text("something else, and longer")
-    with pytest.raises(SliceError, match="s3 is gone; s4 has changed since it was processed"):
+    with pytest.raises(SliceError, match="s3 is gone; s4 has changed since it was processed") as raised:
         undo_of(place, "s2")
     with pytest.raises(SliceError, match="s3 is gone"):
         plan_rebuild(place.bench, place.entity, RebuildStart())
     assert replayed(undo_of(place, "s4")) == []
+    assert f"`lakewright manifest requeue {place.entity.name}/s4 --cascade`" in (raised.value.remedy or "")
 
 
 def fail(place: Place, name: str) -> None:

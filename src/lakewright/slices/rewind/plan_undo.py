@@ -316,7 +316,7 @@ def check_bronze(context: ProcessingContext, entity: Entity, slices: Sequence[Ap
         SliceError: Some are gone or have changed; the error names each.
     """
     bronze = entity.places(context.lake.settings).bronze
-    faults = []
+    faults, changed = [], []
     for each in slices:
         name = name_of(each)
         found, recorded = find_slice(bronze, name, context.lake), each.content.get("fingerprint") or {}
@@ -326,10 +326,13 @@ def check_bronze(context: ProcessingContext, entity: Entity, slices: Sequence[Ap
             recorded[key] != found.fingerprint[key] for key in recorded.keys() & found.fingerprint.keys()
         ):
             faults.append(f"{name} has changed since it was processed")
+            changed.append(called_name(entity.called, name))
     if faults:
+        typed = command("requeue", *changed)
+        instead = f", or process what is there now: `{typed} --cascade`, then a run" if changed else ""
         raise SliceError(
             f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
-            remedy="Bring them back as they were. Nothing was written.",
+            remedy=f"Bring them back as they were{instead}. Nothing was written.",
             details={"slices": faults},
         )
 
