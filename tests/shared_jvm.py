@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from lakewright.serve.session_host import SessionHost
 from lakewright.spark.attached import AttachedSession
 from lakewright.spark.conf import SessionSettings
+from lakewright.spark.launch import environment_set
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,26 +69,12 @@ class SharedJvm:
 @contextmanager
 def session_in(address: str, settings: SessionSettings) -> Iterator[SparkSession]:
     """Give a session with these settings in the JVM whose process listens at a socket."""
-    with _python_here():
+    # Functions in Python run on this interpreter, as with `build_session`.
+    with environment_set(dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)):
         sessions = AttachedSession(partial(_connect, address), Path.cwd())
         session = sessions.start(settings)
         yield session
         sessions.stop(session)
-
-
-@contextmanager
-def _python_here() -> Iterator[None]:
-    """Let functions in Python run on this interpreter, as `build_session` does."""
-    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, sys.executable))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
 
 
 def _connect(address: str) -> socket.socket:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakewright.errors import CommitTooLate, ItemFailed, ItemLocked, ManifestCorrupt
+from lakewright.errors import CommitTooLate, ItemFailed, ItemLocked, LakewrightError, ManifestCorrupt
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
 from lakewright.manifest.record import format_instant
@@ -26,6 +26,7 @@ __all__ = [
     "recovery_advice",
     "recovery_command",
     "stale_advice",
+    "tell_recovery",
 ]
 
 
@@ -210,6 +211,18 @@ def stale_advice(lock: Lock, typed: str | None = None) -> str:
     if lock.processing.application.is_of_entity:
         return f"run the job again, which takes it over, or {release}"
     return f"see whether its work is done, then {release}, and run {lock.processing.application} again"
+
+
+def tell_recovery(error: LakewrightError, item: Item, name: str) -> None:
+    """Give the error by which an item failed the commands to type, and the item among its details.
+
+    Args:
+        error: The error, which is changed.
+        item: The item, whose failure is recorded.
+        name: What the commands call it.
+    """
+    error.remedy = recovery_advice(item, name)
+    error.details = {**error.details, FAILED_ITEMS: [item.item_id]}
 
 
 def invalid_error(item: Item, name: str | None = None) -> ManifestCorrupt:

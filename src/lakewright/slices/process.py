@@ -24,7 +24,7 @@ from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.tracing import span
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.lock import FAILED_ITEMS, recovery_advice
+from lakewright.manifest.lock import tell_recovery
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import called_name, slice_name
@@ -236,8 +236,7 @@ def _with_slice(
             return replace(result, errors=(*result.errors, error))
         item = processor.context.ledger.item(claim.item.item_id)
         if item.failed is not None:
-            error.remedy = recovery_advice(item, called_name(processor.entity.called, name))
-            error.details = {**error.details, FAILED_ITEMS: [item.item_id]}
+            tell_recovery(error, item, called_name(processor.entity.called, name))
         return replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
     report(replace(about, result=done))
     return replace(result, slices=(*result.slices, done))

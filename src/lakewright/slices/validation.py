@@ -26,7 +26,7 @@ from lakewright.lake.observation import last_commit_number
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.lock import FAILED_ITEMS, recovery_advice
+from lakewright.manifest.lock import tell_recovery
 from lakewright.manifest.payload import failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
@@ -203,6 +203,5 @@ def _record(context: ProcessingContext, entity: Entity, item: str, error: Lakewr
     except (OperatorError, SequenceConflict):
         return False
     failed = context.ledger.failed(claim, failure(error))
-    error.remedy = recovery_advice(failed, called_name(entity.called, slice_name(failed)))
-    error.details = {**error.details, FAILED_ITEMS: [item]}
+    tell_recovery(error, failed, called_name(entity.called, slice_name(failed)))
     return True
