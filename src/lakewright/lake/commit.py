@@ -165,8 +165,7 @@ def find_commit(
     raise CommitTooLate(
         f"{address} already holds commit {last} of {app_id}, so that {number} is too late, and the table's "
         "log doesn't rule out that it holds the slice",
-        remedy="Check whether the slice's rows are in the table: if they are, resolve and skip the item; if "
-        "not, requeue it, which gives it a new number.",
+        remedy="Check whether the slice's rows are in the table.",
         details={"address": str(address), "last": last, "number": number},
     )
 

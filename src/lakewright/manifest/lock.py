@@ -6,6 +6,7 @@ Source: `processing-manifest.md`, "State" (Processing, Failed). Leases are Lakew
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from lakewright.errors import CommitTooLate, ItemFailed, ItemLocked, LakewrightError, ManifestCorrupt
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import format_instant
 
 __all__ = [
@@ -87,11 +89,11 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
 FAILED_ITEMS = "failed_items"
 """Detail of an error that lists the items whose failures it tells."""
 
-_SKIP_INSTEAD = "; otherwise resolve and skip it"
-"""Ends the remedies of slices without which the later ones can go on."""
+_OLD_SKIP = "; otherwise resolve and skip it"
+"""Ends remedies in records of earlier versions, which tell only thus that a slice may be skipped."""
 
-_IF_THERE = ": if they are, resolve and skip the item"
-"""Stands in the remedy of a commit that came too late."""
+_OLD_TOO_LATE = ": if they are, resolve and skip the item"
+"""What follows it in such a record is told of every commit that came too late."""
 
 EARLIER = "failed earlier in this run"
 """How the error of a slice ends whose failure the run has told before."""
@@ -159,10 +161,10 @@ def recovery_command(item: Item, name: str | None = None) -> str:
     """
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
-    error, named = item.failed.note.get("error"), name or item.item_id
+    named = name or item.item_id
     if not item.failed.note.get("holds_back", True):
         return f"{command('requeue', named)} --late"
-    if isinstance(error, dict) and error.get("code") == CommitTooLate.code:
+    if _recorded_error(item).get("code") == CommitTooLate.code:
         return command("requeue", named)
     return command("resolve", named)
 
@@ -178,23 +180,30 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     """
     typed, named = f"`{recovery_command(item, name)}`", name or item.item_id
     skip = f"`{command('resolve', named)}`, then `{command('skip', named)}`"
-    error = item.failed.note.get("error") if item.failed is not None else None
-    remedy = error.get("remedy") if isinstance(error, dict) else None
+    error = _recorded_error(item)
+    remedy = str(error.get("remedy") or "")
     # A rebuild leaves the failed item failed: its remedy still needs the command that follows.
-    if remedy and "`lakewright" in remedy.replace("`lakewright rebuild`", ""):
-        return str(remedy)
+    if "`lakewright" in remedy.replace("`lakewright rebuild`", ""):
+        return remedy
     after = ""
     if item.failed is not None and not item.failed.application.is_of_entity:
         after = f", and run {item.failed.application} again"
-    if remedy and _SKIP_INSTEAD in remedy:
-        first = remedy.partition(_SKIP_INSTEAD)[0]
-        return f"{first}: {typed}{after}. Otherwise resolve and skip it: {skip}."
-    if remedy and _IF_THERE in remedy:
-        first = remedy.partition(_IF_THERE)[0]
+    if remedy and error.get("code") == CommitTooLate.code:
+        first = remedy.partition(_OLD_TOO_LATE)[0].rstrip(".")
         return f"{first}. If they are, resolve and skip it: {skip}. If not, requeue it: {typed}."
-    if remedy and "resolve" in remedy:
-        return f"{remedy.rstrip('.')}: {typed}{after}."
-    return f"{remedy} Then {typed}{after}." if remedy else f"Fix the cause, then {typed}{after}."
+    may_skip = error.get(MAY_SKIP) or _OLD_SKIP in remedy
+    remedy = remedy.partition(_OLD_SKIP)[0]
+    otherwise = f" Otherwise resolve and skip it: {skip}." if may_skip else ""
+    if "resolve" in remedy:
+        return f"{remedy.rstrip('.')}: {typed}{after}.{otherwise}"
+    first = f"{remedy} Then" if remedy else "Fix the cause, then"
+    return f"{first} {typed}{after}.{otherwise}"
+
+
+def _recorded_error(item: Item) -> Mapping[str, Any]:
+    """Return the error by which an item failed, as it was recorded; empty if it has none."""
+    error = item.failed.note.get("error") if item.failed is not None else None
+    return error if isinstance(error, Mapping) else {}
 
 
 def stale_advice(lock: Lock, typed: str | None = None) -> str:

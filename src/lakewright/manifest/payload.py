@@ -14,7 +14,19 @@ from typing import Any
 from lakewright.errors import Fault, LakewrightError
 from lakewright.manifest.record import State
 
-__all__ = ["LARGEST", "LONGEST_TEXT", "LONGEST_TRACE", "bounded", "failure", "payload", "text_of"]
+__all__ = [
+    "LARGEST",
+    "LONGEST_TEXT",
+    "LONGEST_TRACE",
+    "MAY_SKIP",
+    "bounded",
+    "failure",
+    "payload",
+    "text_of",
+]
+
+MAY_SKIP = "may_skip"
+"""Detail of an error, and entry of its record: whether the remedy is also to skip the item."""
 
 LARGEST = 65_536
 """Maximum characters of a payload's JSON."""
@@ -84,12 +96,17 @@ def failure(
             "message": text_of(error),
             "remedy": getattr(error, "remedy", None),
             "location": str(location) if (location := getattr(error, "location", None)) else None,
+            **({MAY_SKIP: True} if _may_skip(error) else {}),
         },
         "stack_trace": stack_trace,
         "is_retryable": bool(getattr(error, "is_retryable", False)),
         "holds_back": holds_back,
         **more,
     }
+
+
+def _may_skip(error: BaseException | Fault) -> bool:
+    return isinstance(error, LakewrightError | Fault) and bool(error.details.get(MAY_SKIP))
 
 
 def text_of(error: BaseException | Fault) -> str:

@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 from lakewright.errors import LakewrightError, SliceError, SliceUnsettled, StorageUnavailable
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.record import Application
 from lakewright.slices.bronze import (
     BRONZE_UNREADABLE,
@@ -303,7 +304,8 @@ def find_unchanged_slice(
     if found is None:
         raise SliceError(
             f"the slice {name} is gone from {bronze}",
-            remedy="Bring it back, then resolve the item; otherwise resolve and skip it.",
+            remedy="Bring it back, then resolve the item.",
+            details={MAY_SKIP: True},
         )
     if _is_other(item, found):
         raise _changed_error(item, found, is_stored=is_stored)
@@ -338,6 +340,6 @@ def check_not_empty(slice_: Slice) -> None:
     if slice_.size == 0:
         raise SliceError(
             f"the slice {slice_.name} has 0 bytes",
-            remedy="Deliver it again, then resolve the item; otherwise resolve and skip it.",
-            details={"path": slice_.path},
+            remedy="Deliver it again, then resolve the item.",
+            details={"path": slice_.path, MAY_SKIP: True},
         )

@@ -22,6 +22,7 @@ from lakewright.lake.file_probe import (
 )
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns, schema_fingerprint
 from lakewright.lake.paths import local_path
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.slices.json_shapes import with_known_shapes
 from lakewright.strategies.drift import convert_sql
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
@@ -328,8 +329,8 @@ def quote_options(
         except ValueError as error:
             raise SliceError(
                 f"the slice {slice_.name} can't be read: {path}: {error}",
-                remedy="Close its quotes, double those inside them, then resolve the item; "
-                "otherwise resolve and skip it.",
+                remedy="Close its quotes, double those inside them, then resolve the item.",
+                details={MAY_SKIP: True},
             ) from error
         if own is None:
             return whole
@@ -338,7 +339,8 @@ def quote_options(
         raise SliceError(
             f"the slice {slice_.name} has line breaks inside quotes, and lines with different endings: "
             f"{', '.join(sorted(map(repr, ends)))}",
-            remedy="Use one kind of line ending, then resolve the item; otherwise resolve and skip it.",
+            remedy="Use one kind of line ending, then resolve the item.",
+            details={MAY_SKIP: True},
         )
     # If Spark knows the line ending, it keeps other line breaks inside quotes.
     return {**whole, "lineSep": ends.pop()} if ends else {}

@@ -27,7 +27,7 @@ from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import tell_recovery
-from lakewright.manifest.payload import failure
+from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
 from lakewright.slices.json_shapes import known_columns
@@ -177,8 +177,8 @@ class _Validator:
             except (ValueError, OSError) as error:
                 raise SliceError(
                     f"the slice {slice_.name} can't be read: {error}",
-                    remedy="Deliver it again, then resolve the item; otherwise resolve and skip it.",
-                    details={"path": slice_.path},
+                    remedy="Deliver it again, then resolve the item.",
+                    details={"path": slice_.path, MAY_SKIP: True},
                 ) from error
             marks.update(part for part in file.name.split("/")[:-1])
         return tuple(sorted(marks))

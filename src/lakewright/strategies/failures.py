@@ -19,6 +19,7 @@ from lakewright.errors import (
     TargetError,
 )
 from lakewright.lake.storage_errors import store_fault
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
@@ -169,7 +170,8 @@ def _no_reader(match: re.Match[str], _text: str, _what: str) -> LakewrightError:
 def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SliceError(
         f"the {what} can't be read: {_condition(text)}",
-        remedy="Deliver it again, then resolve the item; otherwise resolve and skip it.",
+        remedy="Deliver it again, then resolve the item.",
+        details={MAY_SKIP: True},
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.pruning import value_sql
@@ -102,8 +103,8 @@ def _check_not_outdated(load: SliceLoad) -> None:
         raise DataLossError(
             f"the late slice would replace {counted(newer, 'row')} whose {sequence} is greater than that of "
             "all its own",
-            remedy="Skip the item; or apply it with --allow-data-loss, if these rows are to be replaced.",
-            details={"rows": newer, "of_slice": True},
+            remedy="To replace these rows, resolve the item and run with --allow-data-loss.",
+            details={"rows": newer, "of_slice": True, MAY_SKIP: True},
         )
 
 
@@ -123,9 +124,8 @@ def _empties_table(load: SliceLoad) -> bool:
     if not load.entity.settings.allow_empty:
         raise DataLossError(
             f"the slice has no rows to keep, and would empty {load.address}",
-            remedy="If the source is really empty, set allow_empty: true, then resolve the item; "
-            "otherwise resolve and skip it.",
-            details={"of_slice": True},
+            remedy="If the source is really empty, set allow_empty: true, then resolve the item.",
+            details={"of_slice": True, MAY_SKIP: True},
         )
     return True
 
