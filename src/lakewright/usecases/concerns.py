@@ -16,6 +16,8 @@ from lakewright.manifest.record import Application, format_instant
 from lakewright.slices.discover import slice_name
 from lakewright.spec.project import Project
 from lakewright.spec.words import first_of
+from lakewright.stores.registry import select_backend
+from lakewright.stores.write_access import write_fault
 from lakewright.usecases.history import Warned
 from lakewright.usecases.resume import is_rewind, resume_command
 from lakewright.usecases.tainted_targets import TaintedTarget
@@ -31,6 +33,7 @@ __all__ = [
     "concern_of_trigger",
     "concern_of_warning",
     "concerns_of_files",
+    "concerns_of_manifest",
     "first_line",
     "other_lines",
 ]
@@ -46,8 +49,8 @@ class Concern:
     """Something that needs a person.
 
     Attributes:
-        kind: `project`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed`, `unreadable`,
-            `rebuild` or `tainted`; that of a notice is `vanished`, `quarantined` or `unseen`.
+        kind: `project`, `unwritable`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed`,
+            `unreadable`, `rebuild` or `tainted`; that of a notice is `vanished`, `quarantined` or `unseen`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.
@@ -112,6 +115,20 @@ def concerns_of_files(project: Project) -> Iterator[Concern]:
             triggers=tuple(str(each) for each in withheld if each.fault == fault),
             advice=fault.remedy or "Correct it; the file is read again at once.",
             command="lakewright validate",
+            code=fault.code,
+        )
+
+
+def concerns_of_manifest(app: App) -> Iterator[Concern]:
+    """Yield that the manifest can be read but not written, so that runs fail, if it shows."""
+    fault = write_fault(select_backend(app.manifest_settings))
+    if fault is not None:
+        yield Concern(
+            kind="unwritable",
+            subject="manifest",
+            why=fault.message,
+            since=None,
+            advice=fault.remedy or "",
             code=fault.code,
         )
 

@@ -28,6 +28,7 @@ from lakewright.usecases.concerns import (
     concern_of_trigger,
     concern_of_warning,
     concerns_of_files,
+    concerns_of_manifest,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
 from lakewright.usecases.items import typed_name
@@ -113,6 +114,7 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     return Inbox(
         concerns=(
             *concerns_of_files(app.project),
+            *concerns_of_manifest(app),
             *failed,
             *stale,
             *undone,

@@ -1,4 +1,4 @@
-"""A manifest on this machine that can be read but not written: plan, status and doctor say it."""
+"""A manifest on this machine that can be read but not written: plan, status, doctor and the inbox say it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from tests.commands import InProcess
 from tests.documents import checked
+
+from lakewright import Project
+from lakewright.usecases.inbox import read_inbox
 
 MODEL = """
 targets: {nothing: {kind: blackhole, mapping: rows}}
@@ -78,3 +81,16 @@ def test_a_manifest_that_can_not_be_created_is_told(
     told = made.json("plan", "daily", "build")["warning"]
     assert f"does not exist, and this user may not create it in {tmp_path}/m" in told["message"]
     assert list((tmp_path / "m").iterdir()) == []
+
+
+def test_the_inbox_says_that_runs_would_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = shop(tmp_path, "sqlite")
+    assert made.run("manifest", "add", "x", "--as", "acme/landing").code == 0
+    for is_locked in (False, True):
+        if is_locked:
+            lock(monkeypatch, tmp_path / "m" / "manifest.db")
+        with Project.load(tmp_path) as project:
+            told = [each for each in read_inbox(project.app).concerns if each.kind == "unwritable"]
+        assert bool(told) is is_locked
+    assert "this user may not write to it: a run would fail" in told[0].why
+    assert "Give the user who runs Lakewright the right to write" in told[0].advice

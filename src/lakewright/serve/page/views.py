@@ -66,6 +66,7 @@ NAMES = {
     "changed": "changed",
     "unreadable": "unreadable",
     "project": "project",
+    "unwritable": "unwritable",
     "rebuild": "needs a rebuild",
     "tainted": "to build again",
     "unseen": "not looked at",
