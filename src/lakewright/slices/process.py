@@ -83,16 +83,26 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         result = replace(result, notes=(*result.notes, *outdated_rows(state, entity, context.lake.settings)))
     else:
         result = ProcessResult()
-    holding = None if result.errors else holding_error(context, entity, pending)
     return replace(
         result,
-        errors=(*result.errors, *(() if holding is None else (holding,))),
+        errors=result.errors or _holding_errors(context, entity, pending),
         waiting=(*result.waiting, *waiting),
         others=tuple(map(slice_name, pending.others)),
         waits_for=pending.waits_for,
         warnings=() if warning is None else (warning,),
         deviations=pending.deviations,
     )
+
+
+def _holding_errors(
+    context: ProcessingContext, entity: Entity, pending: Pending
+) -> tuple[LakewrightError, ...]:
+    """Return the error that says what holds the other slices back, if it can be read."""
+    try:
+        holding = holding_error(context, entity, pending)
+    except StoreUnavailable as error:  # what was processed before is told nevertheless
+        return (error,)
+    return () if holding is None else (holding,)
 
 
 def _settle(context: ProcessingContext, entity: Entity) -> None:
@@ -126,13 +136,15 @@ def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
     reason = one_by_one_reason(context, processor.entity) if len(items) >= FEWEST else TOO_FEW
     if reason not in (None, TOO_FEW):
         result = replace(result, notes=(one_by_one_text(reason),))
-    position = 0
+    position, is_outdated = 0, False
     with Heartbeat(context.ledger.store, context.lease) as heartbeat:
         while position < len(items):
             rest = tuple(slice_name(other) for other in items[position:])
             if context.is_stopping():
                 return replace(result, waiting=rest, is_stopped=True)
             try:
+                if is_outdated:
+                    items, is_outdated = _as_recorded(context, items), False
                 folded = None if reason else _fold(processor, items[position:], heartbeat)
                 claim = _claim(processor, items[position]) if folded is None else folded.alone
             except LakewrightError as error:
@@ -143,7 +155,7 @@ def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
                     left = len(folded.slices) + folded.passed + len(folded.unrecorded)
                     return replace(result, waiting=rest[left:])
                 position += len(folded.slices) + folded.passed
-                items = _as_recorded(context, items)
+                is_outdated = True
             if claim is not None:
                 result = _with_slice(result, processor, claim, heartbeat)
             if result.errors and not isinstance(result.errors[-1], LateSliceError):
@@ -234,10 +246,14 @@ def _with_slice(
             return replace(result, errors=(*result.errors, error), unrecorded=(*result.unrecorded, name))
         if not is_failed:
             return replace(result, errors=(*result.errors, error))
-        item = processor.context.ledger.item(claim.item.item_id)
+        result = replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
+        try:
+            item = processor.context.ledger.item(claim.item.item_id)
+        except StoreUnavailable as unavailable:
+            return replace(result, errors=(*result.errors, unavailable))
         if item.failed is not None:
             tell_recovery(error, item, called_name(processor.entity.called, name))
-        return replace(result, failed=(*result.failed, name), errors=(*result.errors, error))
+        return result
     report(replace(about, result=done))
     return replace(result, slices=(*result.slices, done))
 

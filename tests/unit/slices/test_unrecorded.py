@@ -73,7 +73,9 @@ class _Processor:
         return SliceResult(name, claim.item.item_id, Summary(Strategy.MERGE))
 
 
-def run(monkeypatch: pytest.MonkeyPatch, processor: _Processor, folded: FoldResult | None) -> ProcessResult:
+def run(
+    monkeypatch: pytest.MonkeyPatch, processor: _Processor, folded: FoldResult | None = None
+) -> ProcessResult:
     monkeypatch.setattr(process, "Heartbeat", _Beats)
     monkeypatch.setattr(process, "span", _span)
     monkeypatch.setattr(process, "one_by_one_reason", lambda *_: None if folded else "asked for")
@@ -106,6 +108,46 @@ def test_a_fold_that_the_manifest_ends_names_all_its_slices(monkeypatch: pytest.
     processor.unchanged_slice = processor._full
     found = fold_slices(processor, claims, cast("Any", _Beats()))
     assert (found.slices, found.unrecorded, found.error) == ((), ("s1", "s2"), FULL)
+
+
+def test_slices_of_a_fold_are_told_if_the_manifest_can_not_be_read_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = tuple(SliceResult(f"s{n}", ITEMS[n - 1].item_id, Summary(Strategy.MERGE)) for n in (1, 2))
+    processor = _Processor("")
+    processor.context.ledger.store.read = processor._full
+    result = run(monkeypatch, processor, FoldResult(done, version=3))
+    assert (result.slices, result.errors, result.waiting) == (done, (FULL,), ("s3", "s4"))
+    assert (result.is_unrecorded, result.unrecorded) == (True, ())
+
+
+def test_a_slice_that_failed_is_told_if_the_manifest_can_not_be_read_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = NullKeyError("null in id")
+
+    class Failing(_Processor):
+        def is_at_fault(self, found: LakewrightError) -> bool:
+            return found is error
+
+        def process(self, claim: Any, beats: object) -> SliceResult:
+            if claim.item is ITEMS[1]:
+                raise error
+            return super().process(claim, beats)
+
+    processor = Failing("")
+    processor.context.ledger.item = processor._full
+    result = run(monkeypatch, processor)
+    assert [done.name for done in result.slices] == ["s1"]
+    assert (result.failed, result.errors) == (("s2",), (error, FULL))
+    assert (result.unrecorded, result.waiting) == ((), ("s3", "s4"))
+
+
+def test_what_was_processed_is_told_if_the_manifest_does_not_tell_what_holds_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process, "holding_error", _Processor._full)
+    assert process._holding_errors(cast("Any", None), cast("Any", None), cast("Any", None)) == (FULL,)
 
 
 def test_why_a_slice_failed_is_told_if_that_can_not_be_recorded() -> None:
