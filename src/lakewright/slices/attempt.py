@@ -43,7 +43,7 @@ from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.delete_inference import lower_bounds
+from lakewright.strategies.delete_inference import empty_slice_warning, lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
@@ -258,15 +258,17 @@ class SliceProcessor:
         if applied.adopted is not None:
             self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
         warnings = applied.load.drift.messages if applied.load.drift else ()
-        warnings += self.quarantine_warnings(applied.load)
+        warnings += self.delete_warnings(applied.load, applied.summary)
         for warning in warnings:
             self.context.warn(f"{self.entity.name}: {slice_.name}: {warning}")
         return warnings
 
-    def quarantine_warnings(self, load: SliceLoad) -> tuple[str, ...]:
-        """Return what the user must know about rows that were put aside."""
+    def delete_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
+        """Return what the user must know about rows put aside, and deletes that are not inferred."""
         if not load.bad_rows:
-            return ()
+            records, is_first = summary.records_in_slice, summary.is_first
+            empty = empty_slice_warning(self.entity, self.strategy, records=records, is_first=is_first)
+            return () if empty is None else (empty,)
         folder = quarantine_folder(self.context.lake, self.entity, load.request.slice_name)
         was = "was" if len(load.bad_rows) == 1 else "were"
         told = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"

@@ -18,7 +18,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.bad_rows import check_number
-from lakewright.strategies.delete_inference import lower_bounds, preview_deletes
+from lakewright.strategies.delete_inference import empty_slice_warning, lower_bounds, preview_deletes
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.slice_load import LoadRequest, prepare_load
 
@@ -81,4 +81,8 @@ def _preview(
     if load.bad_rows:
         rows = counted(len(load.bad_rows), "bad row")
         return f"{slice_.name} has {rows} that would be put aside, so that it infers no deletes"
-    return None if found is None else found.text(slice_.name, strategy)
+    if found is not None:
+        return found.text(slice_.name, strategy)
+    records = load.statistics.records
+    empty = empty_slice_warning(entity, strategy, records=records, is_first=load.is_first)
+    return None if empty is None else f"{slice_.name}: {empty}"

@@ -38,6 +38,7 @@ __all__ = [
     "DeletePreview",
     "brake_text",
     "check_delete_brake",
+    "empty_slice_warning",
     "join_conditions",
     "lower_bound",
     "lower_bounds",
@@ -121,6 +122,26 @@ def _window(load: SliceLoad, *alias: str) -> str | None:
         value = name_sql(*alias, name)
         conditions[column] = f"{value} {above} {low} and {value} <= {high}"
     return join_conditions([(mark, conditions[mark.column_name]) for mark in entity.watermarks])
+
+
+def empty_slice_warning(entity: Entity, strategy: Strategy, *, records: int, is_first: bool) -> str | None:
+    """Return that a slice without rows deletes nothing, if a slice is to tell all records; else None.
+
+    With watermarks, a slice without rows says only that nothing has changed.
+
+    Args:
+        entity: The entity.
+        strategy: The strategy that is applied.
+        records: Number of the slice's rows, including those put aside.
+        is_first: Whether the table had no rows before the slice.
+    """
+    is_whole = entity.settings.delete_missing and entity.settings.delete_scope == "full"
+    if records or is_first or not is_whole or strategy is Strategy.FULL:
+        return None
+    return (
+        "the slice has no rows, so no deletes are inferred and the table keeps its records: "
+        "an empty slice is taken for an interrupted delivery"
+    )
 
 
 def join_conditions(conditions: Sequence[tuple[Watermark, str]]) -> str:

@@ -70,6 +70,8 @@ def test_a_preview_of_a_whole_export_counts_what_the_slice_then_deletes(lake: Sm
     assert lake.process(whole).slices[0].summary.inferred_deletes == 2
     lake.put(whole, "s3", rows[:4], SCHEMA)
     assert preview(lake, whole) == "s3 lacks none of the 4 rows in its window"
+    lake.put(whole, "s3", [], SCHEMA)
+    assert str(preview(lake, whole)).startswith("s3: the slice has no rows, so no deletes are inferred")
 
 
 def test_a_preview_tells_of_the_brake_and_of_slices_that_would_fail(lake: SmallLake) -> None:

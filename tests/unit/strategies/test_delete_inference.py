@@ -6,9 +6,9 @@ import pytest
 
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.function import EvaluationContext
-from lakewright.spec.models.entity import Entity
+from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.watermark import Watermark
-from lakewright.strategies.delete_inference import join_conditions, lower_bound
+from lakewright.strategies.delete_inference import empty_slice_warning, join_conditions, lower_bound
 
 JOINED = [
     ([("a", "and", 0)], "(a)"),
@@ -50,3 +50,28 @@ def test_an_expression_that_does_not_suit_the_last_value_is_named_with_entity_an
         "be evaluated for the last value 30.5: Integer.valueOf: '30.5' is not a whole number"
     )
     assert "Correct the expression" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "scope", "records", "is_first", "is_told"),
+    [
+        (Strategy.MERGE, "full", 0, False, True),
+        (Strategy.HISTORIC, "full", 0, False, True),
+        (Strategy.FULL, "full", 0, False, False),  # has its own rule, `allow_empty`
+        (Strategy.MERGE, "full", 1, False, False),
+        (Strategy.MERGE, "full", 0, True, False),  # the table has nothing to delete
+        (Strategy.MERGE, "closed", 0, False, False),  # nothing changed since the last watermark
+        (Strategy.MERGE, None, 0, False, False),
+    ],
+)
+def test_a_slice_without_rows_that_should_tell_all_records_is_told_to_delete_none(
+    strategy: Strategy, scope: str | None, records: int, is_first: bool, is_told: bool
+) -> None:
+    settings = {} if scope is None else {"delete_missing": True, "delete_scope": scope}
+    parcels = Entity.model_validate(
+        {"id": "1", "name": "parcels", "connection": "shop", "processtype": "full", "settings": settings}
+    )
+    found = empty_slice_warning(parcels, strategy, records=records, is_first=is_first)
+    assert (found is not None) is is_told
+    if found is not None:
+        assert found.startswith("the slice has no rows, so no deletes are inferred")

@@ -56,7 +56,12 @@ from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import counted
 from lakewright.strategies.bad_rows import check_number, rows_text
-from lakewright.strategies.delete_inference import DeletePreview, lower_bounds, preview_deletes
+from lakewright.strategies.delete_inference import (
+    DeletePreview,
+    empty_slice_warning,
+    lower_bounds,
+    preview_deletes,
+)
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 
@@ -354,6 +359,9 @@ class _Attempt:
         if self.entity.settings.delete_missing and not load.bad_rows and not is_unordered:
             # With the brake off, the first count stands: it says what the brake says.
             self.deletes = self.deletes or preview_deletes(load)
+            records, strategy = load.statistics.records, load.request.strategy
+            empty = empty_slice_warning(self.entity, strategy, records=records, is_first=load.is_first)
+            self.warnings.extend(() if empty is None else (empty,))
 
     def _of_table(self, error: LakewrightError) -> LakewrightError:
         """Return an error that names the entity's table instead of the clone."""
