@@ -17,14 +17,17 @@ __all__ = ["make_empty_silver"]
 pa: Any = import_module("pyarrow")
 
 
-def make_empty_silver(place: Path, strategy: str) -> None:
-    """Create a table without rows that an entity of the strategy may write to, if there is none yet."""
+def make_empty_silver(place: Path, strategy: str, schema: Any = None) -> None:
+    """Create a table without rows that an entity of the strategy may write to, if there is none yet.
+
+    Its columns are those of a schema of pyarrow, by default an integer `id`.
+    """
     if DeltaTable.is_deltatable(str(place)):
         return
     place.mkdir(parents=True, exist_ok=True)
     DeltaTable.create(
         place,
-        schema=pa.schema([("id", pa.int64())]),
+        schema=schema or pa.schema([("id", pa.int64())]),
         configuration={STRATEGY_PROPERTY: strategy, HASH_VERSION_PROPERTY: HASH_VERSION},
         raise_if_key_not_exists=False,
     )

@@ -5,7 +5,7 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,19 @@ class Inventory:
             differences.missing += map(self._missing_entry(entity), gone)
             differences.unrecorded += self._unrecorded(entity, known)
         return differences
+
+    def record(self, ids: Collection[str], entities: Iterable[Entity]) -> Item | None:
+        """Record a slice of these entities that has one of these item ids; return its item, or None."""
+        for entity in entities:
+            bronze = self.places_of(entity).bronze
+            below = item_id(bronze).rstrip("/") + "/"
+            if not any(each.startswith(below) for each in ids):
+                continue
+            slices = [each for each in list_slices(bronze, self.lake) if item_id(each.path) in ids]
+            found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.called))
+            for item in (*found.new, *found.known):
+                return item
+        return None
 
     def _known_entry(self, entity: Entity) -> Callable[[Item], dict[str, Any]]:
         application = self.application_of(entity)

@@ -19,6 +19,7 @@ from lakewright.slices.discover import called_name, item_id, natural_key, slice_
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import sort_pending
 from lakewright.spec.suggestions import suggestion
+from lakewright.usecases.placed import placed_entities
 
 __all__ = [
     "BLOCKING",
@@ -30,6 +31,7 @@ __all__ = [
     "declared_after",
     "entity_application",
     "find_item",
+    "find_or_record_item",
     "inventory_of",
     "project_applications",
     "recorded_application",
@@ -263,6 +265,27 @@ def find_item(app: App, text: str) -> Item:
         remedy=_better_name(app, text)
         or "`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",
     )
+
+
+def find_or_record_item(app: App, text: str) -> Item:
+    """Return the item that a text names; a slice in bronze that the manifest does not know is recorded first.
+
+    Raises:
+        UsageError: The manifest has no such item, and bronze no such slice.
+    """
+    try:
+        return find_item(app, text)
+    except UsageError:
+        named = _item_of_entity(app, text)
+        among = (
+            (app.project.entities[text.partition("/")[0]],)
+            if named
+            else [entity for entity, _ in placed_entities(app)]
+        )
+        recorded = inventory_of(app).record({*named, item_id(text)}, among)
+        if recorded is None:
+            raise
+        return recorded
 
 
 def _better_name(app: App, text: str) -> str | None:

@@ -26,6 +26,7 @@ from lakewright.usecases.items import (
     Rows,
     application_named,
     find_item,
+    find_or_record_item,
     inventory_of,
     project_applications,
 )
@@ -186,7 +187,8 @@ def requeue_items(
 ) -> Requeued:
     """Requeue items, so that they are processed again with the current content of their slices.
 
-    All are checked first; if one must not be requeued, none is.
+    All are checked first; if one must not be requeued, none is. Slices in bronze that no run has seen yet are
+    recorded first: a plan names late ones.
 
     Args:
         app: The project.
@@ -197,7 +199,7 @@ def requeue_items(
         reason: Why.
 
     Raises:
-        UsageError: Both `cascade` and `late` are given, the manifest has no such item, or later items were
+        UsageError: Both `cascade` and `late` are given, there is no such item or slice, or later items were
             already processed and neither is given.
     """
     if cascade and late:
@@ -206,7 +208,7 @@ def requeue_items(
             remedy="Give one of the two.",
         )
     inventory = inventory_of(app)
-    items = {item.item_id: item for item in (find_item(app, text) for text in texts)}
+    items = {item.item_id: item for item in (find_or_record_item(app, text) for text in texts)}
     later_of: dict[str, tuple[str, ...]] = {}
     entities: dict[str, Entity] = {}
     for item in items.values():

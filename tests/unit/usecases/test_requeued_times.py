@@ -11,6 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import write_deltalake
 from tests.commands import InProcess
+from tests.silver import make_empty_silver
 
 from lakewright import Project
 from lakewright.slices.application import application_of
@@ -46,7 +47,9 @@ def processed(folder: Path, strategy: str, target: str) -> InProcess:
     shop.json("manifest", "discover")
     rows: dict[str, Any] = {"id": [1] * 3, "dlf_ValidFrom": DAYS, "dlf_ValidTo": [*DAYS[1:], None]}
     types = [("id", pa.int64()), *((f"dlf_Valid{end}", pa.timestamp("us", "UTC")) for end in ("From", "To"))]
-    write_deltalake(folder / "lake/silver/orders", pa.table(rows, schema=pa.schema(types)))
+    silver, schema = folder / "lake/silver/orders", pa.schema(types)
+    make_empty_silver(silver, strategy, schema)
+    write_deltalake(silver, pa.table(rows, schema=schema), mode="append")
     with Project.load(folder) as project:
         app = project.app
         application = application_of("shop", app.project.entity("orders"))
@@ -102,3 +105,37 @@ def test_slices_that_are_requeued_together_are_told_with_a_command_each(
 def test_a_time_that_is_taken_or_not_known_is_not_told(tmp_path: Path, strategy: str, target: str) -> None:
     done = processed(tmp_path, strategy, target).run("manifest", "requeue", "orders/2024-05-03.csv")
     assert (done.code, done.err) == (0, ""), done.all
+
+
+def test_what_plan_tells_to_type_of_a_late_slice_that_no_run_has_seen_works(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    (tmp_path / "lake/bronze/orders/2024-04-30.csv").write_text("id\n1\n")
+    requeue = "lakewright manifest requeue orders/2024-04-30.csv --late"
+    plan = ("plan", "daily", "build", "day=2024-05-03")
+    assert f"`{requeue}` allows it" in " ".join(shop.run(*plan).out.split())
+    done = shop.run(*requeue.split()[1:])
+    assert done.code == 0, done.all
+    later = "`lakewright process orders 2024-04-30.csv --processing-time 2024-05-03T00:00:01+00:00`"
+    assert later in done.err
+    said = " ".join(shop.run(*plan).out.split())
+    assert later in said
+    assert "is late" not in said
+
+
+def test_a_slice_that_no_run_has_seen_can_be_requeued_by_its_path(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "merge", BY_SLICE)
+    path = tmp_path / "lake/bronze/orders/2024-04-30.csv"
+    path.write_text("id\n1\n")
+    refused = shop.run("manifest", "requeue", str(path))
+    assert (refused.code, "later slices of orders are processed" in refused.err) == (2, True)
+    requeued = shop.json("manifest", "requeue", str(path), "--late")
+    (row,) = requeued["items"] if isinstance(requeued, dict) else requeued
+    assert (row["entity"], row["slice"], row["verdict"]) == ("orders", "2024-04-30.csv", "ready")
+
+
+@pytest.mark.parametrize("name", ["orders/2024-04-29.csv", "nothing/2024-04-30.csv", "orders/a.csv.tmp"])
+def test_what_is_no_slice_is_not_requeued(tmp_path: Path, name: str) -> None:
+    shop = processed(tmp_path, "merge", BY_SLICE)
+    (tmp_path / "lake/bronze/orders/a.csv.tmp").write_text("id\n1\n")
+    done = shop.run("manifest", "requeue", name, "--late")
+    assert (done.code, f"the manifest has no item {name}" in done.err) == (2, True), done.all
