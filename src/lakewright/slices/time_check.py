@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["backdated_note", "check_processing_times", "early_note", "is_late_allowed"]
+__all__ = [
+    "backdated_note",
+    "check_processing_times",
+    "early_error",
+    "early_note",
+    "is_late_allowed",
+    "may_be_late",
+    "unknown_time_note",
+]
 
 MOST_TYPED = 3
 """Commands in a remedy; the slices after them follow the same pattern."""
@@ -93,16 +101,24 @@ def backdated_note(
 
 
 def early_note(lake: Lake, entity: Entity, names: Sequence[str], times: ProcessingTimes) -> str | None:
-    """Return that a run would refuse the time of the first of these slices; None if it would not.
+    """Return that a run would refuse the time of the first of these slices; None if it would not."""
+    error = early_error(lake, entity, names, times)
+    return None if error is None else f"the run refuses it: {error.message}. {error.remedy}"
 
-    Only the statistics of the table's files are read.
+
+def early_error(
+    lake: Lake, entity: Entity, names: Sequence[str], times: ProcessingTimes
+) -> BackdatedError | None:
+    """Return the error with which a run would refuse the time of the first of these slices, or None.
+
+    Only the statistics of the table's files are read. The details have the first `commands` of the remedy,
+    and how many `slices` need one.
     """
     at, silver = times.at(names[0]), entity.places(lake.settings).silver
     newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
     if at is None or newest is None or newest < at:
         return None
-    error = _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
-    return f"the run refuses it: {error.message}. {error.remedy}"
+    return _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
 
 
 def unknown_time_note(lake: Lake, entity: Entity, text: str) -> str | None:
@@ -124,8 +140,13 @@ def unknown_time_note(lake: Lake, entity: Entity, text: str) -> str | None:
 
 def is_late_allowed(context: ProcessingContext, entity: Entity, item: Item) -> bool:
     """Return whether an item may be processed after later ones: by the entity, the run or its requeue."""
+    return may_be_late(entity, item) or context.options.permissions.allow_late
+
+
+def may_be_late(entity: Entity, item: Item) -> bool:
+    """Return whether any run may process an item after later ones: by the entity, or by its requeue."""
     is_noted = item.new is not None and item.new.note.get("allow_late") is True
-    return is_noted or entity.settings.late_slices == "apply" or context.options.permissions.allow_late
+    return is_noted or entity.settings.late_slices == "apply"
 
 
 def _timed(
@@ -152,8 +173,8 @@ def _backdated_error(
     early = [name for name in names if (times.at(name) or at) <= newest]
     next_second = newest.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
     typed = [
-        f"`lakewright process {shlex.join((entity.called, name))} "
-        f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}`"
+        f"lakewright process {shlex.join((entity.called, name))} "
+        f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}"
         for number, name in enumerate(early[:MOST_TYPED])
     ]
     rest = len(early) - len(typed)
@@ -161,7 +182,12 @@ def _backdated_error(
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}",
-        remedy=f"Give a later time: {', then '.join(typed)}{also}. "
+        remedy=f"Give a later time: {', then '.join(f'`{each}`' for each in typed)}{also}. "
         "--allow-backdated permits the earlier one, unless versions of a record would overlap.",
-        details={"processing_time": at.isoformat(), "newest": newest.isoformat()},
+        details={
+            "processing_time": at.isoformat(),
+            "newest": newest.isoformat(),
+            "commands": typed,
+            "slices": len(early),
+        },
     )

@@ -19,7 +19,7 @@ from lakewright.spec.words import first_of
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.history import Warned
-from lakewright.usecases.resume import is_rewind, resume_command
+from lakewright.usecases.resume import NextStep, is_rewind, next_step
 from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, withheld_triggers
 
@@ -198,22 +198,28 @@ def concern_of_run(app: App, run: Run) -> Concern:
     errors = [each["error"]["message"] for each in failed if each.get("error")]
     mended = _mended(app, entries)
     named = ", ".join(dict.fromkeys(each["name"] for each in failed))
+    step = next_step(app, run)
     return Concern(
         kind="run",
         subject=" ".join([run.job, run.phase.lower(), *(f"{k}={v}" for k, v in run.parameters.items())]),
-        why=mended or (first_line(errors[0]) if errors else f"the run ended {run.status}"),
+        why=step.refused or mended or (first_line(errors[0]) if errors else f"the run ended {run.status}"),
         more=f"failed: {named}" if named else "",
         since=run.finished or run.started,
         blocked=tuple(blocked),
-        advice="Mend the cause, then do it again: what is done already is not repeated."
-        if is_rewind(run)
-        else "Resume the run."
-        if mended
-        else "Mend the cause, then resume the run.",
-        command=resume_command(run),
-        action=None if is_rewind(run) else "resume",
+        advice=_advice_of_run(run, step, is_mended=mended is not None),
+        command=step.commands[0],
+        action=None if is_rewind(run) or step.refused else "resume",
         run_id=run.run_id,
     )
+
+
+def _advice_of_run(run: Run, step: NextStep, *, is_mended: bool) -> str:
+    if step.refused is not None:
+        after = "".join(f", then `{each}`" for each in step.commands[1:])
+        return f"Process the slice with a later time{after}."
+    if is_rewind(run):
+        return "Mend the cause, then do it again: what is done already is not repeated."
+    return "Resume the run." if is_mended else "Mend the cause, then resume the run."
 
 
 def _mended(app: App, entries: Sequence[Mapping[str, Any]]) -> str | None:

@@ -15,7 +15,7 @@ from lakewright.usecases.history import Warned, run_as_json
 from lakewright.usecases.items import Row
 from lakewright.usecases.quarantine_status import Quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, Unseen
-from lakewright.usecases.resume import resume_command
+from lakewright.usecases.resume import NextStep, resume_command
 from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, Withheld
 
@@ -71,6 +71,7 @@ class ProjectStatus:
         warned: Targets that ended with errors in the last run of their job and phase.
         quarantined: Bad rows that were put aside, by entity.
         undone: Failed runs without a later run of the same job and parameters that has done their work.
+        next_steps: For the ids of these runs, what to do about them.
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items at all.
         limits: For each entity whose targets only take some of its slices, what they take.
@@ -112,6 +113,11 @@ class ProjectStatus:
     unseen: tuple[Unseen, ...] = ()
     tainted: tuple[TaintedTarget, ...] = ()
     unwritable: Fault | None = None
+    next_steps: Mapping[str, NextStep] = field(default_factory=dict)
+
+    def step_after(self, run: Run) -> NextStep:
+        """Return what to do about a failed run."""
+        return self.next_steps.get(run.run_id) or NextStep((resume_command(run),))
 
     @property
     def is_calm(self) -> bool:
@@ -149,7 +155,7 @@ class ProjectStatus:
             "waits": self.waiting,
         }
         rows = [("running", run.job, run.run_id, "") for run in self.running]
-        rows += [(run.status, run.job, run.run_id, resume_command(run)) for run in self.undone]
+        rows += [(run.status, run.job, run.run_id, self.step_after(run).commands[0]) for run in self.undone]
         rows += [
             (state, row.entity or str(row.application), row.slice, row.next_command or "")
             for state, found in items.items()
@@ -193,7 +199,7 @@ class ProjectStatus:
             "unseen": [each.as_json() for each in self.unseen],
             "tainted": [each.as_json() for each in self.tainted],
             "last_runs": [
-                {**run_as_json(run), "do": resume_command(run) if run.run_id in undone else None}
+                {**run_as_json(run), "do": self.step_after(run).commands[0] if run.run_id in undone else None}
                 for run in self.last_runs
             ],
         }

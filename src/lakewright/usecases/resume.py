@@ -1,17 +1,48 @@
-"""The command that does again what a failed run left undone."""
+"""The commands that do again what a failed run left undone."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lakewright.manifest.journal import Run
 from lakewright.manifest.redact import HIDDEN
 from lakewright.plan.arguments import argument_text
+from lakewright.usecases.refused_times import refused_time
 
-__all__ = ["hidden_parameters", "is_rewind", "resume_command"]
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+__all__ = ["NextStep", "hidden_parameters", "is_rewind", "next_step", "resume_command"]
 
 REWINDS = ("UNDO", "REBUILD")
 """The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do about a failed run once its cause is mended.
+
+    Attributes:
+        commands: The commands to type, in this order. The last one resumes the run, unless more slices need a
+            command first than are named.
+        refused: Why the run would fail again if it were only resumed; None if nothing speaks against it.
+    """
+
+    commands: tuple[str, ...]
+    refused: str | None = None
+
+
+def next_step(app: App, run: Run) -> NextStep:
+    """Return what to do about a failed run, as the table and the slices that are ready are now."""
+    resume = resume_command(run)
+    error = None if is_rewind(run) else refused_time(app, run)
+    if error is None:
+        return NextStep((resume,))
+    typed = tuple(error.details["commands"])
+    is_all = len(typed) == error.details["slices"]
+    return NextStep((*typed, resume) if is_all else typed, error.message)
 
 
 def is_rewind(run: Run) -> bool:

@@ -32,6 +32,7 @@ from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.rebuild_status import due_rebuilds
+from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
 
@@ -96,6 +97,7 @@ def project_status(app: App) -> ProjectStatus:
         unseen=rebuilds.unseen,
         tainted=tuple(tainted_targets(app, {run.run_id for run in (*running, *undone)})),
         unwritable=write_fault(select_backend(app.manifest_settings)),
+        next_steps={run.run_id: next_step(app, run) for run in undone},
     )
 
 

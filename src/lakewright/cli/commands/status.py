@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.items import Row
     from lakewright.usecases.project_status import Elsewhere, ProjectStatus
     from lakewright.usecases.rebuild_status import DueRebuild
+    from lakewright.usecases.resume import NextStep
     from lakewright.usecases.tainted_targets import TaintedTarget
 
 __all__ = ["status"]
@@ -54,7 +55,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     locks = [_lock(row, row.lock, now) for row in found.locked if row.lock is not None]
     stale = [_lock(row, row.lock, now) for row in found.stale if row.lock is not None]
     running = [*(_run(run, now) for run in found.running), *locks]
-    undone = [_undone(run, now) for run in found.undone]
+    undone = [_undone(run, found.step_after(run), now) for run in found.undone]
     yield from fault_blocks(found.faults, found.withheld)
     if found.unwritable is not None:
         yield fault_branch(found.unwritable)
@@ -146,14 +147,15 @@ def _run(run: Run, now: datetime) -> Branch:
     return Branch(line(*_said_of_run(run, now), f", by {run.holder}"))
 
 
-def _undone(run: Run, now: datetime) -> Branch:
-    from lakewright.usecases.resume import hidden_parameters, resume_command
+def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
+    from lakewright.usecases.resume import hidden_parameters
 
-    why, resume = f"`lakewright history show {run.run_id}`", f"`{resume_command(run)}`"
+    why, typed = f"`lakewright history show {run.run_id}`", ", then ".join(f"`{e}`" for e in step.commands)
     names = " and ".join(hidden_parameters(run))
     filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
     said = line(*_said_of_run(run, now), "; not run since")
-    return Branch(said, (_do(f"see why with {why}, then {resume}{filled}"),))
+    refused = () if step.refused is None else (Branch(line(f"it would fail again: {step.refused}")),)
+    return Branch(said, (*refused, _do(f"see why with {why}, then {typed}{filled}")))
 
 
 def _warning(found: Warned, now: datetime) -> Branch:

@@ -26,7 +26,7 @@ from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
 from lakewright.usecases.observed_lake import Observed
-from lakewright.usecases.resume import is_rewind, resume_command
+from lakewright.usecases.resume import is_rewind, next_step
 from lakewright.usecases.sample_rows import read_sample
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ def run_view(view: View) -> dict[str, Any]:
     values = run_values(view)
     run = find_run(view.app, view.path["run_id"])
     is_broken = run.status in (Status.FAILED, ABORTED)
+    step = next_step(view.app, run) if is_broken else None
     difference = None
     if run.status != RUNNING:
         try:
@@ -188,8 +189,8 @@ def run_view(view: View) -> dict[str, Any]:
     return {
         **values,
         "difference": difference,
-        "resume": resume_command(run) if is_broken else None,
-        "may_resume": not is_rewind(run),
+        "step": step,
+        "may_resume": not is_rewind(run) and (step is None or step.refused is None),
     }
 
 

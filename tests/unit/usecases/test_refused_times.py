@@ -1,0 +1,133 @@
+"""A run that refuses the time of a late slice is not told to be resumed: the commands that work are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.commands import InProcess
+from tests.documents import checked
+from tests.unit.serve.sites import served
+from tests.unit.usecases.test_requeued_times import BY_DAY, BY_SLICE, processed
+
+from lakewright import Project
+from lakewright.app import App
+from lakewright.manifest.journal import Run
+from lakewright.slices.application import application_of
+from lakewright.usecases.inbox import read_inbox
+
+LATE = "2024-05-01.csv"
+LATER = "2024-05-03T00:00:01+00:00"
+PROCESS = f"lakewright process orders {LATE} --processing-time {LATER}"
+RESUME = "lakewright job daily build day=2024-05-01 --resume"
+
+
+@contextmanager
+def app_of(folder: Path) -> Iterator[App]:
+    with Project.load(folder) as project:
+        yield project.app
+
+
+def failed_run(folder: Path, code: str) -> None:
+    """Record a run that left the target of `orders` undone."""
+    with app_of(folder) as app:
+        now, given = app.store.now(), {"day": "2024-05-01"}
+        run = app.journal.start_run(Run("run-1", "shop", "daily", "BUILD", given, now, app.holder))
+        error = {"code": code, "message": "refused", "remedy": None, "location": None}
+        entry = {"name": "orders", "kind": "entity", "phase": "BUILD", "status": "FAILED"}
+        app.journal.record_targets(
+            run,
+            {0: {**entry, "error": error, "instance": given, "reasons": [], "metrics": {}, "seconds": 0.1}},
+        )
+        app.journal.finish_run(run, "FAILED", finished=now)
+
+
+def process(folder: Path, name: str) -> None:
+    """Record a slice as processed, without Spark."""
+    with app_of(folder) as app:
+        item = (folder / "lake/bronze/orders" / name).as_uri()
+        application = application_of("shop", app.project.entity("orders"))
+        lease = timedelta(seconds=60)
+        claim = app.ledger.acquire(item, application, app.holder, duration=lease, token_counter="orders")
+        app.ledger.processed(claim, {})
+
+
+def told(shop: InProcess) -> list[str | None]:
+    """What JSON says to do about the runs."""
+    return [run["do"] for run in checked(shop.json("status"))["last_runs"]]
+
+
+@pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
+@pytest.mark.parametrize("code", ["backdated", "late_slice"])
+def test_a_run_that_would_refuse_a_requeued_slice_is_told_with_the_command_that_processes_it(
+    tmp_path: Path, target: str, code: str
+) -> None:
+    shop = processed(tmp_path, "historic", target)
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+    failed_run(tmp_path, code)
+    page = " ".join(shop.run("status").out.split())
+    assert "it would fail again: the processing time 2024-05-01T00:00:00+00:00 is not later than" in page
+    assert f"then `{PROCESS}`, then `{RESUME}`" in page
+    assert told(shop) == [PROCESS]
+    with app_of(tmp_path) as app:
+        (concern,) = [each for each in read_inbox(app).concerns if each.kind == "run"]
+    assert (concern.command, concern.action) == (PROCESS, None)
+    assert concern.why.startswith("the processing time 2024-05-01T00:00:00+00:00 is not later than")
+    assert concern.advice == f"Process the slice with a later time, then `{RESUME}`."
+
+    process(tmp_path, LATE)
+    assert told(shop) == [RESUME]
+    assert "would fail again" not in shop.run("status").out
+
+
+def test_the_page_of_the_run_offers_no_button_that_fails_again(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+    failed_run(tmp_path, "backdated")
+    with served(tmp_path, allows_actions=True) as site:
+        for path in ("/", "/runs/run-1"):
+            page = site.client.get(path, headers={"accept": "text/html"}).text.replace("&#43;", "+")
+            assert PROCESS in page, path
+            assert "/do/resume" not in page, path
+
+
+@pytest.mark.parametrize(
+    ("strategy", "target"),
+    [
+        ("merge", BY_SLICE),  # its rows have no time
+        ("historic", "description: the time is the clock's"),
+        ("historic", 'processingTime: "2999-01-01"'),
+        ("historic", f"{BY_SLICE}, slices: '2025*'"),  # the target does not take the slice
+    ],
+)
+def test_a_run_whose_slices_have_good_times_is_told_to_be_resumed(
+    tmp_path: Path, strategy: str, target: str
+) -> None:
+    shop = processed(tmp_path, strategy, target)
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+    failed_run(tmp_path, "late_slice")
+    assert told(shop) == [RESUME]
+
+
+def test_a_slice_that_the_run_fails_as_late_needs_no_time(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    (tmp_path / "lake/bronze/orders/2024-04-01.csv").write_text("id\n1\n")
+    shop.json("manifest", "discover")
+    failed_run(tmp_path, "storage_unavailable")
+    assert told(shop) == [RESUME]
+
+
+def test_a_run_is_not_told_to_be_resumed_before_all_slices_have_a_time(tmp_path: Path) -> None:
+    """The commands of three slices are told at once; `status` tells those of the others after them."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    for day in (27, 28, 29, 30):
+        (tmp_path / f"lake/bronze/orders/2024-04-{day}.csv").write_text("id\n1\n")
+    names = [f"orders/2024-04-{day}.csv" for day in (27, 28, 29, 30)]
+    assert shop.run("manifest", "requeue", *names, "--late").code == 0
+    failed_run(tmp_path, "backdated")
+    page = " ".join(shop.run("status").out.split())
+    assert "process orders 2024-04-29.csv --processing-time 2024-05-03T00:00:03+00:00`" in page
+    assert "--resume" not in page
