@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
-from lakewright.errors import LakewrightError
+from lakewright.errors import LakewrightError, StoreUnavailable
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Write
@@ -73,7 +74,9 @@ def tainted_words(taints: Sequence[Put]) -> str | None:
     return f"to be built again, as built from it: {first_of(names, MOST_NAMED)}; `lakewright status` says how"
 
 
-def taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None = None) -> None:
+def taint_after_repetition(
+    app: App, entity: Entity, items: Sequence[str], run_id: str | None = None
+) -> StoreUnavailable | None:
     """Taint the targets built from an entity's table if slices were processed into it that it had before.
 
     New slices taint nothing: the job that builds the targets takes them like any others.
@@ -83,13 +86,35 @@ def taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_i
         entity: The entity.
         items: Ids of the items that were processed, of another revision than the first.
         run_id: The run of a job that processed them: what it has built since is not tainted.
+
+    Returns:
+        That the manifest failed meanwhile, and what to build again by hand; None if it did not.
     """
     if not items:
-        return
+        return None
     try:
         _taint_after_repetition(app, entity, items, run_id)
+    except StoreUnavailable as error:
+        return _untainted_error(app, entity, error)
     except LakewrightError as error:  # a failure to remember it must not fail what is committed already
         log.warning("%s: the targets built from it could not be marked as dirty: %s", entity.name, error)
+    return None
+
+
+def _untainted_error(app: App, entity: Entity, error: StoreUnavailable) -> StoreUnavailable | None:
+    """Return the error that names the targets which could not be tainted; None if none reads the table."""
+    readers = {job: sorted(names) for job, names in _readers(app, entity).items() if names}
+    if not readers:
+        return None
+    typed = [
+        f"`{shlex.join(['lakewright', 'job', job, 'build', *(f'--dirty={name}' for name in names)])}`"
+        for job, names in readers.items()
+    ]
+    named = first_of(sorted({name for names in readers.values() for name in names}), MOST_NAMED)
+    return StoreUnavailable(
+        f"{entity.called}: what is built from it could not be marked as dirty ({named}): {error.message}",
+        remedy=f"Once the manifest answers, build it again, for each instance: {', '.join(typed)}.",
+    )
 
 
 def _taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from lakewright.app import App
 from lakewright.errors import UsageError
@@ -82,7 +83,10 @@ def process_slices(
         result = process_pending(processing_context(context, found, options), found, slice=slice)
         told.status, told.error = result.status, next(iter(result.faults), None)
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
-    taint_after_repetition(app, found, [one.item_id for one in result.slices if one.revision > 1])
+    again = [one.item_id for one in result.slices if one.revision > 1]
+    untainted = taint_after_repetition(app, found, again)
+    if untainted is not None:
+        result = replace(result, errors=(*result.errors, untainted))
     if result.slices and result.error is None and not result.is_stopped:
         _maintain(app, found)
     return result

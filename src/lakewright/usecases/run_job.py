@@ -50,7 +50,9 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     )
     forget_overwritten(app, taints, result)
     for entity, items in _processed_again(app, result):
-        taint_after_repetition(app, entity, items, result.run_id)
+        untainted = taint_after_repetition(app, entity, items, result.run_id)
+        if untainted is not None:  # the run has ended and is recorded
+            log.warning("%s", untainted.as_fault())
     if since is not None:
         _prune(app, since)
     return result

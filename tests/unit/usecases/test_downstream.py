@@ -18,15 +18,17 @@ from tests.commands import InProcess
 from lakewright.app import App
 from lakewright.cli.commands import undo
 from lakewright.cli.page import Branch
+from lakewright.errors import StoreUnavailable
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.journal import Run, TargetPhase, reason_of_run
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.application import application_of
-from lakewright.slices.result import SliceResult
+from lakewright.slices.result import ProcessResult, SliceResult
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
+from lakewright.usecases import process_slices
 from lakewright.usecases.downstream import (
     downstream_taints,
     forget_overwritten,
@@ -264,6 +266,34 @@ def test_only_slices_of_a_further_revision_are_looked_up_after_a_run(tmp_path: P
     ]
     assert [each.get("revision") for each in slices] == [None, 2]
     app.close()
+
+
+def test_what_could_not_be_tainted_is_told_beside_what_was_processed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest's disk was full after the slices were recorded."""
+    app = lake(tmp_path)
+    app.make_store()
+    done = SliceResult("s1", "file:///bronze/s1", Summary(Strategy.MERGE), revision=2)
+    monkeypatch.setattr(process_slices, "check_session", lambda _: None)
+    monkeypatch.setattr(process_slices, "target_contexts", lambda *_, **__: lambda _: None)
+    monkeypatch.setattr(process_slices, "processing_context", lambda *_: None)
+    monkeypatch.setattr(process_slices, "process_pending", lambda *_, **__: ProcessResult((done,)))
+
+    def full(*_: object) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr(app.store, "read", full)
+    result = process_slices.process_slices(app, "orders")
+    assert result.slices == (done,)
+    (error,) = result.errors
+    assert error.message == (
+        "orders: what is built from it could not be marked as dirty (added, names, report and 1 more): "
+        "the disk is full"
+    )
+    daily = "`lakewright job daily build --dirty=added --dirty=names --dirty=whole`"
+    assert f"{daily}, `lakewright job weekly build --dirty=report`." in str(error.remedy)
+    assert result.is_unrecorded
 
 
 def test_a_value_with_a_comma_is_quoted_in_the_commands_that_build_again_and_resume_a9(
