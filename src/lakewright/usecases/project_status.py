@@ -76,6 +76,8 @@ class ProjectStatus:
         unrecorded: Entities with commits in their tables, if the manifest has no items at all.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
+        refused: For the entities of which a run would refuse the processing times of waiting slices, why;
+            their commands are those that process these slices.
         arrived: Slices in bronze that no run has seen yet, by entity.
         elsewhere: Open slices that were recorded in another folder, by entity.
         vanished: Processed slices that are no longer in bronze, by entity.
@@ -99,6 +101,7 @@ class ProjectStatus:
     last_runs: tuple[Run, ...]
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     arrived: tuple[Arrived, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     vanished: tuple[Vanished, ...] = ()
@@ -178,6 +181,7 @@ class ProjectStatus:
                     **row.as_json(),
                     "limits": list(self.limits.get(row.entity or "", ())),
                     "do": list(self.commands.get(row.entity or "", ())),
+                    "refused": self.refused.get(row.entity or ""),
                 }
                 for row in self.waiting
             ],

@@ -1,12 +1,12 @@
-"""Whether a run that is resumed would refuse the processing times of slices that it left undone.
+"""Whether the next run would refuse the processing times of slices that are ready, as a failed one did.
 
-The run fails before it locks a slice, so that the manifest has nothing to resolve, and to resume it does not
-help. The slices are looked for as they are now: somebody may have processed them, or later ones, since.
+Such a run fails before it locks a slice, so that the manifest has nothing to resolve, and to resume it does
+not help. The slices are looked for as they are now: somebody may have processed them, or later ones, since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, LakewrightError
@@ -15,6 +15,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.pending import sort_pending
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import has_landed
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["refused_time"]
+__all__ = ["refused_time", "refused_waiting"]
 
 _UNDONE = (Status.FAILED.value, Status.ABORTED.value, Status.BLOCKED.value)
 _OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
@@ -42,10 +43,31 @@ def refused_time(app: App, run: Run) -> BackdatedError | None:
     job = app.project.jobs.get(run.job)
     if job is None or not any(_declares_time(app, name) for name in job.targets):
         return None
-    for name, parameters in _undone(app, run):
+    return _first_refused(app, ((job, *each) for each in _undone(app, run)))
+
+
+def refused_waiting(app: App, entity: str, first: str) -> BackdatedError | None:
+    """Return the error with which a job would fail that takes an entity's slices, or None.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        first: Name of the first slice that waits: jobs whose parameters choose slices are asked for it.
+    """
+    timed = [name for name in app.project.targets if _declares_time(app, name)]
+    names = {name for name in timed if entity_name(app.project, app.project.targets[name].raw) == entity}
+    if not names:
+        return None
+    runs = {run.job: dict(run.parameters) for run in find_other_runs(app.project, entity, (first,))}
+    targets = ((job, name) for job in app.project.jobs.values() for name in job.targets if name in names)
+    return _first_refused(app, ((job, name, runs.get(job.name, {})) for job, name in targets))
+
+
+def _first_refused(app: App, asked: Iterable[tuple[Job, str, Mapping[str, str]]]) -> BackdatedError | None:
+    for job, name, parameters in asked:
         try:
             error = _refused(app, job, name, parameters)
-        except (LakewrightError, KeyError, ValueError):  # it is only a forecast; parameters have changed
+        except (LakewrightError, ValueError):  # it is only a forecast; parameters are unknown or have changed
             continue
         if error is not None:
             return error
@@ -71,7 +93,8 @@ def _undone(app: App, run: Run) -> Iterator[tuple[str, Mapping[str, str]]]:
 def _refused(app: App, job: Job, name: str, parameters: Mapping[str, str]) -> BackdatedError | None:
     from lakewright.targets.entity.target import EntityTarget  # not needed if no run has failed so
 
-    values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
+    given = (each for each in job.parameters if each.name in parameters)
+    values = {each.name: each.parse(parameters[each.name]) for each in given}
     scope = app.project.job_scope(job, values)
     workspace = Workspace(app.project.within(scope), scope, app.lake)
     target = Target.named(workspace, name)

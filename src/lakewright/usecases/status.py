@@ -8,6 +8,7 @@ from functools import cache
 from typing import TypeAlias
 
 from lakewright.app import App
+from lakewright.errors import BackdatedError
 from lakewright.lake.observation import table_log
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
@@ -32,6 +33,7 @@ from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.rebuild_status import due_rebuilds
+from lakewright.usecases.refused_times import refused_waiting
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
@@ -66,6 +68,7 @@ def project_status(app: App) -> ProjectStatus:
     found, elsewhere = _without_elsewhere(app, found)
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
+    refused = dict(_refused(app, waiting))
     limits = _limits(app.project)
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
@@ -82,7 +85,9 @@ def project_status(app: App) -> ProjectStatus:
         warned=warned,
         last_runs=runs[:LAST_RUNS],
         limits=limits,
-        commands=dict(_commands(app.project, waiting, limits)),
+        commands=dict(_commands(app.project, waiting, limits))
+        | {name: tuple(error.details["commands"]) for name, error in refused.items()},
+        refused={name: error.message for name, error in refused.items()},
         arrived=tuple(each for each in bronze.arrived if each.entity not in unrecorded),
         elsewhere=elsewhere,
         vanished=bronze.vanished,
@@ -214,6 +219,17 @@ def _decisions(item: Item) -> Iterator[Mark]:
         yield item.new
     if item.resolved is not None:
         yield item.resolved
+
+
+def _refused(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, BackdatedError]]:
+    """Yield the entities whose waiting slices have times that a run would refuse, with its error."""
+    first: dict[str, str] = {}
+    for row in sorted(waiting, key=lambda row: natural_key(row.slice)):
+        if row.waits_for is None and row.application.is_of_entity and row.entity is not None:
+            first.setdefault(row.entity, row.slice)
+    for entity, name in first.items():
+        if (error := refused_waiting(app, entity, name)) is not None:
+            yield entity, error
 
 
 def _commands(

@@ -61,6 +61,22 @@ def told(shop: InProcess) -> list[str | None]:
 
 
 @pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
+def test_a_requeued_slice_whose_time_a_run_would_refuse_does_not_wait_for_the_next_run(
+    tmp_path: Path, target: str
+) -> None:
+    shop = processed(tmp_path, "historic", target)
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+    page = " ".join(shop.run("status").out.split())
+    assert "orders: 1 slice waits for a later processing time a run would refuse it: the processing" in page
+    assert f"do: `{PROCESS}`" in page
+    (waiting,) = checked(shop.json("status"))["waiting"]
+    assert waiting["do"] == [PROCESS]
+    assert waiting["refused"].startswith("the processing time 2024-05-01T00:00:00+00:00 is not later than")
+    process(tmp_path, LATE)
+    assert shop.json("status")["waiting"] == []
+
+
+@pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
 @pytest.mark.parametrize("code", ["backdated", "late_slice"])
 def test_a_run_that_would_refuse_a_requeued_slice_is_told_with_the_command_that_processes_it(
     tmp_path: Path, target: str, code: str
@@ -110,6 +126,7 @@ def test_a_run_whose_slices_have_good_times_is_told_to_be_resumed(
     assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
     failed_run(tmp_path, "late_slice")
     assert told(shop) == [RESUME]
+    assert [each["refused"] for each in shop.json("status")["waiting"]] == [None]
 
 
 def test_a_slice_that_the_run_fails_as_late_needs_no_time(tmp_path: Path) -> None:

@@ -222,8 +222,11 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
         verb = "waits" if len(of_group) == 1 else "wait"
         what = counted(len(of_group), "item" if is_nobodys else "slice")
         commands = () if waits_for or is_nobodys else found.commands.get(name, ())
+        refused = None if waits_for or is_nobodys else found.refused.get(name)
+        why = why if refused is None else "for a later processing time"
+        told = () if refused is None else (Branch(line(f"a run would refuse it: {refused}")),)
         below = tuple(_do(f"`{command}`") for command in commands)
-        yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), below)
+        yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), (*told, *below))
 
 
 def _name_of(row: Row) -> str:
