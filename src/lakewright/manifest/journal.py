@@ -22,7 +22,7 @@ from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["ABORTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase", "reason_of_run"]
+__all__ = ["ABORTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase"]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 
@@ -30,6 +30,7 @@ BUILT = "built"
 """The kind of the documents that record what targets were last built from."""
 
 _IN_RUN = " in run "
+"""What stands before the id of the run in the reason of a taint that a run left."""
 
 BATCH = 500
 """Number of documents deleted in one write."""
@@ -103,9 +104,16 @@ class TargetPhase:
         named = json.dumps([self.target, self.phase, sorted(self.parameters.items())])
         return f"{self.project}/{hashlib.sha256(named.encode()).hexdigest()}"
 
-    def tainted(self, reason: str) -> Put:
-        """Return the put that taints it: it is dirty in the next run, whatever that run observes."""
-        return Put(TAINT, self.key, {"place": asdict(self), "reason": reason})
+    def tainted(self, reason: str, run_id: str | None = None) -> Put:
+        """Return the put that taints it: it is dirty in the next run, whatever that run observes.
+
+        Args:
+            reason: Why.
+            run_id: The run that left it undone, which the reason then ends with; None if something else
+                taints it.
+        """
+        told = reason if run_id is None else f"{reason}{_IN_RUN}{run_id}"
+        return Put(TAINT, self.key, {"place": asdict(self), "reason": told, "run_id": run_id})
 
     def untainted(self) -> Put:
         """Return the put that removes its taint."""
@@ -114,21 +122,22 @@ class TargetPhase:
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A target in a phase that stays dirty, and why."""
+    """A target in a phase that stays dirty, and why.
+
+    Attributes:
+        run_id: The run that left the target undone; None if something else tainted it.
+    """
 
     place: TargetPhase
     reason: str
+    run_id: str | None = None
 
-    @property
-    def run_id(self) -> str | None:
-        """Return the id of the run that left the target undone; None if something else tainted it."""
-        _, is_of_run, run_id = self.reason.rpartition(_IN_RUN)
-        return run_id if is_of_run else None
-
-
-def reason_of_run(ended: str, run_id: str) -> str:
-    """Return why a target is tainted that a run left undone."""
-    return f"{ended}{_IN_RUN}{run_id}"
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Taint:
+        """Return the taint of a document's value; earlier versions told the run in the reason only."""
+        reason = value["reason"]
+        _, is_of_run, told = reason.rpartition(_IN_RUN)
+        return cls(TargetPhase(**value["place"]), reason, value.get("run_id", told if is_of_run else None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +262,7 @@ class Journal:
     def taints(self, project: str) -> Iterator[Taint]:
         """Yield the taints of a project."""
         for document in self.store.documents(TAINT, prefix=f"{project}/"):
-            taint = Taint(TargetPhase(**document.value["place"]), document.value["reason"])
+            taint = Taint.from_json(document.value)
             if taint.place.project == project:
                 yield taint
 

@@ -19,7 +19,7 @@ from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
 from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
-from lakewright.manifest.journal import Journal, Run, TargetPhase, reason_of_run
+from lakewright.manifest.journal import Journal, Run, TargetPhase
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.store import Put
@@ -50,6 +50,8 @@ _STAYS_DIRTY = (Phase.CREATE, Phase.BUILD)
 _KEPT_ELSEWHERE = frozenset({"entity"})
 """Kinds whose dirtiness follows from the manifest."""
 
+_UNDONE = "was left undone"
+
 MOST_WAITING = 500
 """The largest number of results that wait for the next write: a write per result would slow clean runs."""
 
@@ -63,7 +65,7 @@ def initial_taints(run: Run, plan: Plan) -> Iterator[Put]:
         for phase in instance.phases:
             for step in phase.steps:
                 if step.is_remembered and _is_taintable(step):
-                    yield _place(run, plan, index, step).tainted(reason_of_run("was left undone", run.run_id))
+                    yield _place(run, plan, index, step).tainted(_UNDONE, run.run_id)
 
 
 @dataclass(slots=True)
@@ -124,7 +126,8 @@ class Recorder:
         if step.status is Planned.CLEAN or not _is_taintable(step):
             return ()
         place = _place(self.run, self.plan, instance, step)
-        return (place.tainted(_reason(self.run, result)) if result.is_undone else place.untainted(),)
+        ended = "failed" if result.status is Status.FAILED else _UNDONE
+        return (place.tainted(ended, self.run.run_id) if result.is_undone else place.untainted(),)
 
 
 def _is_taintable(step: Step) -> bool:
@@ -133,11 +136,6 @@ def _is_taintable(step: Step) -> bool:
 
 def _place(run: Run, plan: Plan, instance: int, step: Step) -> TargetPhase:
     return TargetPhase(run.project, step.target, step.phase.value, dict(plan.instances[instance].parameters))
-
-
-def _reason(run: Run, result: TargetResult) -> str:
-    ended = "failed" if result.status is Status.FAILED else "was left undone"
-    return reason_of_run(ended, run.run_id)
 
 
 _PARALLELISM = "lakewright.execution.executor.parallelism"

@@ -242,7 +242,8 @@ def concern_of_tainted(each: TaintedTarget) -> Concern:
         why=each.reason,
         more=f"in {first_of(named, MOST_NAMED)}" if named else "",
         since=None,
-        advice="Run the job that builds it." + "".join(f" Also `{also}`." for also in each.commands[1:]),
+        advice=each.advice
+        or "Run the job that builds it." + "".join(f" Also `{also}`." for also in each.commands[1:]),
         command=each.commands[0] if each.commands else None,
     )
 

@@ -221,7 +221,7 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for due in status.rebuilds:
         yield "rebuild", due.entity, due.reason, due.command
     for dirty in status.tainted:
-        yield "dirty", dirty.target, dirty.reason, "; ".join(dirty.commands)
+        yield "dirty", dirty.target, dirty.reason, "; ".join(dirty.commands) or dirty.advice
     for aside in status.quarantined:
         yield "put aside", aside.entity, f"{counted(aside.rows, 'bad row')} in {aside.folder}", ""
     for new in status.arrived:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TaintedTarget", "tainted_targets"]
 
+_UNBUILT = "no job builds it: add it to one, or remove the target"
+
 
 @dataclass(frozen=True, slots=True)
 class TaintedTarget:
@@ -31,12 +33,14 @@ class TaintedTarget:
         reason: Why.
         instances: The parameters of the instances in which it is dirty.
         commands: The commands that build it again.
+        advice: What to do if no job builds it; empty if one does.
     """
 
     target: str
     reason: str
     instances: tuple[Mapping[str, str], ...]
     commands: tuple[str, ...]
+    advice: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
@@ -45,11 +49,15 @@ class TaintedTarget:
             "reason": self.reason,
             "instances": [dict(each) for each in self.instances],
             "do": list(self.commands),
+            "advice": self.advice or None,
         }
 
 
 def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTarget]:
-    """Yield the targets of jobs that are dirty until they are built again, each with its reasons.
+    """Yield the targets that are dirty until they are built again, each with its reasons.
+
+    Left out are those that are not declared any more, and instances whose parameters the target's jobs do not
+    have any more.
 
     Args:
         app: The project.
@@ -58,16 +66,19 @@ def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTar
     """
     taints = [each for each in app.journal.taints(app.project.name) if each.run_id not in told]
     jobs = list(_targets_of_jobs(app)) if taints else []
-    found: dict[tuple[str, str], dict[tuple[tuple[str, str], ...], list[OtherRun]]] = {}
+    found: dict[tuple[str, str, str], dict[tuple[tuple[str, str], ...], list[OtherRun]]] = {}
     for taint in taints:
-        if taint.place.phase == Phase.BUILD.value and (runs := _runs(taint, jobs)):
-            place = taint.place
-            instances = found.setdefault((place.target, taint.reason), {})
+        place = taint.place
+        if place.phase != Phase.BUILD.value or place.target not in app.project.targets:
+            continue
+        runs, is_built = _runs(taint, jobs), any(place.target in targets for _, targets in jobs)
+        if runs or not is_built:
+            instances = found.setdefault((place.target, taint.reason, "" if is_built else _UNBUILT), {})
             instances[tuple(place.parameters.items())] = runs
-    for (target, reason), by_instance in sorted(found.items()):
+    for (target, reason, advice), by_instance in sorted(found.items()):
         ordered = sorted(by_instance)
         commands = commands_of(run for each in ordered for run in by_instance[each])
-        yield TaintedTarget(target, reason, tuple(map(dict, ordered)), commands)
+        yield TaintedTarget(target, reason, tuple(map(dict, ordered)), commands, advice)
 
 
 def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.records import START, Clock, holder
 
-from lakewright.manifest.journal import ABORTED, RUNNING, Journal, Run, TargetPhase
+from lakewright.manifest.journal import ABORTED, RUNNING, TAINT, Journal, Run, TargetPhase
 from lakewright.manifest.redact import Redactor
-from lakewright.manifest.store import Write, Written
+from lakewright.manifest.store import Put, Write, Written
 from lakewright.testing import MemoryStore
 
 
@@ -101,6 +101,19 @@ def test_parameters_with_secrets_are_still_found() -> None:
 
 
 PLACE = TargetPhase("demo", "regions", "BUILD", {"day": "2022-01-01", "zone": "a"})
+
+
+def test_a_taint_has_its_run_as_a_field_and_that_of_an_earlier_version_tells_it_in_its_reason() -> None:
+    """A reason may end like that of a run: an operator's words are part of what an undo says."""
+    journal = Journal(MemoryStore())
+    told = PLACE.tainted("was left undone", "r1")
+    assert told.value is not None
+    assert told.value["reason"] == "was left undone in run r1"
+    old = {name: value for name, value in told.value.items() if name != "run_id"}
+    by_hand = PLACE.tainted("it went back: the day was wrong in run 7")
+    for put, run_id in ((told, "r1"), (Put(TAINT, PLACE.key, old), "r1"), (by_hand, None)):
+        journal.store.write(Write(puts=(put,)))
+        assert [taint.run_id for taint in journal.taints("demo")] == [run_id]
 
 
 def test_a_taint_stays_until_it_is_removed() -> None:

@@ -20,7 +20,7 @@ from lakewright.cli.commands import undo
 from lakewright.cli.page import Branch
 from lakewright.errors import StoreUnavailable
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.journal import Run, TargetPhase, reason_of_run
+from lakewright.manifest.journal import Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -117,7 +117,9 @@ def test_each_instance_that_was_built_from_the_table_is_dirty_with_the_reason(tm
     assert {put.value["reason"] for put in puts if put.value} == {"silver.orders went back to version 17"}
     said = "to be built again, as built from it: names, report; `lakewright status` says how"
     assert (tainted_words(puts), tainted_words(())) == (said, None)
-    plan: Any = SimpleNamespace(slice="1", undone=None, is_requeued=False, foreign=(), counts={})
+    plan: Any = SimpleNamespace(
+        slice="1", undone=None, is_requeued=False, foreign=(), counts={}, is_checked=False
+    )
     undone = Undone("orders", plan, taints=puts)
     assert said in html.unescape(undone._repr_html_())
     assert said in [str(each.line) for each in undo._page(undone) if isinstance(each, Branch)]
@@ -145,12 +147,14 @@ def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_t
             "reason": "went back to version 17",
             "instances": [{"day": "2022-01-01"}, {"day": "2022-01-02"}],
             "do": ["lakewright job daily build day=2022-01-01,2022-01-02"],
+            "advice": None,
         },
         {
             "target": "report",
             "reason": "went back to version 17",
             "instances": [{}],
             "do": ["lakewright job weekly build"],
+            "advice": None,
         },
     ]
     page = InProcess(tmp_path).run("status").out
@@ -169,12 +173,41 @@ def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_t
     app.close()
 
 
+def test_a_tainted_target_that_no_job_builds_any_more_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """It had no line in `status`, although what it wrote is out of date."""
+    app = lake(tmp_path)
+    built(app, "daily", ("orders", "names"), day="2022-01-01")
+    built(app, "weekly", ("report",))
+    app.store.write(Write(puts=downstream_taints(app, app.project.entity("orders"), "went back")))
+    app.close()
+
+    text = MODEL.replace("  weekly:\n    targets: [report]\n", "")
+    (tmp_path / "model/model.yml").write_text(text)
+    app = App.open(tmp_path)
+    advice = "no job builds it: add it to one, or remove the target"
+    found = [each.as_json() for each in project_status(app).tainted]
+    assert [(each["target"], each["do"], each["advice"]) for each in found] == [
+        ("names", ["lakewright job daily build day=2022-01-01"], None),
+        ("report", [], advice),
+    ]
+    assert f"do: {advice}" in InProcess(tmp_path).run("status").out
+    concerns = {each.subject: each for each in read_inbox(app).concerns if each.kind == "tainted"}
+    assert (concerns["report"].command, concerns["report"].advice) == (None, advice)
+    app.close()
+
+    lines = [line for line in text.splitlines() if not line.startswith("  report: {kind: relation")]
+    (tmp_path / "model/model.yml").write_text("\n".join(lines))
+    app = App.open(tmp_path)
+    assert [each.target for each in tainted_targets(app)] == ["names"]
+    app.close()
+
+
 def test_what_a_failed_run_left_undone_is_told_once_with_that_run(tmp_path: Path) -> None:
     app = lake(tmp_path)
     run = built(app, "weekly", ())
     app.journal.finish_run(run, "FAILED", finished=run.started)
     place = TargetPhase("shop", "report", "BUILD", {})
-    app.store.write(Write(puts=(place.tainted(reason_of_run("was left undone", run.run_id)),)))
+    app.store.write(Write(puts=(place.tainted("was left undone", run.run_id),)))
     found = project_status(app)
     assert (len(found.undone), found.tainted) == (1, ())
     # A later run of another target stands for the failed one, but has not built this one.

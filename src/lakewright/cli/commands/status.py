@@ -200,7 +200,8 @@ def _tainted(found: TaintedTarget) -> Branch:
     named = [assignments(each) for each in found.instances if each]
     where = f" ({first_of(named, MOST_NAMED)})" if named else ""
     said = line(Span(found.target, "bold"), f"{where}: {found.reason}")
-    return Branch(said, tuple(_do(f"`{command}`") for command in found.commands))
+    told = [f"`{command}`" for command in found.commands] or [found.advice]
+    return Branch(said, tuple(map(_do, told)))
 
 
 def _unseen(found: ProjectStatus) -> Iterator[Block]:
