@@ -233,6 +233,18 @@ def test_rows_are_equal_although_the_types_of_columns_changed(spark: SparkSessio
     assert (apart.equal, apart.gone, apart.new) == (0, 1, 1)  # Spark has no such cast
 
 
+def test_rows_that_differ_in_last_seen_alone_are_counted_apart(spark: SparkSession) -> None:
+    """As often as they occur; a row that goes is shown with its own time."""
+    columns = "as t(id, at)"
+    before = spark.sql(f"select * from values (1, 10), (1, 10), (2, 10), (3, 10), (4, 10) {columns}")
+    after = spark.sql(f"select * from values (1, 10), (1, 20), (2, 20), (3, 10), (5, 20) {columns}")
+    found = compare_rows(before, after, seen="AT")
+    assert (found.equal, found.seen, found.gone, found.new) == (2, 2, 1, 1)
+    assert (found.gone_rows, found.new_rows) == (({"id": 4, "at": 10},), ({"id": 5, "at": 20},))
+    whole = compare_rows(before, after)
+    assert (whole.equal, whole.seen, whole.gone, whole.new) == (2, 0, 3, 3)
+
+
 def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSession, tmp_path: Path) -> None:
     """Issue 15, part 2: the same declaration gives the same rows; Merge made Historic has its history."""
     shop = Shop.make(tmp_path / "shop", spark)

@@ -164,7 +164,7 @@ def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> T
     before = read_table(session, silver, plan.version if plan.replayed else plan.state.version)
     after = before.limit(0) if plan.base is None else read_table(session, silver, plan.base)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    return compare_rows(before, after, without=(system.key, system.hash))
+    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
 
 
 def undo_slice(

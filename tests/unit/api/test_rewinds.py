@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from lakewright.cli.page import Branch
+from lakewright.cli.render.rewind import difference_blocks
 from lakewright.errors import SliceError
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.usecases.rebuild_table import Rebuilt
@@ -15,12 +17,18 @@ from lakewright.usecases.rehearse_slice import RehearsedSlice
 from lakewright.usecases.undo_slice import Undone
 
 CHANGED = TableDifference(equal=1_200, gone=1, new=0)
+SEEN = TableDifference(equal=2, gone=0, new=0, seen=3)
 
 
 @pytest.mark.parametrize(
     ("difference", "version", "shown"),
     [
         (CHANGED, None, "<Undone orders/d3 planned: 1 row gone, 0 new, 1,200 equal>"),
+        (
+            SEEN,
+            None,
+            "<Undone orders/d3 planned: 0 rows gone, 0 new, 5 equal (3 of them with another lastSeen)>",
+        ),
         (None, None, "<Undone orders/d3 planned>"),
         (None, 7, "<Undone orders/d3 done by version 7>"),
     ],
@@ -44,6 +52,14 @@ def test_a_rebuild_says_whether_it_was_swapped_in_and_what_differs(
     difference: TableDifference | None, version: int | None, shown: str
 ) -> None:
     assert repr(Rebuilt("orders", cast("Any", None), difference, version)) == shown
+
+
+def test_rows_that_differ_in_last_seen_alone_are_told_among_those_that_stay() -> None:
+    """Merge touches each row of a slice: all of them went and came back, although nothing had changed."""
+    (said,) = difference_blocks(SEEN, "goes", "comes back")
+    assert isinstance(said, Branch)
+    assert str(said.line) == "5 rows stay (3 of them with another lastSeen)"
+    assert (SEEN.as_json()["rows_equal"], SEEN.as_json()["rows_seen"], SEEN.is_none) == (2, 3, False)
 
 
 @pytest.mark.parametrize(

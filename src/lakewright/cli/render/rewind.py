@@ -22,7 +22,8 @@ def difference_blocks(found: TableDifference, gone: str, new: str) -> Iterator[B
         gone: What happens to a row that is only there before, such as `goes`.
         new: What happens to a row that is only there after.
     """
-    yield Branch(line(f"{counted(found.equal, 'row')} {'stays' if found.equal == 1 else 'stay'}"))
+    stay = found.equal + found.seen
+    yield Branch(line(f"{counted(stay, 'row')} {'stays' if stay == 1 else 'stay'}{found.seen_words}"))
     for count, rows, word, style in (
         (found.gone, found.gone_rows, gone, "red"),
         (found.new, found.new_rows, new, "green"),

@@ -45,7 +45,7 @@ class TableDifference:
     """The difference between the rows of a table before and after a change.
 
     Attributes:
-        equal: Number of rows that stay.
+        equal: Number of rows that stay as they are.
         gone: Number of rows that are only there before.
         new: Number of rows that are only there after.
         gone_rows: Some of the rows that go, as texts by column.
@@ -54,6 +54,7 @@ class TableDifference:
         columns_new: Columns that only the table after has.
         retyped: Columns that both have with different types. A value of the old type that casts to the new
             one without loss is compared in the new type.
+        seen: Number of rows that stay but for their `lastSeen`.
     """
 
     equal: int
@@ -64,17 +65,25 @@ class TableDifference:
     columns_gone: tuple[str, ...] = ()
     columns_new: tuple[str, ...] = ()
     retyped: tuple[Retyped, ...] = ()
+    seen: int = 0
 
     @property
     def is_none(self) -> bool:
         """Whether both have the same rows and columns."""
-        return not (self.gone or self.new or self.columns_gone or self.columns_new or self.retyped)
+        rows = self.gone or self.new or self.seen
+        return not (rows or self.columns_gone or self.columns_new or self.retyped)
 
     @property
     def text(self) -> str:
         """The numbers of rows that go, come and stay, and the columns whose types change."""
-        rows = f"{counted(self.gone, 'row')} gone, {self.new:,} new, {self.equal:,} equal"
+        stay = f"{self.equal + self.seen:,} equal{self.seen_words}"
+        rows = f"{counted(self.gone, 'row')} gone, {self.new:,} new, {stay}"
         return "; ".join((rows, *(each.text for each in self.retyped)))
+
+    @property
+    def seen_words(self) -> str:
+        """How many of the rows that stay have another `lastSeen`: words after their number, or none."""
+        return f" ({self.seen:,} of them with another lastSeen)" if self.seen else ""
 
     def shown_rows(self, gone: str, new: str) -> Iterator[tuple[str, str]]:
         """Yield some of the rows that differ as a notebook shows them, each after a word for it."""
@@ -85,6 +94,7 @@ class TableDifference:
         """Return the difference as commands print it."""
         return {
             "rows_equal": self.equal,
+            "rows_seen": self.seen,
             "rows_only_before": self.gone,
             "rows_only_after": self.new,
             "sample_only_before": list(self.gone_rows),
@@ -95,7 +105,9 @@ class TableDifference:
         }
 
 
-def compare_rows(before: DataFrame, after: DataFrame, *, without: Sequence[str] = ()) -> TableDifference:
+def compare_rows(
+    before: DataFrame, after: DataFrame, *, without: Sequence[str] = (), seen: str | None = None
+) -> TableDifference:
     """Return the difference between two frames, by the columns that both have.
 
     Rows count as often as they occur. Values are compared as JSON, so that maps can be compared too; those of
@@ -105,28 +117,45 @@ def compare_rows(before: DataFrame, after: DataFrame, *, without: Sequence[str] 
         before: The rows before.
         after: The rows after.
         without: Columns that are not compared.
+        seen: The column `lastSeen`: rows that differ in it alone are counted by themselves.
     """
     from pyspark.sql import functions
 
     ignored = {name.lower() for name in without}
     others = {name.lower() for name in after.columns}
     both = [name for name in before.columns if name.lower() in others and name.lower() not in ignored]
+    apart = [name for name in both if seen is not None and name.lower() == seen.lower()]
+    rest = [name for name in both if name not in apart]
     retyped = tuple(_retyped(before, after, both))
-    old, new = (_row_sql(both, dict(_values(before, retyped, is_old=is_old))) for is_old in (True, False))
-    sides = before.selectExpr(old, "1 as side").unionAll(after.selectExpr(new, "-1 as side"))
-    grouped = sides.groupBy("row").agg(
+
+    def side(frame: DataFrame, sign: int) -> DataFrame:
+        values = dict(_values(before, retyped, is_old=sign > 0))
+        rows, times = _json_sql(rest, values), _json_sql(apart, values)
+        return frame.selectExpr(f"{rows} as row", f"{times} as seen", f"{sign} as side")
+
+    # One shuffle does for both groups.
+    sides = side(before, 1).unionAll(side(after, -1)).repartition("row")
+    exact = sides.groupBy("row", "seen").agg(
         functions.expr("sum(side) as excess"), functions.expr("count(1) as occurs")
     )
+    grouped = exact.groupBy("row").agg(
+        functions.expr("sum(greatest(excess, 0)) as old"),
+        functions.expr("sum(greatest(-excess, 0)) as new"),
+        functions.expr("sum((occurs - abs(excess)) div 2) as equal"),
+        functions.expr("min(if(excess > 0, seen, null)) as old_seen"),
+        functions.expr("min(if(excess < 0, seen, null)) as new_seen"),
+    )
     counts = grouped.selectExpr(
-        "coalesce(sum(greatest(excess, 0)), 0) as gone",
-        "coalesce(sum(greatest(-excess, 0)), 0) as new",
-        "coalesce(sum((occurs - abs(excess)) div 2), 0) as equal",
+        "coalesce(sum(greatest(old - new, 0)), 0) as gone",
+        "coalesce(sum(greatest(new - old, 0)), 0) as new",
+        "coalesce(sum(equal), 0) as equal",
+        "coalesce(sum(least(old, new)), 0) as seen",
     ).first()
     found = {} if counts is None else counts.asDict()
     return TableDifference(
         **found,
-        gone_rows=_some(grouped, "excess > 0") if found["gone"] else (),
-        new_rows=_some(grouped, "excess < 0") if found["new"] else (),
+        gone_rows=_some(grouped, "old > new", "old_seen") if found["gone"] else (),
+        new_rows=_some(grouped, "new > old", "new_seen") if found["new"] else (),
         columns_gone=_missing(before, after, ignored),
         columns_new=_missing(after, before, ignored),
         retyped=retyped,
@@ -141,9 +170,12 @@ def _retyped(before: DataFrame, after: DataFrame, names: Sequence[str]) -> Itera
             yield Retyped(field.name, then, now)
 
 
-def _row_sql(names: Sequence[str], values: Mapping[str, str]) -> str:
+def _json_sql(names: Sequence[str], values: Mapping[str, str]) -> str:
+    """Return the expression of an object with these columns, as text."""
+    if not names:
+        return "'{}'"
     pairs = ", ".join(f"{text_sql(name)}, {values.get(name, name_sql(name))}" for name in names)
-    return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false')) as row"
+    return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))"
 
 
 def _values(before: DataFrame, retyped: Sequence[Retyped], *, is_old: bool) -> Iterator[tuple[str, str]]:
@@ -180,11 +212,9 @@ def _is_valid(frame: DataFrame, text: str) -> bool:
         return False
 
 
-def _some(grouped: DataFrame, condition: str) -> tuple[Mapping[str, Any], ...]:
-    return tuple(
-        json.loads(row[0])
-        for row in grouped.where(condition).select("row").orderBy("row").limit(SHOWN).collect()
-    )
+def _some(grouped: DataFrame, condition: str, seen: str) -> tuple[Mapping[str, Any], ...]:
+    some = grouped.where(condition).select("row", seen).orderBy("row").limit(SHOWN)
+    return tuple({**json.loads(row), **json.loads(time)} for row, time in some.collect())
 
 
 def _missing(of: DataFrame, among: DataFrame, ignored: Set[str]) -> tuple[str, ...]:

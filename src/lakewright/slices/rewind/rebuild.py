@@ -79,7 +79,7 @@ def compare_beside(context: ProcessingContext, entity: Entity, plan: RebuildPlan
     before = read_table(session, entity.places(lake.settings).silver, plan.state.version)
     after = read_table(session, side_of(entity, lake).places(lake.settings).silver)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    return compare_rows(before, after, without=(system.key, system.hash))
+    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
 
 
 def swap_rebuilt(
