@@ -115,8 +115,10 @@ class RewindActions(OperatorActions):
     def _rewound(
         self, slices: Sequence[RewoundSlice], application: Application, reason: str
     ) -> Iterator[Append]:
-        items = self.store.read([each.item_id for each in slices])
-        for each in slices:
+        # Commits of earlier versions may name a slice twice.
+        last = {each.item_id: each for each in slices}
+        items = self.store.read(list(last))
+        for each in last.values():
             item = items.get(each.item_id)
             if item is not None and item.revision == each.revision and item.processing is None:
                 yield Append(

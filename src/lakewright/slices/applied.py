@@ -6,7 +6,7 @@ Commits that a RESTORE reverted do not count. A commit that holds several slices
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from lakewright.lake.commit import Commit
 from lakewright.slices.reconcile import ROW_OPERATIONS, restored_version
 from lakewright.strategies.past_load import past_app
 
-__all__ = ["AppliedSlice", "effective_commits", "foreign_since", "since_empty", "slices_in"]
+__all__ = ["AppliedSlice", "each_once", "effective_commits", "foreign_since", "since_empty", "slices_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ class AppliedSlice:
     content: Mapping[str, Any]
 
     @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """The fingerprint with which it was processed; empty if that is not known."""
+        return self.content.get("fingerprint") or {}
+
+    @property
     def is_unwritten(self) -> bool:
         """Whether the manifest says that the slice changed nothing, so that it has no commit."""
         return "delta_version" in self.content and self.content["delta_version"] is None
@@ -46,6 +51,13 @@ def slices_in(commit: Commit, app: str) -> tuple[AppliedSlice, ...]:
     several = content.get("items")
     found = [content] if several is None else [{**content, **each} for each in several]
     return tuple(AppliedSlice(each["item"], int(each["number"]), each) for each in found if "item" in each)
+
+
+def each_once(slices: Iterable[AppliedSlice]) -> tuple[AppliedSlice, ...]:
+    """Return each slice once, in the place of its last processing."""
+    listed = list(slices)
+    last = {each.item_id: each for each in listed}
+    return tuple(each for each in listed if last[each.item_id] is each)
 
 
 def effective_commits(log: Sequence[Commit], app: str) -> Iterator[Commit]:

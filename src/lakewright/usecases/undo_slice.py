@@ -14,6 +14,7 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
+from lakewright.slices.rewind.rebuild import check_each_once
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import beside_undo, undo
 from lakewright.spec.words import first_of
@@ -82,6 +83,18 @@ class Undone:
         return f"the table goes from version {plan.state.version} back to version {plan.base}{again}"
 
     @property
+    def repeated_words(self) -> str | None:
+        """Which slices will be applied once although they were processed more than once; None for none."""
+        if not self.plan.is_checked or self.version is not None:
+            return None
+        names = self.plan.repeated
+        verb = "was" if len(names) == 1 else "were"
+        return (
+            f"{first_of(names, MOST_NAMED)} {verb} processed more than once: each slice is applied once, and "
+            "the undo ends without a change if that alone gives other rows than the table has"
+        )
+
+    @property
     def slices_words(self) -> str:
         """What happens to the slice, and those after it, from then on."""
         plan = self.plan
@@ -108,7 +121,8 @@ class Undone:
         beside = () if self.beside is None else (self.beside.text,)
         lost = (f"lost: {words}" for words in self.lost_words)
         tainted = () if self.tainted_words is None else (self.tainted_words,)
-        notes = (self.table_words, self.slices_words, *lost, *beside, *tainted)
+        repeated = () if self.repeated_words is None else (self.repeated_words,)
+        notes = (self.table_words, *repeated, self.slices_words, *lost, *beside, *tainted)
         return html_table(repr(self)[1:-1], ("row", "values"), rows, notes)
 
     def as_json(self) -> dict[str, Any]:
@@ -197,7 +211,8 @@ def undo_slice(
         UsageError: The slice is not in the table.
         LeaseHeld: Another run writes or rewinds the table.
         ItemLocked: A slice of the entity is being processed.
-        DataLossError: Commits of other writers, or files of old versions, stand against it.
+        DataLossError: Commits of other writers, files of old versions, or former contents of slices that were
+            processed again stand against it.
         SliceError: Slices that must be applied again are gone from bronze, or have changed.
     """
     found = app.project.entity(entity)
@@ -213,7 +228,9 @@ def undo_slice(
         table_lease(app, found),
         without_id_warnings(app.lake),
     ):
+        check = check_of(app, interruption)
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
+        check_each_once(context, found, plan, check=check)
         with announced(app, context, found, words) as rewind:
             attempt.is_begun = True
             beside = beside_undo(context, found, plan)
@@ -224,7 +241,7 @@ def undo_slice(
                 plan,
                 rewind,
                 reason=told,
-                check=check_of(app, interruption),
+                check=check,
                 taints=taints,
             )
     return Undone(found.name, plan, version=version, beside=beside, taints=taints)

@@ -20,7 +20,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo
-from lakewright.slices.rewind.rebuild import build_beside, swap_rebuilt
+from lakewright.slices.rewind.rebuild import build_beside, check_each_once, swap_rebuilt
 from lakewright.slices.rewind.side_table import remove_beside, side_of
 from lakewright.slices.rewind.undo import undo
 
@@ -55,8 +55,9 @@ def _announced(lake: SmallLake, entity: Entity) -> Iterator[tuple[ProcessingCont
 
 def undo_in(lake: SmallLake, entity: Entity, name: str, *, is_requeued: bool = False) -> int | None:
     """Undo a slice; return the version of the table after."""
+    plan = plan_undo(lake.bench(entity), entity, name, is_requeued=is_requeued)
+    check_each_once(lake.bench(entity), entity, plan, check=lambda: None)
     with _announced(lake, entity) as (context, rewind):
-        plan = plan_undo(context, entity, name, is_requeued=is_requeued)
         return undo(context, entity, plan, rewind, reason="tried", check=lambda: None)
 
 

@@ -36,7 +36,15 @@ def test_an_undo_shows_the_rows_that_go_and_what_becomes_of_the_table_and_its_sl
     foreign = SimpleNamespace(version=4, operation="<UPDATE>")
     state = SimpleNamespace(version=5)
     plan = SimpleNamespace(
-        slice="d3", undone=object(), base=2, replayed=(), state=state, is_requeued=False, foreign=(foreign,)
+        slice="d3",
+        undone=object(),
+        base=2,
+        replayed=(),
+        repeated=("d4", "d5"),
+        is_checked=False,
+        state=state,
+        is_requeued=False,
+        foreign=(foreign,),
     )
     html = Undone("orders", cast("Any", plan), DIFFERENCE)._repr_html_()
     assert "<caption>Undone orders/d3 planned: 1 row gone, 1 new, 7 equal</caption>" in html
@@ -44,6 +52,12 @@ def test_an_undo_shows_the_rows_that_go_and_what_becomes_of_the_table_and_its_sl
     assert "<td>comes back</td><td>id=1, name=null</td>" in html
     assert "<p>the table goes from version 5 back to version 2</p><p>d3 is skipped</p>" in html
     assert html.endswith("<p>lost: version 4 (&lt;UPDATE&gt;) of another writer</p>")
+    plan.is_checked = True
+    planned, done = (Undone("orders", cast("Any", plan), version=version) for version in (None, 6))
+    assert (
+        "<p>d4, d5 were processed more than once: each slice is applied once, and " in planned._repr_html_()
+    )
+    assert "more than once" not in done._repr_html_()
 
 
 def test_a_rebuild_shows_the_rows_that_differ_and_the_commits_that_are_lost() -> None:

@@ -94,6 +94,17 @@ def test_a_slice_that_was_applied_again_has_a_new_revision_with_its_commit() -> 
     assert (content["delta_version"], content["reason"]) == (9, "undo of x")
 
 
+def test_a_commit_that_names_a_slice_twice_is_recorded() -> None:
+    """An undo made such commits after a slice was processed twice; the entity then waited for ever."""
+    stage = Stage()
+    twice = [RewoundSlice(OTHER, 1, token=7, content={"delta_version": each}) for each in (8, 9)]
+    (item,) = stage.ledger.record_rewind(stage.announce(), REGIONS, twice, {}, "undo of x")
+    assert (item.revision, item.verdict(REGIONS)) == (2, Verdict.PROCESSED)
+    content = [r for r in stage.store.records(OTHER) if r.application == REGIONS][-1].content
+    assert content["delta_version"] == 9
+    assert stage.ledger.rewind_of(KEY) is None
+
+
 def test_a_slice_that_an_operator_has_changed_since_is_left_alone() -> None:
     stage = Stage()
     rewind = stage.announce()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,15 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from tests.unit.slices.test_recover_from_log import Place, names, pa
 
 from lakewright.errors import DataLossError, ItemFailed, SliceError, UsageError
+from lakewright.manifest.claim import Claim
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
+from lakewright.slices.discover import list_slices
+from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.rewind import rebuild
+from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.known_slices import name_of
-from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
 
 TIME = "2024-05-0{}T00:00:00+00:00"
@@ -80,17 +87,177 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
     assert f"`lakewright manifest requeue {place.entity.name}/s4 --cascade`" in (raised.value.remedy or "")
 
 
-def fail(place: Place, name: str) -> None:
-    """Let the entity fail with a ready slice."""
+def touch(place: Place, name: str) -> None:
+    """Give a slice another time, as a copy of the lake does."""
+    os.utime(place.bronze / name, (1, 1))
+
+
+def accept(place: Place, name: str) -> dict[str, Any]:
+    """Accept the present content of a slice; return its fingerprint."""
+    (found,) = (s for s in list_slices(str(place.bronze), place.workspace.lake) if s.name == name)
+    place.ledger.accept(place.item(name).item_id, "copied", fingerprint=found.fingerprint)
+    return found.fingerprint
+
+
+def again(place: Place, *names: str, cascade: Sequence[str] = ()) -> None:
+    """Requeue a slice as it is now, and those after it; they are processed by the next numbers."""
+    ids = {name: place.item(name).item_id for name in (*names, *cascade)}
+    now = {s.name: s.fingerprint for s in list_slices(str(place.bronze), place.workspace.lake)}
+    for name in (*names, *cascade):
+        place.ledger.requeue(ids[name], "delivered again", fingerprint=now[name])
+    number = DeltaTable(place.silver).version() + 2
+    for each, name in enumerate((*names, *cascade), number):
+        place.commit(each, name, revision=2, strategy="merge", processingTime=TIME.format(each))
+        assert place.look().late == frozenset()
+    assert place.look().ready == ()
+
+
+def test_a_slice_that_was_accepted_with_other_times_is_applied_as_it_is_now(tmp_path: Path) -> None:
+    """After a copy of the lake without the times of its files, `accept` was not enough for a rewind."""
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    touch(place, "s3")
+    with pytest.raises(SliceError, match="s3 has changed since it was processed"):
+        undo_of(place, "s2")
+    now = accept(place, "s3")
+    place.warnings.clear()
+    (later,) = undo_of(place, "s2").replayed
+    assert later.content["fingerprint"] == now
+    whole = plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert whole.slices[-1].fingerprint == now
+    said = "orders: s3 has other files than when processed, and these were accepted"
+    assert [warning.startswith(said) for warning in place.warnings] == [True, True]
+
+
+def test_accepted_content_of_another_size_is_not_what_was_processed(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    (place.bronze / "s3").write_text("something else, and longer")
+    accept(place, "s3")
+    with pytest.raises(SliceError, match="s3 has changed since it was processed"):
+        undo_of(place, "s2")
+    with pytest.raises(SliceError, match="s3 has changed since it was processed"):
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+
+
+def test_what_a_requeued_slice_is_to_be_processed_with_counts_only_once_it_is(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    touch(place, "s3")
+    (found,) = (s for s in list_slices(str(place.bronze), place.workspace.lake) if s.name == "s3")
+    place.ledger.requeue(place.item("s3").item_id, "again", fingerprint=found.fingerprint)
+    with pytest.raises(SliceError, match="s3 has changed since it was processed"):
+        undo_of(place, "s2")
+
+
+def test_a_slice_that_was_delivered_again_is_applied_as_it_was_processed_last(tmp_path: Path) -> None:
+    """An undo of an older slice asked for the content of the first delivery, which nobody has any more."""
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    (place.bronze / "s2").write_text("delivered again")
+    again(place, "s2", cascade=["s3"])
+    plan = undo_of(place, "s1")
+    assert (plan.base, replayed(plan), plan.repeated) == (None, ["s2", "s3"], ("s2", "s3"))
+    assert [each.number for each in plan.since] == [1, 4, 5]
+    assert plan.as_json()["repeated"] == ["s2", "s3"]
+    # The next run takes each slice once, as it is now: nothing is to be shown of the table.
+    requeued = undo_of(place, "s1", is_requeued=True)
+    assert ([name_of(each) for each in requeued.later], requeued.is_checked) == (["s2", "s3"], False)
+    # Of the slice itself, nothing stays.
+    assert (undo_of(place, "s3").repeated, undo_of(place, "s2").repeated) == ((), ("s3",))
+
+
+@pytest.mark.parametrize(("content", "day"), [("s3", 3), ("delivered again", 5)])
+def test_a_delivery_that_changed_nothing_is_applied_in_place_of_the_one_before(
+    tmp_path: Path, content: str, day: int
+) -> None:
+    """The log shows the one before, which bronze has no more. The same one stays where it changed rows."""
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    if content != "s3":
+        (place.bronze / "s3").write_text(content)
+    (found,) = (s for s in list_slices(str(place.bronze), place.workspace.lake) if s.name == "s3")
+    place.ledger.requeue(place.item("s3").item_id, "again", fingerprint=found.fingerprint)
+    told = {"strategy": "merge", "processing_time": TIME.format(5), "delta_version": None}
+    place.ledger.processed(acquired(place, "s3"), {**told, "fingerprint": found.fingerprint})
+    assert undo_of(place, "s1").repeated == (() if day == 3 else ("s3",))
+    whole = plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert [(known.name, known.at.day) for known in whole.slices] == [("s1", 1), ("s2", 2), ("s3", day)]
+
+
+@pytest.mark.parametrize("gone", [0, 2])
+def test_an_undo_ends_if_slices_that_are_applied_once_do_not_give_the_table_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
+) -> None:
+    """Rows of the first delivery would go with the undone slice, and nobody would be told."""
+    place = place_of(tmp_path, "s1", "s2")
+    again(place, "s2")
+    built: list[list[str]] = []
+
+    def build_beside(_context: Any, _entity: Any, plan: RebuildPlan, **_: Any) -> None:
+        built.append([known.name for known in plan.slices])
+
+    monkeypatch.setattr(rebuild, "build_beside", build_beside)
+    monkeypatch.setattr(rebuild, "compare_beside", lambda *_, **__: TableDifference(5, gone, 0, seen=1))
+    removed: list[Any] = []
+    monkeypatch.setattr(rebuild, "remove_beside", lambda *_: removed.append(None))
+
+    def check(name: str, **options: Any) -> None:
+        plan = undo_of(place, name, **options)
+        rebuild.check_each_once(place.bench, place.entity, plan, check=lambda: None)
+
+    check("s2")
+    check("s1", is_requeued=True)
+    assert built == []
+    if gone:
+        with pytest.raises(DataLossError, match="s2 of orders was processed more than once") as caught:
+            check("s1")
+        assert "2 rows gone, 0 new, 6 equal" in caught.value.message
+        assert (caught.value.remedy or "").startswith("`lakewright rebuild orders --check` shows these rows.")
+    else:
+        check("s1")
+    assert (built, len(removed)) == ([["s1", "s2"]], 1)
+
+
+def test_the_undone_slice_must_be_there_to_show_what_others_give_once(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    again(place, "s2", cascade=["s3"])
+    (place.bronze / "s1").unlink()
+    with pytest.raises(SliceError, match="s1 is gone"):
+        undo_of(place, "s1")
+    assert undo_of(place, "s1", is_requeued=True).base is None
+
+
+def test_a_rebuild_that_lacks_slices_names_the_one_from_which_it_is_possible(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3", "s4")
+    (place.bronze / "s1").unlink()
+    with pytest.raises(SliceError, match="s1 is gone") as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert "or keep the rows before s2: `lakewright rebuild orders --from s2`" in (caught.value.remedy or "")
+    assert plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2")).base == 0
+    (place.bronze / "s3").unlink()
+    with pytest.raises(SliceError, match="s1 is gone; s3 is gone") as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert "`lakewright rebuild orders --from s4`" in (caught.value.remedy or "")
+    (place.bronze / "s4").unlink()
+    with pytest.raises(SliceError, match="s4 is gone") as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert caught.value.remedy == "Bring them back as they were. Nothing was written."
+
+
+def acquired(place: Place, name: str) -> Claim:
+    """Lock a ready slice; its commit gets the next number of the table."""
+    silver = place.entity.places(place.workspace.lake.settings).silver
     (ready,) = (item for item in place.look().ready if item.item_id == place.item(name).item_id)
-    claim = place.ledger.acquire(
+    return place.ledger.acquire(
         ready.item_id,
         place.application,
         place.bench.holder,
         duration=timedelta(seconds=60),
-        token_counter=None,
+        token_counter=counter_of(silver),
     )
-    place.ledger.failed(claim, failure(SliceError(f"{name} is empty", remedy="Deliver it again.")))
+
+
+def fail(place: Place, name: str) -> None:
+    """Let the entity fail with a ready slice."""
+    place.ledger.failed(
+        acquired(place, name), failure(SliceError(f"{name} is empty", remedy="Deliver it again."))
+    )
 
 
 def test_of_a_slice_that_failed_and_is_not_in_the_table_there_is_nothing_to_undo(tmp_path: Path) -> None:

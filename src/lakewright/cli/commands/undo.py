@@ -88,6 +88,8 @@ def _page(undone: Undone) -> Iterator[Block]:
         Span(undone.entity, "bold"), f": slice {plan.slice}", Span(f" ({counts})" if counts else "", "dim")
     )
     yield Branch(line(undone.table_words))
+    if undone.repeated_words is not None:
+        yield Branch(line(undone.repeated_words))
     yield Branch(line(undone.slices_words))
     for words in undone.lost_words:
         yield Branch(line(Span("lost: ", "yellow"), words))

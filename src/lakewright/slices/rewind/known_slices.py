@@ -52,7 +52,7 @@ def known_slices(
             KnownSlice(
                 item_id=each.item_id,
                 name=name,
-                fingerprint=each.content.get("fingerprint") or {},
+                fingerprint=each.fingerprint,
                 at=parse_instant(at),
                 strategy=strategy or Strategy(each.content["strategy"]),
                 is_late=key < last,

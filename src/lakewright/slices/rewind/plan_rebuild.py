@@ -5,27 +5,33 @@ Source: the rules of rewinds, "Rebuild".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.record import parse_instant
-from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, since_empty, slices_in
+from lakewright.slices.applied import (
+    AppliedSlice,
+    each_once,
+    effective_commits,
+    foreign_since,
+    since_empty,
+    slices_in,
+)
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
-from lakewright.slices.rewind.plan_undo import (
-    check_bronze,
-    check_version,
-    unlogged_slices,
-    version_before,
-)
+from lakewright.slices.rewind.plan_undo import check_version, unlogged_slices, version_before
+from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
 from lakewright.slices.rewind.side_table import plan_digest
 from lakewright.spec.words import counted
+from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
@@ -135,8 +141,16 @@ def plan_rebuild(
         )
     is_whole = start == RebuildStart()
     base = None if is_whole else _base(entity, chain, app, applied[first])
-    chosen = applied[first:]
-    check_bronze(context, entity, chosen)
+    chosen = as_accepted(context, entity, applied[first:])
+
+    def without(last: AppliedSlice) -> str:
+        behind = dropwhile(lambda each: each.item_id != last.item_id, chosen)
+        later = _first_start(context, entity, chain, islice(behind, 1, None))
+        if later is None:
+            return ""
+        return f", or keep the rows before {later}: `{rebuild_command(entity)} --from {shlex.quote(later)}`"
+
+    check_bronze(context, entity, chosen, without=without)
     check_version(context, entity, base)
     kept = tuple(applied[:first])
     since = since_empty(log) if is_whole else [c for c in chain if base is None or c.version > base]
@@ -151,10 +165,8 @@ def plan_rebuild(
 
 def _in_order(context: ProcessingContext, logged: Sequence[AppliedSlice]) -> list[AppliedSlice]:
     """Return all processed slices, each once, in the order in which they were last applied."""
-    last = {each.item_id: each for each in logged}
-    unlogged = unlogged_slices(context, last.keys())
-    once = [each for each in logged if last[each.item_id] is each]
-    return sorted((*once, *unlogged), key=lambda each: each.number)
+    unlogged = unlogged_slices(context, logged)
+    return list(each_once(sorted((*logged, *unlogged), key=lambda each: each.number)))
 
 
 def _base(entity: Entity, chain: Sequence[Commit], app: str, first: AppliedSlice) -> int | None:
@@ -177,6 +189,19 @@ def _base(entity: Entity, chain: Sequence[Commit], app: str, first: AppliedSlice
         f"the log of {entity.name} does not show the commit of {name_of(first)}",
         remedy="Start with a later slice, or build the table from all slices.",
     )
+
+
+def _first_start(
+    context: ProcessingContext, entity: Entity, chain: Sequence[Commit], slices: Iterable[AppliedSlice]
+) -> str | None:
+    """Return the name of the first of some slices with which a rebuild can start; None if there is none."""
+    for each in slices:
+        try:
+            check_version(context, entity, _base(entity, chain, str(context.application), each))
+        except DataLossError:
+            continue
+        return name_of(each)
+    return None
 
 
 def _foreign_error(entity: Entity, lost: Sequence[Commit]) -> DataLossError:

@@ -6,20 +6,22 @@ Source: the rules of rewinds, "Undo"; Delta's documentation, "Restore a Delta ta
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import DataLossError, SliceError, UsageError
+from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import missing_files, observe_table
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
-from lakewright.slices.applied import AppliedSlice, effective_commits, foreign_since, slices_in
+from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since, slices_in
 from lakewright.slices.changed import processed_items
-from lakewright.slices.discover import called_name, find_slice, item_id, slice_name
+from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
+from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
 from lakewright.spec.words import counted
 from lakewright.strategies.summary import deleted_rows, plain_names
 
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UndoPlan",
-    "check_bronze",
     "check_version",
     "plan_undo",
     "unlogged_slices",
@@ -51,22 +52,26 @@ class UndoPlan:
         undone: The slice as the table holds it; None if it changed nothing, so that the table stays.
         state: The table as it was observed.
         base: The version that the table goes back to; None if the slice made its first commit.
-        later: The slices that were applied after it, in order.
+        since: The slices that were applied from then on, itself among them: each once, in the order of their
+            last processing.
         is_requeued: Whether the slice, and those after it, are to be processed again by the next run.
         foreign: Commits of other writers that are lost with it.
         kept: The slices that the table still holds in that version, in order.
         version: The version that the slice made by itself; None if it has no commit of its own.
+        repeated: Names of slices that were applied after it more than once. Applied once, they must give the
+            table as it is.
     """
 
     item: Item
     undone: AppliedSlice | None
     state: TableState
     base: int | None = None
-    later: tuple[AppliedSlice, ...] = ()
+    since: tuple[AppliedSlice, ...] = ()
     is_requeued: bool = False
     foreign: tuple[Commit, ...] = ()
     kept: tuple[AppliedSlice, ...] = ()
     version: int | None = None
+    repeated: tuple[str, ...] = ()
 
     @property
     def slice(self) -> str:
@@ -74,9 +79,19 @@ class UndoPlan:
         return slice_name(self.item)
 
     @property
+    def later(self) -> tuple[AppliedSlice, ...]:
+        """The slices that were applied after it, each once."""
+        return tuple(each for each in self.since if each.item_id != self.item.item_id)
+
+    @property
     def replayed(self) -> tuple[AppliedSlice, ...]:
         """The slices that are applied again before the table changes."""
         return () if self.is_requeued else self.later
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the slices, each applied once, must first be shown to give the table as it is."""
+        return bool(self.replayed and self.repeated)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -100,6 +115,7 @@ class UndoPlan:
             "back_to": self.base,
             "counts": self.counts,
             "replayed": [name_of(each) for each in self.replayed],
+            "repeated": list(self.repeated) if self.is_checked else [],
             "requeued": [self.slice, *map(name_of, self.later)] if self.is_requeued else [],
             "foreign_commits": [commit.version for commit in self.foreign],
         }
@@ -137,26 +153,29 @@ def plan_undo(
     held = _Held.of(context, [(c, slices_in(c, app)) for c in reversed(chain)], item)
     if not held.is_written:
         _check_unwritten(context, entity, item, is_requeued=is_requeued)
-        if not held.later or not (entity.settings.delete_missing and entity.watermarks):
+        if len(held.since) == 1 or not (entity.settings.delete_missing and entity.watermarks):
             # Later slices would be applied in the same way without it.
-            return UndoPlan(item, None, state, state.version, kept=(*held.before, *held.later))
-    since = [commit for commit in chain if held.first is not None and commit.version >= held.first.version]
+            return UndoPlan(item, None, state, state.version, kept=held.others)
+    commits = [commit for commit in chain if held.first is not None and commit.version >= held.first.version]
     plan = UndoPlan(
         item,
         held.undone,
         state,
         base=None if held.first is None else version_before(held.first),
-        later=held.later,
+        since=held.since,
+        repeated=held.repeated,
         is_requeued=is_requeued,
-        foreign=foreign_since(since, app),
+        foreign=foreign_since(commits, app),
         kept=held.before,
         version=held.own_version(app),
     )
     if plan.foreign and not is_over_foreign:
         raise _foreign_error(entity, plan)
-    check_bronze(context, entity, plan.later)
+    applied = as_accepted(context, entity, plan.since if plan.is_checked else plan.later)
+    check_bronze(context, entity, applied)
     check_version(context, entity, plan.base)
-    return plan
+    accepted = {each.item_id: each for each in applied}
+    return replace(plan, since=tuple(accepted.get(each.item_id, each) for each in plan.since))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,37 +187,49 @@ class _Held:
         is_written: Whether it has a commit.
         first: The first commit that must go: its own, or that of the first slice after it.
         before: The slices before that commit, in order.
-        later: The other slices from that commit on, in order.
+        since: The slices from that commit on, each once, in the order of their last processing.
+        repeated: Names of those of them, but for the slice, that were processed more than once.
     """
 
     undone: AppliedSlice
     is_written: bool
     first: Commit | None
     before: tuple[AppliedSlice, ...]
-    later: tuple[AppliedSlice, ...]
+    since: tuple[AppliedSlice, ...]
+    repeated: tuple[str, ...]
 
     @classmethod
     def of(
         cls, context: ProcessingContext, chain: Sequence[tuple[Commit, Sequence[AppliedSlice]]], item: Item
     ) -> _Held:
         """Return where a slice stands in a table, given its effective commits with their slices."""
-        own = [each for _, slices in chain for each in slices if each.item_id == item.item_id]
-        known = {each.item_id for _, slices in chain for each in slices}
-        unlogged = unlogged_slices(context, known)
+        logged = [each for _, slices in chain for each in slices]
+        own = [each for each in logged if each.item_id == item.item_id]
+        unlogged = unlogged_slices(context, logged)
         undone = own[-1] if own else next(each for each in unlogged if each.item_id == item.item_id)
         start = own[0].number if own else undone.number
         first = next(
             (c for c, slices in chain if any(s in own if own else s.number > start for s in slices)), None
         )
         before: list[AppliedSlice] = []
-        later: list[AppliedSlice] = []
+        since: list[AppliedSlice] = []
         for commit, slices in chain:
             is_before = first is None or commit.version < first.version
-            (before if is_before else later).extend(s for s in slices if s.item_id != item.item_id)
+            (before if is_before else since).extend(slices)
         for each in unlogged:
-            if each.item_id != item.item_id:
-                (later if each.number > start and each.is_unwritten else before).append(each)
-        return cls(undone, bool(own), first, tuple(before), tuple(sorted(later, key=lambda s: s.number)))
+            is_later = each.item_id == item.item_id or (each.number > start and each.is_unwritten)
+            (since if is_later else before).append(each)
+        since.sort(key=lambda each: each.number)
+        once = each_once(since)
+        counts = Counter(each.item_id for each in since)
+        again = [each for each in once if counts[each.item_id] > 1 and each.item_id != item.item_id]
+        return cls(undone, bool(own), first, tuple(before), once, tuple(map(name_of, again)))
+
+    @property
+    def others(self) -> tuple[AppliedSlice, ...]:
+        """All slices but the slice."""
+        own = self.undone.item_id
+        return (*self.before, *(each for each in self.since if each.item_id != own))
 
     def own_version(self, app: str) -> int | None:
         """Return the version that the slice made by itself, if it was applied once and not with others."""
@@ -280,17 +311,22 @@ def version_before(commit: Commit) -> int | None:
     return commit.version - 1 if commit.version else None
 
 
-def unlogged_slices(context: ProcessingContext, known: Set[str]) -> tuple[AppliedSlice, ...]:
+def unlogged_slices(context: ProcessingContext, logged: Collection[AppliedSlice]) -> tuple[AppliedSlice, ...]:
     """Return processed slices that the log does not show, as the manifest tells them.
 
-    They changed nothing, or their commits are older than what the log keeps.
+    They changed nothing, or their commits are older than what the log keeps. A slice that the log shows is
+    among them if it was processed once more with another content, which changed nothing.
     """
     application, store = context.application, context.ledger.store
+    last = {each.item_id: each for each in logged}
     found = []
     for item in processed_items(context):
-        number = item.tokens.get(application.key)
-        if number is not None and item.item_id not in known:
-            found.append(AppliedSlice(item.item_id, number, _recorded_content(store, item, application)))
+        number, known = item.tokens.get(application.key), last.get(item.item_id)
+        if number is None or (known is not None and known.number == number):
+            continue
+        applied = AppliedSlice(item.item_id, number, _recorded_content(store, item, application))
+        if known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint)):
+            found.append(applied)
     return tuple(sorted(found, key=lambda each: each.number))
 
 
@@ -307,34 +343,6 @@ def _recorded_content(store: Store, item: Item, application: Application) -> Map
         "item": item.item_id,
         "revision": item.revision,
     }
-
-
-def check_bronze(context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice]) -> None:
-    """Raise an error unless bronze holds slices as they were when they were applied.
-
-    Raises:
-        SliceError: Some are gone or have changed; the error names each.
-    """
-    bronze = entity.places(context.lake.settings).bronze
-    faults, changed = [], []
-    for each in slices:
-        name = name_of(each)
-        found, recorded = find_slice(bronze, name, context.lake), each.content.get("fingerprint") or {}
-        if found is None:
-            faults.append(f"{name} is gone")
-        elif any(
-            recorded[key] != found.fingerprint[key] for key in recorded.keys() & found.fingerprint.keys()
-        ):
-            faults.append(f"{name} has changed since it was processed")
-            changed.append(called_name(entity.called, name))
-    if faults:
-        typed = command("requeue", *changed)
-        instead = f", or process what is there now: `{typed} --cascade`, then a run" if changed else ""
-        raise SliceError(
-            f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
-            remedy=f"Bring them back as they were{instead}. Nothing was written.",
-            details={"slices": faults},
-        )
 
 
 def check_version(context: ProcessingContext, entity: Entity, base: int | None) -> None:

@@ -6,19 +6,24 @@ Source: the rules of rewinds, "Rebuild".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from lakewright.errors import DataLossError
 from lakewright.lake.commit import strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import read_table
 from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.replay_slices import replay_slices
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.known_slices import known_slices
+from lakewright.slices.rewind.plan_rebuild import RebuildPlan
 from lakewright.slices.rewind.settle import record_landed
-from lakewright.slices.rewind.side_table import begin_beside, side_of
+from lakewright.slices.rewind.side_table import begin_beside, plan_digest, remove_beside, side_of
 from lakewright.slices.rewind.swap import replayed_slices, swap_in
 from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
+from lakewright.spec.words import first_of
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -27,10 +32,12 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.rewind.plan_rebuild import RebuildPlan
+    from lakewright.slices.rewind.plan_undo import UndoPlan
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["build_beside", "compare_beside", "swap_rebuilt"]
+__all__ = ["build_beside", "check_each_once", "compare_beside", "swap_rebuilt"]
+
+MOST_NAMED = 5
 
 
 def build_beside(
@@ -67,11 +74,19 @@ def build_beside(
     )
 
 
-def compare_beside(context: ProcessingContext, entity: Entity, plan: RebuildPlan) -> TableDifference | None:
+def compare_beside(
+    context: ProcessingContext, entity: Entity, plan: RebuildPlan, *, without: Sequence[str] = ()
+) -> TableDifference | None:
     """Return the difference between the table and the one built beside it; None if there is no table yet.
 
     Keys and hashes are not compared: they follow from the other columns, and differ in every row under
     another key or hash version.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: The plan.
+        without: Further columns that are not compared.
     """
     if not plan.state.exists:
         return None
@@ -79,7 +94,50 @@ def compare_beside(context: ProcessingContext, entity: Entity, plan: RebuildPlan
     before = read_table(session, entity.places(lake.settings).silver, plan.state.version)
     after = read_table(session, side_of(entity, lake).places(lake.settings).silver)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    return compare_rows(before, after, without=(system.key, system.hash), seen=system.last_seen)
+    ignored = (system.key, system.hash, *without)
+    return compare_rows(before, after, without=ignored, seen=system.last_seen)
+
+
+def check_each_once(
+    context: ProcessingContext, entity: Entity, plan: UndoPlan, *, check: Callable[[], None]
+) -> None:
+    """Raise an error unless the slices that an undo applies again, each once, give the table as it is.
+
+    Only an undo after which slices were processed more than once is checked: bronze need not hold what they
+    were before. The slices are built beside the table, the undone one among them. Of a row that more than one
+    of them had, `lastSeen` and the name of the slice may differ: they follow from the slices that are left.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: The plan of the undo, made under the lease on the table.
+        check: Raises an error if the undo must not go on.
+
+    Raises:
+        DataLossError: They give other rows; nothing was written.
+        TargetError: A slice cannot be applied again; nothing was written.
+    """
+    if not plan.is_checked:
+        return
+    known = known_slices(plan.since, before=plan.kept)
+    digest = plan_digest({"base": plan.base, "slices": [asdict(each) for each in known]})
+    whole = RebuildPlan(plan.state, plan.base, known, plan.kept, plan.foreign, digest)
+    build_beside(context, entity, whole, check=check)
+    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
+    found = compare_beside(context, entity, whole, without=(system.filename,))
+    remove_beside(context, entity)
+    if found is None or replace(found, seen=0).is_none:
+        return
+    typed = rebuild_command(entity)
+    names = first_of(plan.repeated, MOST_NAMED)
+    verb = "was" if len(plan.repeated) == 1 else "were"
+    raise DataLossError(
+        f"{names} of {entity.name} {verb} processed more than once, and each slice applied once does not "
+        f"give the table as it is: {found.text}",
+        remedy=f"`{typed} --check` shows these rows. `{typed}` applies each slice once; then {plan.slice} "
+        "can be undone. Nothing was written.",
+        details={"slices": list(plan.repeated), "difference": found.as_json()},
+    )
 
 
 def swap_rebuilt(

@@ -93,7 +93,9 @@ def beside_undo(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> B
     """
     if plan.undone is None:
         return None  # the table stays as it is, and so does what is beside it
-    app, known = _replay_of(context, plan) if plan.replayed else (None, ())
+    # What is beside the table makes room for the check of slices that were processed more than once.
+    is_continued = plan.replayed and not plan.is_checked
+    app, known = _replay_of(context, plan) if is_continued else (None, ())
     lake = context.lake
     return look_beside(lake, entity, side_of(entity, lake), plan.base, app=app, slices=known)
 

@@ -1,0 +1,104 @@
+"""Whether bronze still holds the slices that a rewind applies again.
+
+A slice whose present content an operator has accepted counts as it is now. Its size and its number of files
+must be those with which it was processed: otherwise other rows would be applied than are in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SliceError
+from lakewright.manifest.item import is_changed
+from lakewright.manifest.lock import command
+from lakewright.slices.discover import called_name, find_slice
+from lakewright.slices.rewind.known_slices import name_of
+from lakewright.spec.words import first_of
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
+    from lakewright.slices.applied import AppliedSlice
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["as_accepted", "check_bronze"]
+
+MOST_NAMED = 5
+
+_AMOUNTS = ("size", "files")
+"""Entries of a fingerprint that tell of other content, whatever the times of the files are."""
+
+
+def as_accepted(
+    context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice]
+) -> tuple[AppliedSlice, ...]:
+    """Return slices with the fingerprints that an operator has accepted since they were processed.
+
+    A warning names the slices that have another one now.
+    """
+    items = context.ledger.store.read([each.item_id for each in slices])
+    found = tuple(_as_accepted(each, items.get(each.item_id), context.application) for each in slices)
+    names = [name_of(now) for now, then in zip(found, slices, strict=True) if now is not then]
+    if names:
+        verb = "has" if len(names) == 1 else "have"
+        context.warn(
+            f"{entity.name}: {first_of(names, MOST_NAMED)} {verb} other files than when processed, and these "
+            "were accepted: they are applied as they are now"
+        )
+    return found
+
+
+def _as_accepted(applied: AppliedSlice, item: Item | None, application: Application) -> AppliedSlice:
+    if item is None or not item.is_processed_by(application):
+        return applied
+    recorded, accepted = applied.fingerprint, item.fingerprint or {}
+    is_of_item = item.tokens.get(application.key) == applied.number
+    is_other = any(recorded.get(key) != accepted.get(key) for key in _AMOUNTS)
+    if not is_of_item or is_other or not is_changed(recorded, accepted):
+        return applied
+    return replace(applied, content={**applied.content, "fingerprint": dict(accepted)})
+
+
+def check_bronze(
+    context: ProcessingContext,
+    entity: Entity,
+    slices: Sequence[AppliedSlice],
+    *,
+    without: Callable[[AppliedSlice], str] = lambda _: "",
+) -> None:
+    """Raise an error unless bronze holds slices as they were when they were applied.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        slices: The slices.
+        without: Returns what the remedy says, after a comma, of how to do without the slices up to the last
+            one that is at fault.
+
+    Raises:
+        SliceError: Some are gone or have changed; the error names each.
+    """
+    bronze = entity.places(context.lake.settings).bronze
+    faults, changed, last = [], [], None
+    for each in slices:
+        name = name_of(each)
+        found = find_slice(bronze, name, context.lake)
+        if found is not None and not is_changed(each.fingerprint, found.fingerprint):
+            continue
+        last = each
+        if found is None:
+            faults.append(f"{name} is gone")
+        else:
+            faults.append(f"{name} has changed since it was processed")
+            changed.append(called_name(entity.called, name))
+    if last is not None:
+        typed = command("requeue", *changed)
+        instead = f", or process what is there now: `{typed} --cascade`, then a run" if changed else ""
+        raise SliceError(
+            f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
+            remedy=f"Bring them back as they were{instead}{without(last)}. Nothing was written.",
+            details={"slices": faults},
+        )
