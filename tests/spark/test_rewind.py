@@ -245,6 +245,21 @@ def test_rows_that_differ_in_last_seen_alone_are_counted_apart(spark: SparkSessi
     assert (whole.equal, whole.seen, whole.gone, whole.new) == (2, 0, 3, 3)
 
 
+@pytest.mark.nightly  # the test before this one compares such rows
+def test_rows_that_a_slice_has_only_seen_again_stay_in_the_preview_of_its_undo(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    shop, (first, second, _) = Shop.make(tmp_path / "shop", spark), SLICES
+    shop.load("orders", first)
+    shop.put("orders", second, SLICES[first])
+    assert shop.run("process", "orders").code == 0
+    found = shop.json("undo", "orders", second, "--dry-run")["difference"]
+    assert (found["rows_seen"], found["rows_equal"]) == (2, 0)
+    assert (found["rows_only_before"], found["rows_only_after"]) == (0, 0)
+    told = shop.run("undo", "orders", second, "--dry-run").out
+    assert "2 rows stay (2 of them with another lastSeen)" in told
+
+
 def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSession, tmp_path: Path) -> None:
     """Issue 15, part 2: the same declaration gives the same rows; Merge made Historic has its history."""
     shop = Shop.make(tmp_path / "shop", spark)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,12 @@ from tests.model.strategies import Model, Record
 from tests.spark.strategies.bench import SmallLake, entity, hours
 from tests.spark.strategies.rewinding import rebuild_in, undo_in
 
-from lakewright.errors import DataLossError
+from lakewright.errors import DataLossError, SliceError
 from lakewright.manifest.item import Verdict
 from lakewright.slices.discover import list_slices, slice_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from lakewright.spec.models.entity import Entity
 
@@ -90,6 +91,24 @@ def test_versions_of_a_first_delivery_stand_against_an_undo_until_the_table_is_b
     rebuild_in(lake, things)
     undo_in(lake, things, "2024-01-01")
     assert lake.rows(things, "id", "v", "dlf_ValidTo") == [(2, "again", None), (3, "3", None), (4, "3", None)]
+
+
+@pytest.mark.nightly
+def test_a_slice_whose_new_times_were_accepted_is_not_called_changed_after_an_undo(lake: SmallLake) -> None:
+    """`manifest accept`: an undo asked for the former files."""
+    things = entity()
+    for day in (1, 2):
+        lake.load(things, f"2024-01-0{day}", [{"id": day, "v": "a"}])
+    bronze = Path(things.places(lake.lake.settings).bronze)
+    os.utime(bronze / "2024-01-02", (1, 1))
+    (item,) = (each for each in lake.items() if slice_name(each) == "2024-01-02")
+    with pytest.raises(SliceError, match="2024-01-02 has changed since it was processed"):
+        undo_in(lake, things, "2024-01-01")
+    now = list_slices(str(bronze), lake.lake)[1].fingerprint
+    lake.ledger.accept(item.item_id, "copied", fingerprint=now)
+    undo_in(lake, things, "2024-01-01")
+    assert lake.rows(things, "id", "v") == [(2, "a")]
+    assert lake.ledger.item(item.item_id).fingerprint == now
 
 
 @dataclass(frozen=True)
