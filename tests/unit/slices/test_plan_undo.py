@@ -218,9 +218,17 @@ def test_the_undone_slice_must_be_there_to_show_what_others_give_once(tmp_path: 
     place = place_of(tmp_path, "s1", "s2", "s3")
     again(place, "s2", cascade=["s3"])
     (place.bronze / "s1").unlink()
-    with pytest.raises(SliceError, match="s1 is gone"):
+    with pytest.raises(SliceError, match="s1 is gone") as caught:
         undo_of(place, "s1")
+    assert caught.value.remedy == (
+        "Bring them back as they were, or do without it: `lakewright undo orders s1 --requeue`, then "
+        "`lakewright manifest skip orders/s1`, then a run. Nothing was written."
+    )
     assert undo_of(place, "s1", is_requeued=True).base is None
+    (place.bronze / "s3").unlink()
+    with pytest.raises(SliceError, match="s1 is gone; s3 is gone") as caught:
+        undo_of(place, "s1")
+    assert "--requeue" not in (caught.value.remedy or "")
 
 
 def test_a_rebuild_that_lacks_slices_names_the_one_from_which_it_is_possible(tmp_path: Path) -> None:

@@ -172,10 +172,19 @@ def plan_undo(
     if plan.foreign and not is_over_foreign:
         raise _foreign_error(entity, plan)
     applied = as_accepted(context, entity, plan.since if plan.is_checked else plan.later)
-    check_bronze(context, entity, applied)
+    check_bronze(context, entity, applied, without=lambda last: _without(entity, plan, last))
     check_version(context, entity, plan.base)
     accepted = {each.item_id: each for each in applied}
     return replace(plan, since=tuple(accepted.get(each.item_id, each) for each in plan.since))
+
+
+def _without(entity: Entity, plan: UndoPlan, last: AppliedSlice) -> str:
+    """Return how to do without the undone slice, as the end of a remedy, if no other is at fault."""
+    if last.item_id != plan.item.item_id or plan.since[0].item_id != last.item_id:
+        return ""
+    typed = f"lakewright undo {shlex.quote(entity.called)} {shlex.quote(plan.slice)} --requeue"
+    skipped = command("skip", called_name(entity.called, plan.item))
+    return f", or do without it: `{typed}`, then `{skipped}`, then a run"
 
 
 @dataclass(frozen=True, slots=True)
