@@ -273,6 +273,16 @@ def test_a_rebuild_takes_the_past_as_it_is_declared_today(spark: SparkSession, t
     ]
     assert "history_from has changed" not in shop.run("plan", "daily", "build").out
 
+    undone = shop.run("undo", "prices", "2024-04-01.json", "--yes")
+    assert undone.code == 0, undone.all
+    life = shop.json("history", "row", "prices", "2")["versions"]
+    assert [(each["slice"], each["values"]["v"]) for each in life] == [
+        ("exports/2024-01-01.csv", "x"),
+        ("2024-05-01.json", "B"),
+        ("2024-06-01.json", "C"),
+    ]
+    assert "history_from" not in shop.run("plan", "daily", "build").out
+
 
 def test_a_past_in_a_table_of_versions(spark: SparkSession, tmp_path: Path) -> None:
     """Another tool's versions with ends and sentinels; what can't be is refused, and nothing is written."""

@@ -24,6 +24,7 @@ from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
 from lakewright.spec.words import counted
 from lakewright.strategies.summary import deleted_rows, plain_names
+from lakewright.strategies.table_properties import HISTORY_PROPERTY
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
@@ -92,6 +93,11 @@ class UndoPlan:
     def is_checked(self) -> bool:
         """Whether the slices, each applied once, must first be shown to give the table as it is."""
         return bool(self.replayed and self.repeated)
+
+    @property
+    def has_past(self) -> bool:
+        """Whether versions of `history_from` are in the first commit that goes, which a rebuild made."""
+        return self.base is None and HISTORY_PROPERTY in self.state.properties
 
     @property
     def counts(self) -> dict[str, int]:

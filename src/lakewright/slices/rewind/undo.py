@@ -172,7 +172,16 @@ def _replay(
     side, session = side_of(entity, context.lake), rewind_session(context.lake, plan.state)
     begin_beside(context, entity, side, plan.base, app=app, slices=known, session=session)
     marks = watermarks_of(plan.kept)
-    contents = replay_slices(context, side, known, app=app, watermarks=marks, check=check, session=session)
+    contents = replay_slices(
+        context,
+        side,
+        known,
+        app=app,
+        watermarks=marks,
+        check=check,
+        has_past=plan.has_past,
+        session=session,
+    )
     items = context.ledger.store.read([each.item_id for each in known])
     replayed = replayed_slices(items, contents)
     left = (*plan.kept, *_as_applied(contents))
