@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lakewright.errors import Fault
+from lakewright.plan.active_targets import active_patterns
 from lakewright.plan.dirtiness import Dirtiness, left_slices
 from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.observation import Observation
@@ -31,7 +32,6 @@ __all__ = [
     "Expectations",
     "Instance",
     "PlanRequest",
-    "active_patterns",
     "build_plan",
     "selectables",
 ]
@@ -278,18 +278,21 @@ class _InstancePlanning:
         if (withheld := self._withheld(step, candidate, upstream)) is not None:
             return withheld
         observation = expected.of(candidate)
+        blocked = self._blocked(candidate.name, upstream)
+        hold = observation.hold if phase is Phase.BUILD and not observation.pending else None
         if self.planner.obstacle is None:
-            if blocked := self._blocked(candidate.name, upstream):
+            if blocked:
                 return replace(step, reasons=blocked)
-            if phase is Phase.BUILD and observation.hold is not None and not observation.pending:
-                hold, warning = observation.hold, self._new_warning(observation)
+            if hold is not None:
+                warning = self._new_warning(observation)
                 return replace(step, reasons=(hold.message,), hold=hold, warning=warning)
         if phase is Phase.BUILD:
             step = replace(step, warning=self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         forced = self._forced(phase, candidate, upstream)
         left = self._left(phase, candidate, observation)
-        if not own.is_to_run and not forced:
+        # What waits, or depends on what waits, is work that is left: --resume must find it.
+        if not (own.is_to_run or forced or blocked or hold):
             relies_on = expected.relied_on(phase, candidate)
             return replace(step, status=Planned.CLEAN, reasons=(*own.reasons, *left), relies_on=relies_on)
         if self.planner.obstacle is not None:
@@ -378,25 +381,3 @@ def _upstream(steps: Mapping[str, Step], graph: Graph, name: str) -> list[Step]:
 
 def _matches(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:
     return any(pattern.fullmatch(name) for pattern in patterns)
-
-
-def active_patterns(
-    executions: Sequence[Execution], phase: Phase, *, index: int, count: int
-) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of the active targets, or none if the instance skips the phase.
-
-    A phase that no entry names is active in every instance, with all targets.
-    """
-    listed = [entry for entry in executions if entry.phase == phase]
-    if not listed:
-        return (re.compile(".*"),)
-    active = [entry for entry in listed if _is_active(entry.cycle, index, count)]
-    return tuple(re.compile(pattern) for entry in active for pattern in entry.targets)
-
-
-def _is_active(cycle: str, index: int, count: int) -> bool:
-    if cycle == "first":
-        return index == 0
-    if cycle == "last":
-        return index == count - 1
-    return cycle == "always"

@@ -197,6 +197,29 @@ def test_what_comes_after_something_blocked_is_not_reached() -> None:
     ]
 
 
+def test_a_range_behind_a_held_slice_leaves_nothing_of_it_as_clean() -> None:
+    """`--resume` runs what a run left undone: a clean step is none of it."""
+    filled = Observation("held", exists=Answer.YES, filled=Answer.YES, waiting=("3",), hold=HELD.hold)
+    place = Node("stock", provides=frozenset({Resource.file("/stock")}))
+    stock = Candidate(
+        "stock", "entity", {Phase.BUILD: place}, lambda: filled, lambda _, found: entity_dirtiness(found)
+    )
+
+    plan = plan_of(
+        stock, target("gold", filled=True, requires="/stock"), target("free", filled=True), count=2
+    )
+
+    unreached = "not reached while stock is blocked in BUILD"
+    assert told(plan) == [
+        ("0", "BUILD stock", Planned.BLOCKED, "slice 2 has failed"),
+        ("0", "BUILD gold", Planned.BLOCKED, "stock is blocked"),
+        ("0", "BUILD free", Planned.CLEAN, "is filled"),
+        ("1", "BUILD stock", Planned.BLOCKED, unreached),
+        ("1", "BUILD gold", Planned.BLOCKED, unreached),
+        ("1", "BUILD free", Planned.CLEAN, "is filled"),
+    ]
+
+
 def test_keep_going_leaves_out_only_what_depends_on_something_blocked() -> None:
     selection = PlanRequest((Phase.BUILD, Phase.VERIFY), keep_going=True)
 

@@ -108,6 +108,21 @@ def test_resume_runs_only_what_the_last_run_left_undone(bench: Bench) -> None:
     ]
 
 
+def test_resume_runs_every_day_behind_what_was_held_and_what_depends_on_it(bench: Bench) -> None:
+    """The table of `held` has rows, so that only what it waits for shows that it is not clean."""
+    bench.write({"held": {"writes": "/held"}, "reader": {"reads": "/held", "writes": "/reader"}, **TARGETS})
+    bench.world.versions.update({"/held": 1, "/reader": 1})
+    bench.world.held.add("held")
+    days = ("day:start=2022-01-01", "day:end=2022-01-02")
+    blocked = bench.run(Phase.BUILD, *days, targets=("held", "reader"))
+    bench.world.held.clear()
+
+    resumed = bench.plan(Phase.BUILD, *days, resume=True)
+
+    assert blocked.exit_code == 4
+    assert [step.target for step in resumed.steps()] == ["held", "reader", "held", "reader"]
+
+
 def test_there_must_be_a_run_to_resume(bench: Bench) -> None:
     with pytest.raises(UsageError, match="no run of daily"):
         bench.run(Phase.BUILD, resume=True)
