@@ -19,7 +19,7 @@ from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
 from lakewright.strategies import slice_load
-from lakewright.strategies.slice_load import INTERPRETED
+from lakewright.strategies.tuning import INTERPRETED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -17,7 +18,7 @@ from lakewright.spark.class_archive import archive_path
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.java import find_java
 from lakewright.spark.session import SharedSession
-from lakewright.strategies.slice_load import tune
+from lakewright.strategies.tuning import Tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -60,11 +61,12 @@ def test_tables_without_a_path_are_kept_in_the_state_folder(spark: SparkSession)
 
 def test_a_session_that_was_tuned_for_a_tiny_slice_gets_its_settings_back(spark: SparkSession) -> None:
     keys = ["spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage"]
+    lake: Any = SimpleNamespace(spark=spark, session=SimpleNamespace(conf={}))
     session = spark.newSession()
     started = [spark.conf.get(key) for key in keys]
-    tune(session, spark, is_tiny=True, is_small=True, is_wide=True)
+    Tuning(is_tiny=True, is_small=True, is_wide=True).apply(session, lake)
     assert [session.conf.get(key) for key in keys] == ["1", "false", "false"]
-    tune(session, spark, is_tiny=False, is_small=False, is_wide=False)
+    Tuning(is_tiny=False, is_small=False, is_wide=False).apply(session, lake)
     assert [session.conf.get(key) for key in keys] == started
     assert started[0] == "4"  # Spark's own default, which an unset key has, is 200
 

@@ -79,6 +79,10 @@ MiB takes a fifth more processor time and the same time by the clock, one of 64 
 """
 
 
+MOST_HASHED = 64 << 20
+"""Bytes of a partition above which rows are sorted in any heap: Spark's own size of partitions."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     """The settings of a session.
@@ -152,7 +156,7 @@ def session_conf(
         # Targets that run in parallel share the session; by Spark's default the first one's jobs go first.
         "spark.scheduler.mode": "FAIR",
         **results_conf(),
-        **(cluster_conf() if cores is None else local_conf(cores)),
+        **(cluster_conf() if cores is None else local_conf(cores, settings.conf)),
         **(resident_conf() if is_resident else {}),
     }
     return _with_users(ours, settings.conf)
@@ -171,7 +175,7 @@ def runtime_conf(settings: SessionSettings, master: str, executor_cores: int = 0
     hands its own settings to Hadoop, without the prefix.
     """
     cores = local_cores(master)
-    tuned = shuffle_conf(executor_cores) if cores is None else local_conf(cores)
+    tuned = shuffle_conf(executor_cores) if cores is None else local_conf(cores, settings.conf)
     conf = _with_users({**results_conf(), **tuned}, settings.conf)
     hadoop = {key.removeprefix(HADOOP): text for key, text in conf.items() if key.startswith(HADOOP)}
     return {**conf, **hadoop}
@@ -187,11 +191,17 @@ def temporary_session_conf(config: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def local_conf(cores: int) -> dict[str, str]:
+def local_conf(cores: int, users: Mapping[str, str]) -> dict[str, str]:
     """Return the keys that make small work on one machine fast.
 
     Spark's and Delta's defaults are for clusters. With them, a MERGE of 20 rows took 9.2 s instead of 2.5 s.
+
+    Args:
+        cores: Tasks that run at once.
+        users: The user's keys; the heap is a quarter of the machine's memory unless they set it.
     """
+    memory = users.get("spark.driver.memory", f"{driver_memory_gib(machine_memory())}g")
+    hashed = str(_hashed_bytes(memory, cores))
     return {
         # A run of a minute needs no web page, and several runs would compete for its port.
         "spark.ui.enabled": "false",
@@ -200,17 +210,36 @@ def local_conf(cores: int) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # Spark's default, 1 GiB, doesn't depend on the machine. Benchmarks run with this heap too.
-        "spark.driver.memory": f"{driver_memory_gib(machine_memory())}g",
+        "spark.driver.memory": memory,
         # Spark's default is 200. With two tasks for each core, one that finishes early has more work.
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * cores),
         # Spark's default is 10 MiB, for broadcasts over a network. In one JVM they cost only memory.
         "spark.sql.autoBroadcastJoinThreshold": "64m",
-        # Partitions below this are joined by a hash table: sorting long keys takes longer than the join.
-        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
+        # Partitions up to this are joined by a hash table: sorting long keys takes longer than the join.
+        # It counts only if adaptive planning joins small partitions to none that is larger.
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": hashed,
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": hashed,
         # Delta's default is 50 tasks to read the log of any table, however small.
         "spark.databricks.delta.snapshotPartitions": "1",
     }
+
+
+def _hashed_bytes(memory: str, cores: int) -> int:
+    """Return the most bytes of a partition, as it is sent, that a task may hold in a hash table.
+
+    A table that does not fit in a task's share of the heap fails the query: it can't be spilled. Rows take
+    about three times as many bytes in it, and a little more than half of the heap is for such tables.
+
+    Example:
+        >>> _hashed_bytes("4g", 2) >> 20, _hashed_bytes("1g", 2) >> 20, _hashed_bytes("4096m", 16) >> 20
+        (64, 32, 16)
+    """
+    match = re.fullmatch(r"(\d+)([kmgt]?)b?", memory.strip().lower())
+    if match is None:
+        return MOST_HASHED  # Spark names what is wrong with it
+    heap = int(match[1]) << {"k": 10, "": 20, "m": 20, "g": 30, "t": 40}[match[2]]
+    return min(MOST_HASHED, heap // cores // 16)
 
 
 def cluster_conf() -> dict[str, str]:

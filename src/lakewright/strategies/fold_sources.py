@@ -17,8 +17,9 @@ from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
 from lakewright.strategies.drift import Alignment, Drift, align, convert_sql
 from lakewright.strategies.fold_rows import NUMBER, lookup_sql
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
-from lakewright.strategies.slice_load import WIDE, SliceLoad, is_small_load, is_tiny_load, tune
+from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics_by
+from lakewright.strategies.tuning import Tuning
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.steps import instant_sql, storable_sql
 
@@ -151,14 +152,8 @@ def prepare_fold(
         first = sum(len(part.drifts) for part in parts)
         parts += _parts(fit, source, first, parts[-1].fit if parts else None)
     state, last = parts[0].opening.state, parts[-1].fit
-    is_small = is_small_load(whole.slice_size, state)
-    tune(
-        session,
-        lake.spark,
-        is_tiny=is_tiny_load(whole.slice_size, state),
-        is_small=is_small,
-        is_wide=len(last.prepared.frame.columns) > WIDE,
-    )
+    tuning = Tuning.of(state, size=whole.slice_size, columns=len(last.prepared.frame.columns))
+    tuning.apply(session, lake)
     bad_rows = _bad_rows(parts, entity)
     statistics = _statistics(parts, len(requests), are_null_keys_allowed=entity.settings.null_keys == "allow")
     after = last.schema_after
@@ -173,7 +168,7 @@ def prepare_fold(
         prepared=replace(last.prepared, frame=rows.drop(NUMBER)),
         statistics=_sum(statistics),
         alignment=_alignment(after, state, parts[0].opening),
-        is_small=is_small,
+        is_small=tuning.is_small,
     )
     drifts = tuple(drift for part in parts for drift in part.drifts)
     return Fold(load, rows, requests, statistics, drifts, bad_rows)

@@ -26,6 +26,7 @@ from lakewright.strategies.slice_statistics import SliceStatistics, collect_stat
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import declared_properties, own_properties
+from lakewright.strategies.tuning import Tuning
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
 
@@ -38,42 +39,11 @@ if TYPE_CHECKING:
     from lakewright.transform.system_columns import SystemColumns
 
 __all__ = [
-    "INTERPRETED",
-    "WIDE",
     "LoadRequest",
     "SliceLoad",
     "fit_request",
-    "is_small_load",
-    "is_tiny_load",
     "prepare_load",
-    "tune",
-    "tune_to_table",
 ]
-
-SMALL_SLICE = 4 << 20
-"""Bytes up to which a slice is processed in one partition: several tasks would start later than one ends."""
-
-SMALL_TABLE = 200_000
-"""Rows up to which a table is processed in one partition, for the same reason."""
-
-TINY_SLICE, TINY_TABLE = 256 << 10, 20_000
-"""Bytes of a slice and rows of a table up to which Spark interprets expressions.
-
-Otherwise it writes Java for each query and compiles that, which pays off over many rows only. A warm Merge of
-20 rows took the JVM 4.7 s of processor time with it and 3.6 s without, by turns on a busy machine. Both
-bounds were chosen, not measured.
-"""
-
-INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
-"""Settings with which Spark interprets expressions and compiles no Java for them."""
-
-_SMALL = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-
-_WIDE = {"spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.CollapseProject"}
-"""Spark's rule compares all pairs of columns; without it 2,000 columns are planned in half the time."""
-
-WIDE = 200
-"""Number of columns above which CollapseProject costs more time than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,14 +265,8 @@ def prepare_load(
         TargetError: The slice cannot be processed.
     """
     fit = fit_request(lake, session, entity, frame, request)
-    is_small = is_small_load(request.slice_size, fit.state)
-    tune(
-        session,
-        lake.spark,
-        is_tiny=is_tiny_load(request.slice_size, fit.state),
-        is_small=is_small,
-        is_wide=len(fit.prepared.frame.columns) > WIDE,
-    )
+    tuning = Tuning.of(fit.state, size=request.slice_size, columns=len(fit.prepared.frame.columns))
+    tuning.apply(session, lake)
     bad_rows = collect_bad_rows(fit.prepared.bad, entity.settings.max_bad_rows)
     statistics = collect_statistics(
         fit.prepared,
@@ -319,7 +283,7 @@ def prepare_load(
         prepared=fit.prepared,
         statistics=statistics,
         alignment=fit.alignment,
-        is_small=is_small,
+        is_small=tuning.is_small,
         bad_rows=bad_rows,
     )
 
@@ -342,44 +306,3 @@ def fit_request(
         at=request.at,
         allow_data_loss=request.permissions.allow_data_loss,
     )
-
-
-def is_small_load(size: int, state: TableState) -> bool:
-    """Return whether slice and table are so small that the number of queries costs more than their rows."""
-    return size <= SMALL_SLICE and state.rows is not None and state.rows <= SMALL_TABLE
-
-
-def is_tiny_load(size: int, state: TableState) -> bool:
-    """Return whether slice and table are so small that compiling a query costs more than running it."""
-    return size <= TINY_SLICE and state.rows is not None and state.rows <= TINY_TABLE
-
-
-def tune_to_table(session: SparkSession, base: SparkSession, state: TableState) -> None:
-    """Run statements over a whole table, without a slice, as those over a slice of such a table are run."""
-    tune(
-        session,
-        base,
-        is_tiny=is_tiny_load(0, state),
-        is_small=is_small_load(0, state),
-        is_wide=len(state.columns) > WIDE,
-    )
-
-
-def tune(session: SparkSession, base: SparkSession, *, is_tiny: bool, is_small: bool, is_wide: bool) -> None:
-    """Run queries over a small slice in one partition, without adaptive planning; plan wide ones faster.
-
-    Args:
-        session: The session of the load.
-        base: The session that it was derived from, which has the user's settings.
-        is_tiny: Whether expressions are interpreted.
-        is_small: Whether one partition is enough.
-        is_wide: Whether there are many columns.
-    """
-    for is_chosen, values in ((is_tiny, INTERPRETED), (is_small, _SMALL), (is_wide, _WIDE)):
-        for key, value in values.items():
-            # To unset a key would give it Spark's default, whatever the session was started with.
-            wanted = value if is_chosen else base.conf.get(key, None)
-            if wanted is None:
-                session.conf.unset(key)
-            else:
-                session.conf.set(key, wanted)

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours
 
-from lakewright.strategies import slice_load
+from lakewright.strategies import tuning
 from lakewright.targets.entity.maintenance import maintain
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 METRIC = "number of files read"
+ADAPTIVE = "spark.sql.adaptive.enabled"
 INDEXES = ("PreparedDeltaFileIndex", "TahoeBatchFileIndex", "TahoeLogFileIndex")
 
 
@@ -57,13 +58,13 @@ def _of_scans(graph: Any, values: Any) -> Iterator[int]:
 
 
 @pytest.fixture
-def _compared_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def _compared_as_large(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Of small tables all files are read otherwise; plans stay as small tables have them."""
-    tune = slice_load.tune
-    monkeypatch.setattr(slice_load, "is_small_load", lambda *_: False)
-    monkeypatch.setattr(
-        slice_load, "tune", lambda *sessions, **known: tune(*sessions, **{**known, "is_small": True})
-    )
+    monkeypatch.setattr(tuning, "SMALL_SLICE", -1)
+    started = lake.spark.conf.get(ADAPTIVE)
+    lake.spark.conf.set(ADAPTIVE, "false")
+    yield
+    lake.spark.conf.set(ADAPTIVE, started)
 
 
 @pytest.mark.usefixtures("_marked_in_files", "_compared_as_large")

@@ -220,7 +220,8 @@ def test_statements_of_a_rewind_are_tuned_to_the_table(
     """As those over a slice: nothing is compiled for few rows."""
     settings: dict[str, str] = {}
     conf = SimpleNamespace(set=settings.__setitem__, unset=lambda key: settings.pop(key, None))
-    lake: Any = SimpleNamespace(spark=SimpleNamespace(conf=SimpleNamespace(get=lambda *_: None)))
+    started = SimpleNamespace(conf=SimpleNamespace(get=lambda *_: None))
+    lake: Any = SimpleNamespace(spark=started, session=SimpleNamespace(conf={}))
     session: Any = SimpleNamespace(conf=conf)
     monkeypatch.setattr("lakewright.slices.rewind.side_table.strict_session", lambda _: session)
     assert rewind_session(lake, TableState(exists=True, rows=rows)) is session

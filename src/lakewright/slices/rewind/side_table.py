@@ -22,7 +22,7 @@ from lakewright.lake.table import drop_table, ensure_database, remove_uncommitte
 from lakewright.slices.applied import slices_in
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.places import Address
-from lakewright.strategies.slice_load import tune_to_table
+from lakewright.strategies.tuning import Tuning
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def begin_beside(
 def rewind_session(lake: Lake, state: TableState) -> SparkSession:
     """Return a strict session for the statements of a rewind, tuned to the size of the table."""
     session = strict_session(lake)
-    tune_to_table(session, lake.spark, state)
+    Tuning.of(state).apply(session, lake)
     return session
 
 

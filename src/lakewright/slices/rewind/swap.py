@@ -13,7 +13,7 @@ from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.recover_from_log import counter_of, last_given_number
 from lakewright.slices.rewind.commit_rewind import commit_rewind
 from lakewright.slices.rewind.side_table import swap_write
-from lakewright.strategies.slice_load import tune_to_table
+from lakewright.strategies.tuning import Tuning
 from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def swap_in(
     beside = side.places(lake.settings).silver
     built = observe_table(lake, beside)
     session = session or strict_session(lake)
-    tune_to_table(session, lake.spark, built)
+    Tuning.of(built).apply(session, lake)
     reach_failpoint("before_swap")
     write = swap_write(lake, session, silver, beside, built)
     token = Token(app, number, content)
