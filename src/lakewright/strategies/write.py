@@ -1,7 +1,7 @@
 """Writes to the silver table: create it, append to it, merge changes by key, or rewrite it.
 
 Source: `processing-strategies.md`, "Merge Strategy" and "Historic Strategy"; when the table is rewritten is
-explained in docs/decisions/010-writing-anew.md.
+explained in docs/decisions/010-rewriting-tables.md.
 """
 
 from __future__ import annotations
