@@ -61,7 +61,7 @@ def _of_scans(graph: Any, values: Any) -> Iterator[int]:
 def _compared_as_large(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Of small tables all files are read otherwise; plans stay as small tables have them."""
     monkeypatch.setattr(tuning, "SMALL_SLICE", -1)
-    started = lake.spark.conf.get(ADAPTIVE)
+    started = str(lake.spark.conf.get(ADAPTIVE))
     lake.spark.conf.set(ADAPTIVE, "false")
     yield
     lake.spark.conf.set(ADAPTIVE, started)
