@@ -44,7 +44,8 @@ class Run:
     """One run of a job.
 
     Attributes:
-        parameters: As given, with secrets hidden.
+        parameters: As given: the text after the `=` of each argument, by what is before it, such as
+            `day:start`. Secrets are hidden.
         status: `RUNNING` until it is finished; `ABORTED` is also reported for a run whose process has ended.
         finished: None while it runs.
         facts: Further JSON values: versions, author, exit code; the `targets` that it was restricted to, and
@@ -61,6 +62,11 @@ class Run:
     status: str = RUNNING
     finished: datetime | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments as they were given, such as `day=2024-05-04,2024-05-05`, with secrets hidden."""
+        return tuple(f"{name}={text}" for name, text in self.parameters.items())
 
     @property
     def key(self) -> str:

@@ -14,7 +14,7 @@ from lakewright.documentation.write import write_documentation
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Run
-from lakewright.plan.arguments import argument_text, expand_arguments
+from lakewright.plan.arguments import expand_arguments
 from lakewright.spark.session import NoSession
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
@@ -85,7 +85,7 @@ def _job(
         return job, arguments
     if last is None or last.job not in project.jobs:
         return None, ()
-    return last.job, tuple(argument_text(name, str(value)) for name, value in last.parameters.items())
+    return last.job, last.arguments
 
 
 def _instance(project: Project, name: str | None, arguments: tuple[str, ...]) -> tuple[Scope, dict[str, str]]:

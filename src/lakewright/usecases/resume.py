@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lakewright.manifest.journal import Run
 from lakewright.manifest.redact import HIDDEN
-from lakewright.plan.arguments import argument_text
 from lakewright.usecases.refused_times import refused_time
 
 if TYPE_CHECKING:
@@ -56,8 +55,8 @@ def resume_command(run: Run) -> str:
         return _rewind_command(run)
     hidden = hidden_parameters(run)
     arguments = [
-        f"{name}=<{name}>" if name in hidden else shlex.quote(argument_text(name, str(value)))
-        for name, value in run.parameters.items()
+        f"{name}=<{name}>" if name in hidden else shlex.quote(argument)
+        for name, argument in zip(run.parameters, run.arguments, strict=True)
     ]
     return " ".join(
         [*map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower())), *arguments, "--resume"]

@@ -14,7 +14,9 @@ from tests.unit.cli.surroundings import NOW, FakeApp, call_with, ended
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Holder
+from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.run.request import JobRequest
 
 
 def a_history() -> FakeApp:
@@ -120,6 +122,23 @@ def test_status_names_runs_that_no_later_one_made_good() -> None:
     assert "`lakewright job daily build month:start=2022-01 --resume --project lake`" in page
     found = checked(json.loads(call_with(app, "status", "-o", "json").out))
     assert [run["do"] is not None for run in found["last_runs"]] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("given", "typed"),
+    [
+        ("day=2024-05-04,2024-05-05", "day=2024-05-04,2024-05-05"),
+        ('day="north, south",east', "'day=\"north, south\",east'"),
+        ("day=it\\,is", "'day=it\\,is'"),
+    ],
+)
+def test_status_names_the_arguments_of_a_failed_run_as_they_were_given(given: str, typed: str) -> None:
+    app = a_history()
+    parameters = JobRequest("daily", Phase.BUILD, (given,)).given
+    run = replace(next(app.journal.runs()), run_id="d3-run", started=NOW, parameters=parameters)
+    app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
+    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
+    assert found["last_runs"][0]["do"] == f"lakewright job daily build {typed} --resume"
 
 
 def test_status_names_no_hidden_value_as_one_to_type() -> None:

@@ -41,7 +41,7 @@ def shop(tmp_path: Path) -> Iterator[Served]:
         held = claim(app, discover(app, "people", ["a"])[0])
         app.store.write(Write(puts=(Put("lease", held.item_id, None),)))
         now = app.store.now()
-        run = Run("run-1", "shop", "daily", "BUILD", {"day": "1"}, now - timedelta(hours=1), app.holder)
+        run = Run("run-1", "shop", "daily", "BUILD", {"day": "1,2"}, now - timedelta(hours=1), app.holder)
         run = app.journal.start_run(run)
         error = {"code": "slice", "message": "column 'amount' is text", "remedy": None, "location": None}
         base = {"instance": {}, "kind": "entity", "phase": "BUILD", "metrics": {}, "seconds": 2.0}
@@ -84,7 +84,7 @@ def test_the_inbox_says_what_is_wrong_why_what_waits_and_what_to_type(shop: Serv
         *(
             "daily build day=1",
             "Blocked in that run: people_target",
-            "lakewright job daily build day=1 --resume",
+            "lakewright job daily build day=1,2 --resume",
         ),
     ]
     places = [text.index(each) for each in order]
@@ -226,7 +226,7 @@ def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served)
     failure = "orders_target failed in build: column 'amount' is text"
     assert failure in text
     assert text.index(failure) < text.index("build 2 targets")
-    assert "lakewright job daily build day=1 --resume" in text
+    assert "lakewright job daily build day=1,2 --resume" in text
     client = browser(shop)
     begun = client.post("/do/resume", data={"csrf": csrf_of(client), "run": "run-1", "reason": "again"})
     assert begun.headers["location"].startswith("/commands/")
@@ -238,7 +238,7 @@ def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served)
         "--",
         "daily",
         "build",
-        "day=1",
+        "day=1,2",
     ]
     assert "again" in words(client.get(begun.headers["location"]).text)
     live = client.get("/runs/run-1/live").text

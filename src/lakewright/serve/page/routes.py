@@ -16,7 +16,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from lakewright.errors import LakewrightError, SpecError
-from lakewright.plan.arguments import argument_text
 from lakewright.serve.http.access import COOKIE, Asker
 from lakewright.serve.http.actions import begin_job, begin_process, begin_undo, cancel_run, operated
 from lakewright.serve.http.endpoint import ApiCall
@@ -275,7 +274,7 @@ def _resuming(call: ApiCall) -> ApiCall:
     body = {
         "job": run.job,
         "phase": run.phase.lower(),
-        "parameters": [argument_text(name, str(value)) for name, value in run.parameters.items()],
+        "parameters": list(run.arguments),
         "resume": True,
         "reason": call.body["reason"],
     }
