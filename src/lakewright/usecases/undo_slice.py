@@ -17,7 +17,7 @@ from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
 from lakewright.slices.rewind.rebuild import check_each_once
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import beside_undo, undo
-from lakewright.spec.words import first_of
+from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints, tainted_words
@@ -76,11 +76,29 @@ class Undone:
         plan = self.plan
         if plan.undone is None:
             return "it changed nothing: the table stays as it is"
-        if plan.base is None:
-            return "it was the first: the table becomes empty"
         names = [name_of(each) for each in plan.replayed]
-        again = f", then {first_of(names, MOST_NAMED)} again" if names else ""
+        listed_names = first_of(names, MOST_NAMED)
+        if plan.base is None and names:
+            return f"the table is built again from {counted(len(names), 'slice')}: {listed_names}"
+        if plan.base is None:
+            is_first = plan.since[0].item_id == plan.item.item_id
+            why = "it was the first" if is_first else "there is no version before it"
+            return f"{why}: the table becomes empty"
+        again = f", then {listed_names} again" if names else ""
         return f"the table goes from version {plan.state.version} back to version {plan.base}{again}"
+
+    @property
+    def uncompared_words(self) -> str | None:
+        """Why a preview compares no rows; None if they can be compared, or the undo is done."""
+        undone = self.plan.undone
+        if undone is None or self.version is not None or _is_comparable(self.plan):
+            return None
+        if undone.is_unwritten:
+            return "no rows are compared: the slice changed none by itself"
+        return (
+            "no rows are compared: its commit holds other slices, too, and no version shows what it changed "
+            "by itself"
+        )
 
     @property
     def repeated_words(self) -> str | None:
@@ -122,7 +140,8 @@ class Undone:
         lost = (f"lost: {words}" for words in self.lost_words)
         tainted = () if self.tainted_words is None else (self.tainted_words,)
         repeated = () if self.repeated_words is None else (self.repeated_words,)
-        notes = (self.table_words, *repeated, self.slices_words, *lost, *beside, *tainted)
+        uncompared = () if self.uncompared_words is None else (self.uncompared_words,)
+        notes = (self.table_words, *repeated, self.slices_words, *lost, *beside, *tainted, *uncompared)
         return html_table(repr(self)[1:-1], ("row", "values"), rows, notes)
 
     def as_json(self) -> dict[str, Any]:
@@ -166,12 +185,17 @@ def preview_undo(
     return Undone(found.name, plan, difference, beside=beside, taints=taints)
 
 
+def _is_comparable(plan: UndoPlan) -> bool:
+    """Return whether versions of the table show what an undo changes, or its slice by itself."""
+    return plan.undone is not None and not (plan.replayed and plan.version is None)
+
+
 def _difference(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> TableDifference | None:
     """Return the rows that an undo changes, if versions of the table have them already.
 
     If later slices are applied again, these are the rows that the slice changed by itself.
     """
-    if plan.undone is None or (plan.replayed and plan.version is None):
+    if not _is_comparable(plan):
         return None
     lake = context.lake
     silver, session = entity.places(lake.settings).silver, strict_session(lake)
@@ -252,6 +276,12 @@ def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
     if plan.undone is None:
         return ()
     silver = entity.places(app.project.lake).silver
-    back = "became empty" if plan.base is None and not plan.replayed else f"went back to version {plan.base}"
+    return downstream_taints(app, entity, f"{silver} {_changed_words(plan)}")
+
+
+def _changed_words(plan: UndoPlan) -> str:
+    """Return what an undo has made of the table, as the end of a sentence about it."""
+    if plan.base is None:
+        return f"was built again without {plan.slice}" if plan.replayed else "became empty"
     without = f", without {plan.slice}" if plan.replayed else ""
-    return downstream_taints(app, entity, f"{silver} {back}{without}")
+    return f"went back to version {plan.base}{without}"

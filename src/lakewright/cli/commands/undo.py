@@ -97,6 +97,8 @@ def _page(undone: Undone) -> Iterator[Block]:
         yield Branch(line(undone.beside.text))
     if undone.tainted_words is not None:
         yield Branch(line(undone.tainted_words))
+    if undone.uncompared_words is not None:
+        yield Branch(line(undone.uncompared_words))
     if undone.difference is not None:
         if plan.replayed:
             yield Branch(line("what it changed by itself; later slices may have changed these rows again:"))

@@ -1,0 +1,88 @@
+"""What an undo says of the table, and of the rows that it does not compare. No Spark is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.unit.slices.test_plan_undo import TIME, place_of, undo_of
+from tests.unit.slices.test_recover_from_log import Place
+
+from lakewright.cli.commands import undo
+from lakewright.cli.page import Branch
+from lakewright.slices.discover import item_id, list_slices
+from lakewright.usecases.undo_slice import Undone, _changed_words
+
+
+def folded(place: Place, *names: str, **told: Any) -> None:
+    """Put down a commit that holds several slices."""
+    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    items = [
+        {
+            "item": item_id(slices[name].path),
+            "number": 9,
+            "processingTime": TIME.format(number),
+            "fingerprint": slices[name].fingerprint,
+        }
+        for number, name in enumerate(names, 1)
+    ]
+    place.commit(9, names[-1], strategy="merge", items=items, **told)
+
+
+def said(undone: Undone) -> list[str]:
+    return [str(each.line) for each in undo._page(undone) if isinstance(each, Branch)]
+
+
+def test_an_undo_after_a_whole_rebuild_says_which_slices_are_applied_again(tmp_path: Path) -> None:
+    """It said that the table becomes empty, and `status` that it went back to version None."""
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    told: dict[str, Any] = {
+        "id": "r1",
+        "operation": "rebuild",
+        "base": None,
+        "reason": "x",
+        "slices": [],
+        "watermarks": {},
+    }
+    folded(place, "s1", "s2", "s3", rewind=told)
+    plan = undo_of(place, "s2")
+    assert (plan.base, plan.version) == (None, None)
+    assert said(Undone("orders", plan)) == [
+        "the table is built again from 2 slices: s1, s3",
+        "s2 is skipped",
+        "no rows are compared: its commit holds other slices, too, and no version shows what it changed by "
+        "itself",
+    ]
+    assert "<p>no rows are compared: " in Undone("orders", plan)._repr_html_()
+    assert len(said(Undone("orders", plan, version=10))) == 2
+    assert _changed_words(plan) == "was built again without s2"
+
+    requeued = undo_of(place, "s2", is_requeued=True)
+    assert said(Undone("orders", requeued)) == [
+        "there is no version before it: the table becomes empty",
+        "s2, s1, s3 are ready for the next run",
+    ]
+    assert _changed_words(requeued) == "became empty"
+
+
+def test_an_undo_of_the_first_slice_says_what_becomes_of_those_after_it(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2")
+    plan = undo_of(place, "s1")
+    assert said(Undone("orders", plan)) == ["the table is built again from 1 slice: s2", "s1 is skipped"]
+    requeued = Undone("orders", undo_of(place, "s1", is_requeued=True))
+    assert requeued.table_words == "it was the first: the table becomes empty"
+    last = undo_of(place, "s2")
+    assert Undone("orders", last).table_words == "the table goes from version 1 back to version 0"
+    assert _changed_words(last) == "went back to version 0"
+
+
+def test_an_undo_of_one_of_several_slices_of_a_commit_says_why_no_rows_are_compared(tmp_path: Path) -> None:
+    place = Place(tmp_path, "s1", "s2", "s3")
+    place.commit(1, "s1", strategy="merge", processingTime=TIME.format(1))
+    folded(place, "s2", "s3")
+    place.look()
+    plan = undo_of(place, "s2")
+    words = Undone("orders", plan)
+    assert words.table_words == "the table goes from version 1 back to version 0, then s3 again"
+    assert words.uncompared_words is not None
+    assert _changed_words(plan) == "went back to version 0, without s2"
