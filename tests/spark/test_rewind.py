@@ -233,6 +233,30 @@ def test_rows_are_equal_although_the_types_of_columns_changed(spark: SparkSessio
     assert (apart.equal, apart.gone, apart.new) == (0, 1, 1)  # Spark has no such cast
 
 
+def test_a_field_that_only_one_of_two_structs_has_counts_as_null(spark: SparkSession) -> None:
+    """The preview of an undo called each row changed whose table had got the field by the slice."""
+    after = spark.sql(
+        "select id, named_struct('city', city) as address, array(named_struct('n', id)) as lines, note "
+        "from values (1, 'A', null), (2, 'B', 'b'), (4, null, null) as t(id, city, note)"
+    )
+    before = spark.sql(
+        "select id, named_struct('city', city, 'zip', zip) as address, "
+        "array(named_struct('n', id, 'sku', cast(null as int))) as lines, note from values "
+        "(1, 'A', null, null), (2, 'B', '10', 'b'), (3, 'C', '11', null), (4, null, null, null) "
+        "as t(id, city, zip, note)"
+    )
+    found = compare_rows(before, after)
+    assert (found.equal, found.gone, found.new) == (2, 2, 1)
+    assert found.new_rows == ({"id": 2, "address": {"city": "B"}, "lines": [{"n": 2}], "note": "b"},)
+    assert found.gone_rows[1] == {
+        "id": 3,
+        "address": {"city": "C", "zip": "11"},
+        "lines": [{"n": 3}],
+        "note": None,
+    }
+    assert [each.name for each in found.retyped] == ["address", "lines"]
+
+
 def test_rows_that_differ_in_last_seen_alone_are_counted_apart(spark: SparkSession) -> None:
     """As often as they occur; a row that goes is shown with its own time."""
     columns = "as t(id, at)"

@@ -130,7 +130,8 @@ def compare_rows(
 
     def side(frame: DataFrame, sign: int) -> DataFrame:
         values = dict(_values(before, retyped, is_old=sign > 0))
-        rows, times = _json_sql(rest, values), _json_sql(apart, values)
+        # A field that only one type has counts as null, as a column does that only one table has.
+        rows, times = (_json_sql(each, values, has_nulls=not retyped) for each in (rest, apart))
         return frame.selectExpr(f"{rows} as row", f"{times} as seen", f"{sign} as side")
 
     # One shuffle does for both groups.
@@ -154,8 +155,8 @@ def compare_rows(
     found = {} if counts is None else counts.asDict()
     return TableDifference(
         **found,
-        gone_rows=_some(grouped, "old > new", "old_seen") if found["gone"] else (),
-        new_rows=_some(grouped, "new > old", "new_seen") if found["new"] else (),
+        gone_rows=_some(grouped, "old > new", "old_seen", (*rest, *apart)) if found["gone"] else (),
+        new_rows=_some(grouped, "new > old", "new_seen", (*rest, *apart)) if found["new"] else (),
         columns_gone=_missing(before, after, ignored),
         columns_new=_missing(after, before, ignored),
         retyped=retyped,
@@ -170,12 +171,12 @@ def _retyped(before: DataFrame, after: DataFrame, names: Sequence[str]) -> Itera
             yield Retyped(field.name, then, now)
 
 
-def _json_sql(names: Sequence[str], values: Mapping[str, str]) -> str:
-    """Return the expression of an object with these columns, as text."""
+def _json_sql(names: Sequence[str], values: Mapping[str, str], *, has_nulls: bool) -> str:
+    """Return the expression of an object with these columns, as text, with null fields or without."""
     if not names:
         return "'{}'"
     pairs = ", ".join(f"{text_sql(name)}, {values.get(name, name_sql(name))}" for name in names)
-    return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))"
+    return f"to_json(named_struct({pairs}), map('ignoreNullFields', '{str(not has_nulls).lower()}'))"
 
 
 def _values(before: DataFrame, retyped: Sequence[Retyped], *, is_old: bool) -> Iterator[tuple[str, str]]:
@@ -212,9 +213,12 @@ def _is_valid(frame: DataFrame, text: str) -> bool:
         return False
 
 
-def _some(grouped: DataFrame, condition: str, seen: str) -> tuple[Mapping[str, Any], ...]:
+def _some(
+    grouped: DataFrame, condition: str, seen: str, names: Sequence[str]
+) -> tuple[Mapping[str, Any], ...]:
     some = grouped.where(condition).select("row", seen).orderBy("row").limit(SHOWN)
-    return tuple({**json.loads(row), **json.loads(time)} for row, time in some.collect())
+    absent = dict.fromkeys(names)
+    return tuple({**absent, **json.loads(row), **json.loads(time)} for row, time in some.collect())
 
 
 def _missing(of: DataFrame, among: DataFrame, ignored: Set[str]) -> tuple[str, ...]:
