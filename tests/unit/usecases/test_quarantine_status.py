@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.projects import make_project
 
 from lakewright.app import App
+from lakewright.lake.commit import Commit
 from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.lease import Leases
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
+from lakewright.slices.rewind import settle
 from lakewright.stores.process import this_process
 from lakewright.testing import MemoryStore
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
@@ -58,3 +62,29 @@ def test_only_the_items_of_slices_with_rows_in_the_quarantine_are_read(
     monkeypatch.setattr(store, "select", refuse)
     found = list(read_quarantined(app))
     assert found == [Quarantined("orders", ("2024-2", "2024-10"), 4, places.quarantine)]
+
+
+def test_rows_of_a_slice_that_a_rewind_has_applied_again_are_still_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a rebuild, `status` no longer named them, although they lay in the quarantine."""
+    app = App(make_project(tmp_path, ORDERS), {})
+    app.__dict__["store"] = MemoryStore()
+    monkeypatch.setattr(settle, "remove_beside", lambda *_: None)
+    (entity,) = app.project.entities.values()
+    places, application = entity.places(app.lake.settings), application_of("tests", entity)
+    context: Any = SimpleNamespace(lake=app.lake, ledger=app.ledger, application=application)
+    slices = []
+    for name, rows in (("s1", 2), ("s2", 0)):
+        item = item_id(f"{places.bronze}/{name}")
+        app.ledger.discover([DiscoveredSlice(item, application, "orders", name, {})])
+        folder = Path(places.quarantine, name, "_replayed")
+        folder.mkdir(parents=True)
+        (folder / "rows.json").write_text(json.dumps({"slice": name}))
+        content = {"slice": name, "metrics": {"quarantined": rows}}
+        slices.append({"item_id": item, "revision": 1, "token": 7, "content": content})
+    lease = Leases(app.store, this_process("r"), app.ids).acquire("write orders")
+    rewind = app.ledger.announce_rewind("table orders", "rebuild of orders", lease, "r1", application)
+    told = {"slices": slices, "watermarks": {}, "reason": "rebuild"}
+    settle.record_landed(context, entity, rewind, Commit(4, None, "", {}, {"rewind": told}))
+    assert list(read_quarantined(app)) == [Quarantined("orders", ("s1",), 2, places.quarantine)]

@@ -113,9 +113,10 @@ def _settle_quarantine(context: ProcessingContext, entity: Entity, commit: Commi
 
 
 def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:
-    """Return a slice with the version of the commit that holds it, if it holds it."""
+    """Return a slice with the version of the commit that holds it, if it does, and the number of bad rows."""
     if rewound.token is None:
         return rewound
     metrics = {**rewound.content.get("metrics", {}), "deltaVersion": commit.version}
     content = {**rewound.content, "metrics": metrics, "delta_version": commit.version}
-    return replace(rewound, content=content)
+    rows = metrics.get("quarantined")
+    return replace(rewound, content={**content, "quarantined": rows} if rows else content)
