@@ -17,6 +17,7 @@ from lakewright.manifest.store import Query, Store
 from lakewright.plan.other_runs import commands_of
 from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
+from lakewright.slices.time_check import repetition_commands
 
 if TYPE_CHECKING:
     from lakewright.manifest.discovery import DiscoveredSlice
@@ -46,6 +47,7 @@ def find_deviations(
     is_watched = entity.settings.changed_slices != "ignore"
     changed = tuple(changed_items(items.values(), listing, context.application)) if is_watched else ()
     changed = tuple(sorted(changed, key=lambda item: natural_key(slice_name(item))))
+    again = _again(context, entity, changed, items)
     is_lost = not listing.exists and is_folder_missed(context.ledger.store, context.application, bronze)
     return Deviations(
         entity=entity.called,
@@ -53,7 +55,8 @@ def find_deviations(
         listing=listing,
         changed=changed,
         requeue=requeue_command(entity, changed, items),
-        jobs=_jobs(context, entity, changed, items),
+        jobs=_jobs(context, again),
+        processes=repetition_commands(context, entity, again) if again else None,
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
         vanished=vanished_slices(context.ledger.store, context.application, items).count,
         is_lost=is_lost,
@@ -108,24 +111,31 @@ def requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str,
     return command("requeue", *(called_name(entity.called, item) for item in changed))
 
 
-def _jobs(
+def _again(
     context: ProcessingContext, entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]
-) -> tuple[str, ...]:
-    """Return the commands of the runs that take changed slices which this run leaves, and later slices."""
-    if not changed or not context.options.selection.is_limited:
-        return ()
-    selection, application = context.options.selection, context.application
+) -> list[str]:
+    """Return the names of the slices that are processed again if the changed ones are, in order."""
     names = list(map(slice_name, changed))
-    if entity.settings.late_slices != "apply":
-        first = natural_key(names[0])
-        # What this run takes may be processed by its end.
-        done = (n for n, i in _by_name(items) if selection.takes(n) or i.is_processed_by(application))
-        names = sorted({names[0], *(name for name in done if natural_key(name) > first)}, key=natural_key)
-    return () if all(map(selection.takes, names)) else commands_of(context.options.other_runs(names))
+    if not changed or entity.settings.late_slices == "apply":
+        return names
+    first = natural_key(names[0])
+    later = {
+        slice_name(i) for i in items.values() if natural_key(slice_name(i)) > first and _is_done(context, i)
+    }
+    return sorted({names[0], *later}, key=natural_key)
 
 
-def _by_name(items: Mapping[str, Item]) -> Iterator[tuple[str, Item]]:
-    return ((slice_name(item), item) for item in items.values())
+def _is_done(context: ProcessingContext, item: Item) -> bool:
+    """Return whether an item is processed by the end of the run, which takes those that are ready."""
+    is_taken = context.options.selection.takes(slice_name(item))
+    is_ready = item.verdict(context.application) is Verdict.READY
+    return item.is_processed_by(context.application) or (is_taken and is_ready)
+
+
+def _jobs(context: ProcessingContext, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the commands of the runs that take slices; none if this run takes them all."""
+    options = context.options
+    return () if all(map(options.selection.takes, names)) else commands_of(options.other_runs(names))
 
 
 def is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:

@@ -46,6 +46,7 @@ class Deviations:
         changed: Processed items whose slice has changed, in order.
         requeue: The command that has the changed slices processed again.
         jobs: Commands of the runs that then take them; empty if the present run does.
+        processes: Commands, as text, that take them instead of runs, which would refuse their declared times.
         is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
         left: Names of such slices that the run leaves to others.
@@ -61,6 +62,7 @@ class Deviations:
     changed: tuple[Item, ...] = ()
     requeue: str = ""
     jobs: tuple[str, ...] = ()
+    processes: str | None = None
     is_requeued_by_jobs: bool = False
     requeued: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -162,6 +164,8 @@ class Deviations:
         """The commands that have the changed slices processed again."""
         names = (called_name(self.entity, item) for item in self.changed)
         accept = f", or keep what was processed with `{command('accept', *names)}`"
+        if self.processes is not None:
+            return f"`{self.requeue}`, then {self.processes}{accept}"
         jobs = " and ".join(f"`{command}`" for command in self.jobs)
         if self.jobs and self.is_requeued_by_jobs:
             return jobs + accept

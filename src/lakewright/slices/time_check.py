@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from lakewright.errors import BackdatedError
+from lakewright.errors import BackdatedError, LakewrightError
 from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
 from lakewright.slices.discover import slice_name
+from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import has_landed
+from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.transform.system_columns import SystemColumns
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "early_note",
     "is_late_allowed",
     "may_be_late",
+    "repetition_commands",
     "unknown_time_note",
 ]
 
@@ -107,18 +110,50 @@ def early_note(lake: Lake, entity: Entity, names: Sequence[str], times: Processi
 
 
 def early_error(
-    lake: Lake, entity: Entity, names: Sequence[str], times: ProcessingTimes
+    lake: Lake, entity: Entity, names: Sequence[str], times: ProcessingTimes, *, after: datetime | None = None
 ) -> BackdatedError | None:
     """Return the error with which a run would refuse the time of the first of these slices, or None.
 
     Only the statistics of the table's files are read. The details have the first `commands` of the remedy,
-    and how many `slices` need one.
+    and how many `slices` need one. With `after`, the table is expected to have a version of that time then.
     """
     at, silver = times.at(names[0]), entity.places(lake.settings).silver
     newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
+    if newest is not None and after is not None:
+        newest = max(newest, after)
     if at is None or newest is None or newest < at:
         return None
     return _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
+
+
+def repetition_commands(context: ProcessingContext, entity: Entity, names: Sequence[str]) -> str | None:
+    """Return the commands that process slices again whose declared times a run would refuse.
+
+    They give times after those of all these slices, which may not be in the table yet.
+
+    Args:
+        context: The context of the run that tells them.
+        entity: The entity.
+        names: The slices, in order.
+
+    Returns:
+        None if a run takes the slices, or if their times are not known.
+    """
+    options = context.options
+    if options.processing_time is None or context.strategy_for(entity) is not Strategy.HISTORIC:
+        return None
+    zone, taken = context.lake.settings.zone, options.selection.takes
+    # An instance of another day has another time.
+    runs = () if taken(names[0]) else options.other_runs(names[:1])
+    scope = (options.scope or Scope()).child({key: text for run in runs for key, text in run.parameters})
+    here = ProcessingTimes.of(options, zone, context.warn)
+    there = ProcessingTimes.of(replace(options, scope=scope), zone, context.warn)
+    try:
+        own = [at for at in map(here.at, filter(taken, names)) if at is not None]
+        error = early_error(context.lake, entity, names, there, after=max(own, default=None))
+    except LakewrightError:  # the run tells it: this is only a forecast
+        return None
+    return None if error is None else _in_turn(error.details["commands"], error.details["slices"])
 
 
 def unknown_time_note(lake: Lake, entity: Entity, text: str) -> str | None:
@@ -177,12 +212,10 @@ def _backdated_error(
         f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}"
         for number, name in enumerate(early[:MOST_TYPED])
     ]
-    rest = len(early) - len(typed)
-    also = f", and so on for {rest} more, each a second later" if rest else ""
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}",
-        remedy=f"Give a later time: {', then '.join(f'`{each}`' for each in typed)}{also}. "
+        remedy=f"Give a later time: {_in_turn(typed, len(early))}. "
         "--allow-backdated permits the earlier one, unless versions of a record would overlap.",
         details={
             "processing_time": at.isoformat(),
@@ -191,3 +224,10 @@ def _backdated_error(
             "slices": len(early),
         },
     )
+
+
+def _in_turn(typed: Sequence[str], slices: int) -> str:
+    """Return the first commands for slices, of which each needs one, as text."""
+    rest = slices - len(typed)
+    also = f", and so on for {rest} more, each a second later" if rest else ""
+    return ", then ".join(f"`{each}`" for each in typed) + also

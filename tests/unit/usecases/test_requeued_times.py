@@ -139,3 +139,24 @@ def test_what_is_no_slice_is_not_requeued(tmp_path: Path, name: str) -> None:
     (tmp_path / "lake/bronze/orders/a.csv.tmp").write_text("id\n1\n")
     done = shop.run("manifest", "requeue", name, "--late")
     assert (done.code, f"the manifest has no item {name}" in done.err) == (2, True), done.all
+
+
+@pytest.mark.parametrize(
+    ("strategy", "target"), [("historic", BY_SLICE), ("historic", BY_DAY), ("merge", BY_SLICE)]
+)
+def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
+    tmp_path: Path, strategy: str, target: str
+) -> None:
+    """A run would refuse the dates of the slices that are processed again; one that it processes counts."""
+    shop = processed(tmp_path, strategy, target)
+    bronze = tmp_path / "lake/bronze/orders"
+    (bronze / "2024-05-02.csv").write_text("id\n1\n2\n")
+    (bronze / "2024-05-04.csv").write_text("id\n1\n")
+    said = " ".join(shop.run("plan", "daily", "build", "day=2024-05-04").out.split())
+    process = ", then ".join(
+        f"`lakewright process orders 2024-05-0{day}.csv --processing-time 2024-05-04T00:00:0{second}+00:00`"
+        for day, second in ((2, 1), (3, 2), (4, 3))
+    )
+    requeue = "`lakewright manifest requeue orders/2024-05-02.csv --cascade`"
+    assert f"{requeue}, {'then ' + process if strategy == 'historic' else 'or'}" in said
+    assert "lakewright job daily build day" not in said
