@@ -293,7 +293,8 @@ def test_a_table_is_built_again_under_the_declaration_of_today(spark: SparkSessi
     assert compared["done"] is False
     assert (compared["difference"]["rows_equal"], compared["difference"]["rows_only_after"]) == (3, 0)
     assert shop.table("orders").version() == 2
-    assert (shop.folder / "lake/silver/orders__rebuild").exists()
+    assert Path(compared["beside"]) == shop.folder / "lake/silver/orders__rebuild"
+    assert Path(compared["beside"]).exists()
     assert "orders__rebuild is left of a rebuild" in shop.run("doctor", "orders").out
 
     model = shop.folder / "model" / "model.yml"

@@ -17,6 +17,7 @@ from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
+from lakewright.slices.rewind.side_table import side_address
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints, tainted_words
@@ -32,6 +33,7 @@ from lakewright.usecases.session_check import check_session
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address
 
 __all__ = ["Rebuilt", "rebuild_table"]
 
@@ -52,6 +54,7 @@ class Rebuilt:
         difference: Its rows compared with those of the old one; None if there was none.
         version: The table's version after the swap; None if it was not swapped in.
         tainted_words: The targets that are to be built again; None for none.
+        beside: Where the table is that was not swapped in; None if it was.
     """
 
     entity: str
@@ -59,6 +62,18 @@ class Rebuilt:
     difference: TableDifference | None
     version: int | None = None
     tainted_words: str | None = None
+    beside: Address | None = None
+
+    @property
+    def beside_words(self) -> str | None:
+        """What becomes of the table that was not swapped in; None if it was."""
+        if self.beside is None:
+            return None
+        removal = "delete that folder" if self.beside.name is None else f"DROP TABLE {self.beside.sql}"
+        return (
+            f"the new table stays in {self.beside}: a rebuild of the same slices uses it, any other removes "
+            f"it; to remove it now, {removal}"
+        )
 
     def __repr__(self) -> str:
         done = "checked" if self.version is None else f"done by version {self.version}"
@@ -69,11 +84,13 @@ class Rebuilt:
         found = self.difference
         rows = () if found is None else found.shown_rows("only in the old table", "only in the new table")
         lost = (f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign)
-        return html_table(repr(self)[1:-1], ("row", "values"), rows, lost)
+        beside = () if self.beside_words is None else (self.beside_words,)
+        return html_table(repr(self)[1:-1], ("row", "values"), rows, (*lost, *beside))
 
     def as_json(self) -> dict[str, Any]:
         """Return the rebuild as commands print it."""
-        return rewind_as_json(self.entity, self.plan, self.difference, self.version)
+        beside = None if self.beside is None else str(self.beside)
+        return {**rewind_as_json(self.entity, self.plan, self.difference, self.version), "beside": beside}
 
 
 def rebuild_table(
@@ -131,7 +148,8 @@ def rebuild_table(
         plan = plan_rebuild(context, found, start, is_over_foreign=is_over_foreign)
         if is_check:
             build(context, found, plan, check=check)
-            return Rebuilt(found.name, plan, compare_beside(context, found, plan))
+            beside = side_address(found.places(app.project.lake).silver)
+            return Rebuilt(found.name, plan, compare_beside(context, found, plan), beside=beside)
         with announced(app, context, found, words) as rewind:
             attempt.is_begun = True
             contents = build(context, found, plan, check=check)

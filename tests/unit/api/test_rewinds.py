@@ -8,10 +8,12 @@ from typing import Any, cast
 
 import pytest
 
+from lakewright.cli.commands import rebuild
 from lakewright.cli.page import Branch
 from lakewright.cli.render.rewind import difference_blocks
 from lakewright.errors import SliceError
 from lakewright.slices.rewind.difference import TableDifference
+from lakewright.spec.models.places import Address
 from lakewright.usecases.rebuild_table import Rebuilt
 from lakewright.usecases.rehearse_slice import RehearsedSlice
 from lakewright.usecases.undo_slice import Undone
@@ -52,6 +54,23 @@ def test_a_rebuild_says_whether_it_was_swapped_in_and_what_differs(
     difference: TableDifference | None, version: int | None, shown: str
 ) -> None:
     assert repr(Rebuilt("orders", cast("Any", None), difference, version)) == shown
+
+
+@pytest.mark.parametrize(
+    ("place", "removal"),
+    [
+        (Address(location="/lake/orders__rebuild"), "delete that folder"),
+        (Address(name="silver.orders__rebuild"), "DROP TABLE `silver`.`orders__rebuild`"),
+    ],
+)
+def test_a_checked_rebuild_says_where_its_table_is_and_how_to_remove_it(place: Address, removal: str) -> None:
+    plan = cast("Any", SimpleNamespace(base=None, slices=("d1",), foreign=()))
+    checked = Rebuilt("orders", plan, None, beside=place)
+    told = f"the new table stays in {place}: a rebuild of the same slices uses it, any other removes it; "
+    told += f"to remove it now, {removal}"
+    assert told in [str(each.line) for each in rebuild._page(checked) if isinstance(each, Branch)]
+    assert f"<p>{told}</p>" in checked._repr_html_()
+    assert Rebuilt("orders", plan, None, 7).beside_words is None
 
 
 def test_rows_that_differ_in_last_seen_alone_are_told_among_those_that_stay() -> None:

@@ -97,6 +97,8 @@ def _page(found: Rebuilt) -> Iterator[Block]:
         yield from difference_blocks(found.difference, "is only in the old table", "is only in the new table")
     if found.tainted_words is not None:
         yield Branch(line(found.tainted_words))
+    if found.beside_words is not None:
+        yield Branch(line(found.beside_words))
     if found.version is not None:
         old = "" if plan.state.version is None else f" The former rows are version {plan.state.version}."
         yield line(Span(f"Done. The table is at version {found.version}.{old}", "bold"))
