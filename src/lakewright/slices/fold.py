@@ -330,10 +330,11 @@ def _read(
 
 def _with_saved_rows(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], fold: Fold) -> Fold:
     """Return the fold after the bad rows of its slices were put aside."""
+    lake, entity, table = processor.context.lake, processor.entity, fold.load.state
     saved = []
     for number, (each, rows) in enumerate(zip(claimed, fold.bad_rows, strict=True)):
         try:
-            saved.append(save_bad_rows(processor.context.lake, processor.entity, each.slice_, rows))
+            saved.append(save_bad_rows(lake, entity, each.slice_, rows, table=table))
         except BadRowsError as error:
             raise BadSlice(number, error) from error
     return replace(fold, bad_rows=tuple(saved))

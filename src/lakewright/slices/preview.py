@@ -74,7 +74,7 @@ def _preview(
     try:
         frame = read_slice(session, slice_, entity, known=known_columns(context.lake, entity))
         load = prepare_load(context.lake, session, entity, frame, request)
-        check_number(load.bad_rows, entity.settings.max_bad_rows)
+        check_number(load.bad_rows, entity.settings.max_bad_rows, load.state)
         found = preview_deletes(load)
     except Exception as error:
         raise translate_error(error, entity, slice_.name) from error

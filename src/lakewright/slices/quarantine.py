@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
+    from lakewright.lake.table_state import TableState
     from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
 
@@ -51,7 +52,13 @@ def quarantine_folder(lake: Lake, entity: Entity, slice_name: str) -> str:
 
 
 def save_bad_rows(
-    lake: Lake, entity: Entity, slice_: Slice, rows: Sequence[BadRow], *, is_replayed: bool = False
+    lake: Lake,
+    entity: Entity,
+    slice_: Slice,
+    rows: Sequence[BadRow],
+    *,
+    table: TableState,
+    is_replayed: bool = False,
 ) -> tuple[BadRow, ...]:
     """Put rows of a slice aside in place of those of an earlier attempt; return them with their lines.
 
@@ -60,6 +67,7 @@ def save_bad_rows(
         entity: The entity.
         slice_: The slice.
         rows: Its bad rows.
+        table: The table as it is, for the error.
         is_replayed: Whether a rewind applies the slice again. Its rows then lie beside those of the table
             until `keep_replayed_rows`.
 
@@ -67,7 +75,7 @@ def save_bad_rows(
         BadRowsError: There are more than the entity allows; nothing was written.
     """
     located = _with_lines(rows, entity.settings.slice_format.encoding)
-    check_number(located, entity.settings.max_bad_rows)
+    check_number(located, entity.settings.max_bad_rows, table)
     folder = quarantine_folder(lake, entity, slice_.name)
     folder = join(folder, REPLAYED) if is_replayed else folder
     files = files_at(folder, lake)

@@ -41,6 +41,7 @@ from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_loa
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakewright.lake.table_state import TableState
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity, Strategy
@@ -216,7 +217,7 @@ class _Replay:
         reach_failpoint("before_replay")
         fold = prepare_fold(self.context.lake, session, self.entity, sources, whole)
         for (slice_, _), rows in zip(requests, fold.bad_rows, strict=True):
-            self._put_aside(slice_, rows)
+            self._put_aside(slice_, rows, fold.load.state)
         summaries, version = apply_fold(fold)
         reach_failpoint("after_replay")
         seconds = round((time.monotonic() - begun) / len(slices), 3)
@@ -282,10 +283,10 @@ class _Replay:
         slice_, request = self._request(number, known, content)
         frame = read_slice(self.session, slice_, entity, known=known_columns(lake, entity))
         load = prepare_load(lake, self.session, entity, frame, request)
-        self._put_aside(slice_, load.bad_rows)
+        self._put_aside(slice_, load.bad_rows, load.state)
         return load
 
-    def _put_aside(self, slice_: Slice, rows: Sequence[BadRow]) -> None:
+    def _put_aside(self, slice_: Slice, rows: Sequence[BadRow], table: TableState) -> None:
         """Put the bad rows of a slice beside those of the table.
 
         Raises:
@@ -293,7 +294,8 @@ class _Replay:
         """
         if self.entity.settings.on_bad_rows != "quarantine":
             return
-        located = save_bad_rows(self.context.lake, self.entity, slice_, rows, is_replayed=True)
+        lake, entity = self.context.lake, self.entity
+        located = save_bad_rows(lake, entity, slice_, rows, table=table, is_replayed=True)
         if located:
             told = f"{counted(len(located), 'bad row')} {'is' if len(located) == 1 else 'are'} put aside"
             self.context.warn(f"{self.entity.name}: {slice_.name}: {told}: {rows_text(located)}")

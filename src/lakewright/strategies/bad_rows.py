@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import BadRowsError
 from lakewright.lake.paths import local_path
 from lakewright.spec.words import counted
+from lakewright.transform.casts import Misfit, misfit_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-__all__ = ["BadRow", "check_number", "collect_bad_rows", "message_with_rows", "rows_text"]
+    from lakewright.lake.table_state import TableState
+
+__all__ = ["BadRow", "check_number", "collect_bad_rows", "message_with_rows", "rows_text", "type_hint"]
 
 SHOWN = 10
 """Number of bad rows that an error names."""
@@ -72,14 +75,42 @@ def collect_bad_rows(bad: DataFrame | None, most: int) -> tuple[BadRow, ...]:
     return tuple(sorted(rows, key=lambda row: (row.file, row.record)))
 
 
-def check_number(rows: tuple[BadRow, ...], most: int) -> None:
-    """Raise `BadRowsError` if there are more bad rows than may be put aside."""
-    if len(rows) > most:
-        raise BadRowsError(
-            f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {rows_text(rows)}",
-            remedy="Correct the slice, or raise max_bad_rows; then resolve the item.",
-            details={"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]},
-        )
+def check_number(rows: Sequence[BadRow], most: int, table: TableState) -> None:
+    """Raise `BadRowsError` if there are more bad rows than may be put aside.
+
+    Args:
+        rows: The bad rows; at most one more than `most`.
+        most: The number that may be put aside.
+        table: The table as it is.
+    """
+    if len(rows) <= most:
+        return
+    remedy = "Correct the slice, or raise max_bad_rows; then resolve the item."
+    misfit, hint = _common_misfit(rows), type_hint(rows, table)
+    if misfit is not None and hint is not None:
+        remedy = f"{hint} {misfit.remedy} Then resolve the item."
+    raise BadRowsError(
+        f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {rows_text(rows)}",
+        remedy=remedy,
+        details={"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]},
+    )
+
+
+def type_hint(rows: Sequence[BadRow], table: TableState) -> str | None:
+    """Return that the type of a column may be the cause, if several bad rows all misfit it; else None."""
+    misfit = _common_misfit(rows)
+    if misfit is None:
+        return None
+    column = table.column(misfit.column) if table.exists and not misfit.is_of_table else None
+    whose = "which is that of the table" if misfit.is_of_table else "which is declared"
+    also = "" if column is None else f"; the table has {column.type.ddl}"
+    return f"Check the type of column {misfit.column!r}: no bad row fits {misfit.type}, {whose}{also}."
+
+
+def _common_misfit(rows: Sequence[BadRow]) -> Misfit | None:
+    """Return the misfit of several rows; None if they have different faults, or there is one row only."""
+    found = {misfit_of(row.reason) for row in rows} if len(rows) > 1 else set()
+    return found.pop() if len(found) == 1 else None
 
 
 def rows_text(rows: Iterable[BadRow]) -> str:

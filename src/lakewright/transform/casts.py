@@ -9,7 +9,7 @@ Lakewright's own.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lakewright.errors import SchemaDriftError
 from lakewright.transform.sql import text_sql
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 __all__ = [
+    "Misfit",
     "cast_error",
     "cast_fault_sql",
     "cast_sql",
     "length_fault_sql",
     "limited_sql",
     "micros_sql",
+    "misfit_of",
 ]
 
 _MARK = "lakewright-cast"
@@ -39,6 +41,11 @@ _OTHER_COLUMN = (
     "Correct the slice; or declare a `datatype` that holds all values, and build the table again with "
     "`lakewright rebuild`; or give the column a `newname` to load it as a new column. Nothing was written."
 )
+
+_MISFIT = re.compile(
+    r"column '(?P<column>[^']*)': the value '.*' doesn't fit the type (?P<type>.*)", re.DOTALL
+)
+"""The text of `_fault`."""
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
 _NUMBERS = frozenset((*_WHOLE, "float", "double", "decimal"))
@@ -127,11 +134,45 @@ def cast_error(text: str) -> SchemaDriftError | None:
     if found is None:
         return None
     column, target, value = found.groups()
+    misfit = Misfit.to(column, target)
     return SchemaDriftError(
         f"column {column!r}: the value {value!r} doesn't fit the type {target}",
-        remedy=_OTHER_COLUMN if target.endswith(_OF_TABLE) else _OTHER_TYPE,
-        details={"column": column, "type": target.removesuffix(f" {_OF_TABLE}"), "sample": value},
+        remedy=misfit.remedy,
+        details={"column": misfit.column, "type": misfit.type, "sample": value},
     )
+
+
+class Misfit(NamedTuple):
+    """A column with a value that doesn't fit its type.
+
+    Attributes:
+        is_of_table: Whether the type is that of the table's column, not the declared one.
+    """
+
+    column: str
+    type: str
+    is_of_table: bool
+
+    @classmethod
+    def to(cls, column: str, target: str) -> Misfit:
+        """Return the misfit of a column with a type as messages name it."""
+        return cls(column, target.removesuffix(f" {_OF_TABLE}"), target.endswith(_OF_TABLE))
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _OTHER_COLUMN if self.is_of_table else _OTHER_TYPE
+
+
+def misfit_of(fault: str) -> Misfit | None:
+    """Return the misfit that the text of a fault tells; None for other faults.
+
+    Example:
+        >>> misfit_of("column 'price': the value '1.5' doesn't fit the type int")
+        Misfit(column='price', type='int', is_of_table=False)
+    """
+    found = _MISFIT.fullmatch(fault)
+    return None if found is None else Misfit.to(found["column"], found["type"])
 
 
 def _raise(value: str, column: str, target: str) -> str:

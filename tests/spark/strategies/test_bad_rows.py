@@ -118,6 +118,8 @@ def test_bad_rows_are_put_aside_and_counted(lake: SmallLake, kind: str) -> None:
     error = error_of(lake, things)
     assert isinstance(error, BadRowsError)
     assert error.message.startswith("the slice has more than 4 bad rows, which is max_bad_rows: id=0: column")
+    hint = "Check the type of column 'price': no bad row fits decimal(6,2), which is declared; the table has"
+    assert str(error.remedy).startswith(f"{hint} decimal(6,2).")
     assert aside(lake, things, "s3") == []
 
 

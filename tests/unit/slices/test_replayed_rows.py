@@ -13,6 +13,7 @@ from tests.projects import make_workspace
 
 from lakewright.errors import BadRowsError
 from lakewright.lake.commit import Commit
+from lakewright.lake.table_state import ABSENT
 from lakewright.slices import replay_slices
 from lakewright.slices.bronze import Slice
 from lakewright.slices.quarantine import save_bad_rows
@@ -37,7 +38,7 @@ def test_rows_of_slices_that_are_applied_again_replace_the_earlier_ones(tmp_path
     def save(name: str, *reasons: str, is_replayed: bool = False) -> None:
         slice_ = Slice(name, str(tmp_path / name), ())
         rows = [BadRow(reason, "f", key={"id": 1}) for reason in reasons]
-        save_bad_rows(lake, entity, slice_, rows, is_replayed=is_replayed)
+        save_bad_rows(lake, entity, slice_, rows, table=ABSENT, is_replayed=is_replayed)
 
     def kept() -> dict[str, list[str]]:
         files = sorted(folder.rglob("rows.json"))
@@ -74,7 +75,7 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     context: Any = SimpleNamespace(lake=workspace.lake, warn=warnings.append)
     entity = workspace.entity("orders")
     replay = replay_slices._Replay(context, entity, "app", lambda: None, {})
-    replay._put_aside(Slice("s1", "s1", ()), [BadRow("column 'id' is null", "f", key={"id": 1})])
+    replay._put_aside(Slice("s1", "s1", ()), [BadRow("column 'id' is null", "f", key={"id": 1})], ABSENT)
     assert warnings == ["orders: s1: 1 bad row is put aside: id=1: column 'id' is null"]
     folder = tmp_path / "lake" / "quarantine" / "orders" / "s1"
     assert [file.name for file in folder.rglob("*.json")] == ["rows.json"]
@@ -82,7 +83,7 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
 
     many = [BadRow("x", "f", key={"id": n}) for n in range(entity.settings.max_bad_rows + 1)]
     with pytest.raises(BadRowsError):
-        replay._put_aside(Slice("s2", "s2", ()), many)
+        replay._put_aside(Slice("s2", "s2", ()), many, ABSENT)
 
 
 def test_all_slices_of_a_replay_share_one_session(monkeypatch: pytest.MonkeyPatch) -> None:

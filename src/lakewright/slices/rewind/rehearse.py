@@ -344,7 +344,7 @@ class _Attempt:
         if past is not None:
             self.warnings.append(past.text)
         load = prepare_load(lake, session, side, frame, request)
-        check_number(load.bad_rows, side.settings.max_bad_rows)
+        check_number(load.bad_rows, side.settings.max_bad_rows, load.state)
         self._note_load(load)
         return STRATEGIES[request.strategy](load)
 
