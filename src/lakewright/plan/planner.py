@@ -255,7 +255,8 @@ class _InstancePlanning:
             if self._is_selected(phase, name, patterns):
                 steps[name] = self._step(phase, by_name[name], _upstream(steps, graph, name))
         self._note_blocked(phase, steps.values())
-        note = None if steps else f"no target takes part in {phase}"
+        lacks = f"no target takes part in {phase}" if request.only is None else "no target was left undone"
+        note = None if steps else lacks
         return PhasePlan(phase, tuple(steps.values()), graph.sources, graph.nearest(steps.keys()), note)
 
     def _is_selected(self, phase: Phase, name: str, patterns: tuple[re.Pattern[str], ...]) -> bool:

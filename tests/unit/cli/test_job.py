@@ -16,9 +16,10 @@ from lakewright.manifest.lock import EARLIER
 from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
+from lakewright.plan.planner import Instance, PlanRequest, build_plan
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan
-from lakewright.run.result import RunResult, TargetResult
+from lakewright.run.result import PhaseResult, RunResult, TargetResult
 
 BUILD = ("job", "daily", "build", "month=2022-01")
 HELD = Fault("it is locked", code=ItemLocked.code, remedy="lakewright manifest release x")
@@ -302,6 +303,18 @@ def test_the_report_of_a_range_tells_what_happened_and_counts_the_rest() -> None
     ]
     whole = call_with(app, *BUILD, "-v").out
     assert whole.count("SKIPPED raw, silver: is filled") == 9
+
+
+def test_instances_of_which_a_resumed_run_runs_nothing_have_the_reason() -> None:
+    """The reason was empty: their phases have no targets."""
+    request = PlanRequest((Phase.VALIDATE, Phase.BUILD), only=frozenset())
+    planned = build_plan("shop", "daily", [Instance({}, ())], request, count=1).instances[0].phases
+    phases = tuple(PhaseResult(each.phase, (), each.note) for each in planned)
+    found = range_of(*[Status.SKIPPED] * 2)
+    result = replace(found, instances=tuple(replace(each, phases=phases) for each in found.instances))
+    assert call_with(FakeApp(result=result), *BUILD).out.splitlines()[1:-1] == [
+        "day=2024-05-01 … day=2024-05-02 SKIPPED 2 instances: no target was left undone"
+    ]
 
 
 def test_a_report_that_folds_what_was_skipped_keeps_the_reasons_of_build() -> None:

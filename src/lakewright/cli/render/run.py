@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -74,7 +74,13 @@ def _quiet_instances(instances: Sequence[InstanceResult]) -> Branch:
     first, last = (assignments(each.parameters) for each in (instances[0], instances[-1]))
     skipped = [target for each in instances for phase in each.phases for target in phase.targets]
     head = (Span(f"{first} … {last}", "bold"), " ", status(Status.SKIPPED.value))
-    return Branch(line(*head, f" {counted(len(instances), 'instance')}: {_reasons(skipped)}"))
+    why = _reasons(skipped) or "; ".join(_notes(phase for each in instances for phase in each.phases))
+    return Branch(line(*head, f" {counted(len(instances), 'instance')}: {why}"))
+
+
+def _notes(phases: Iterable[PhaseResult]) -> Iterable[str]:
+    """Return why phases have no targets, each reason once."""
+    return dict.fromkeys(phase.note or "nothing takes part" for phase in phases if not phase.targets)
 
 
 def _folded_instance(instance: InstanceResult) -> Branch:
@@ -85,8 +91,7 @@ def _folded_instance(instance: InstanceResult) -> Branch:
     skipped = [target for phase in quiet for target in phase.targets]
     if quiet:
         names = ", ".join(phase.phase.value for phase in quiet)
-        notes = dict.fromkeys(phase.note or "nothing takes part" for phase in quiet if not phase.targets)
-        why = "; ".join(filter(None, (_reasons(skipped), *notes)))
+        why = "; ".join(filter(None, (_reasons(skipped), *_notes(quiet))))
         shown.append(Branch(line(names, " ", status(Status.SKIPPED.value), Span(f": {why}", "dim"))))
     return Branch(head, tuple(shown))
 
