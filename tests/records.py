@@ -65,7 +65,7 @@ def draft(
         author=AUTHOR,
         run_id=run,
         previous_record_id=previous,
-        payload=None if content is None else {"schema": "test/1", "data": content},
+        payload=None if content is None else {"schema": "lakewright/test/1", "data": content},
     )
 
 

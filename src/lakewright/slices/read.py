@@ -88,17 +88,16 @@ def read_slice(
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if nanoseconds else "false")
     options = _options(session, slice_, form)
     session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
-    shaped: frozenset[str] = frozenset()
     if entity.settings.on_bad_rows == "quarantine" and form.kind in _TEXTS:
         frame = _read_with_corrupt_rows(session, slice_, form.kind, options)
         options |= _PERMISSIVE
         if form.kind == "json" and known:
-            frame, shaped = _read_with_known_shapes(session, slice_, frame, options, (known, entity))
+            frame = _read_with_known_shapes(session, slice_, frame, options, (known, entity))
     else:
         frame = session.read.format(form.kind).options(**options).load(paths or slice_.path)
     keys = {name.lower() for name in entity.business_keys}
     if form.kind == "json":
-        keys |= {name.partition(".")[0] for name in keys} | {name.lower() for name in shaped}
+        keys |= {name.partition(".")[0] for name in keys}
         return _without_inferred_texts(session, slice_, frame, options, keys)
     if misread is None:
         return frame
@@ -204,16 +203,16 @@ def _read_with_known_shapes(
     frame: DataFrame,
     options: Mapping[str, str],
     of_table: tuple[Mapping[str, DataType], Entity],
-) -> tuple[DataFrame, frozenset[str]]:
-    """Return the rows with the table's type where Spark infers another shape, and these columns."""
+) -> DataFrame:
+    """Return the rows with the table's type where Spark infers another shape."""
     from pyspark.sql.types import StringType
 
     columns, shaped = with_known_shapes(frame.schema, *of_table)
     if not shaped:
-        return frame, shaped
+        return frame
     if CORRUPT not in columns.names:
         columns = columns.add(CORRUPT, StringType())
-    return session.read.format("json").options(**options).schema(columns).load(slice_.path), shaped
+    return session.read.format("json").options(**options).schema(columns).load(slice_.path)
 
 
 def _without_inferred_texts(

@@ -31,11 +31,18 @@ def without_types(inferred: DataType, typed: DataType | None) -> DataType:
     """Return an inferred type in which the texts that `typed` does not have are void.
 
     Args:
-        inferred: The type that Spark infers from JSON; what is only null or empty is text in it.
-        typed: The type that it infers without columns that are only null or empty; None if it has none.
+        inferred: The type that Spark infers from JSON, in which what is only null or empty is text; or the
+            table's, where its shape is another one.
+        typed: The type that Spark infers without columns that are only null or empty; None if it has none.
     """
     from pyspark.sql.types import ArrayType, NullType, StringType, StructField, StructType
 
+    if (
+        typed is not None
+        and isinstance(inferred, ArrayType | StructType)
+        and type(typed) is not type(inferred)
+    ):
+        return inferred  # rows with values have another shape, others may have this one
     if isinstance(inferred, ArrayType):
         element = typed.elementType if isinstance(typed, ArrayType) else None
         return ArrayType(without_types(inferred.elementType, element))
