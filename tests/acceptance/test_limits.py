@@ -44,13 +44,20 @@ def samples(run: subprocess.Popen[bytes]) -> Iterator[dict[str, float]]:
         held = {"files": 0.0, "threads": 0.0, "gib": 0.0, "jars": 0.0}
         with suppress(psutil.Error, OSError):
             own = psutil.Process(run.pid)
-            for process in (own, *own.children(recursive=True)):
+            children = [each for each in own.children(recursive=True) if not _is_copy(each)]
+            for process in (own, *children):
                 held["files"] += process.num_fds()
                 held["threads"] += process.num_threads()
                 held["gib"] += process.memory_info().rss / 2**30
                 held["jars"] += sum(file.path.endswith(".jar") for file in process.open_files())
             yield held
         time.sleep(0.5)
+
+
+def _is_copy(process: psutil.Process) -> bool:
+    """Return whether a process has just been forked: it shares its parent's files until it has a program."""
+    parent = process.parent()
+    return parent is not None and process.cmdline() == parent.cmdline()
 
 
 def test_a_run_with_eight_workers_keeps_to_its_documented_limits(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_run_that_is_killed_at_any_point_is_made_good_by_the_next(tmp_path: Pa
 @pytest.mark.timeout(1200)
 def test_whatever_process_of_a_server_is_killed_the_next_run_makes_it_good(tmp_path: Path) -> None:
     session = Session(tmp_path / "lake", {"kind": "sqlite"}, SEED, (), print)
-    moments = (0.3, 0.6, 0.9)
+    moments = (0.2, 0.45, 0.7)
     session.run(Strike("served", moments[number % 3], count=number) for number, _ in enumerate(VICTIMS))
     assert session.struck > len(VICTIMS) / 2
 
