@@ -56,8 +56,11 @@ def samples(run: subprocess.Popen[bytes]) -> Iterator[dict[str, float]]:
 
 def _is_copy(process: psutil.Process) -> bool:
     """Return whether a process has just been forked: it shares its parent's files until it has a program."""
-    parent = process.parent()
-    return parent is not None and process.cmdline() == parent.cmdline()
+    try:
+        parent = process.parent()
+        return parent is not None and process.cmdline() == parent.cmdline()
+    except psutil.ZombieProcess:
+        return False  # it has ended and holds nothing
 
 
 def test_a_run_with_eight_workers_keeps_to_its_documented_limits(tmp_path: Path) -> None:
