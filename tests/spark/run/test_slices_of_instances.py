@@ -126,13 +126,17 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
     (warning,) = [target["warning"] for target in planned["instances"][0]["phases"][-1]["targets"]]
     assert warning["message"] == "1 slice of orders changed since it was processed: 2024-05-02.json"
     accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.json`"
-    assert warning["remedy"] == f"Process it again with `{typed}`, {accept}."
+    first, second = (
+        f"`lakewright process orders 2024-05-0{day}.json --processing-time 2024-05-04T00:00:0{n}+00:00`"
+        for day, n in ((2, 1), (4, 2))
+    )
+    again = f"`lakewright manifest requeue orders/2024-05-02.json --cascade`, then {first}, then {second}"
+    assert warning["remedy"] == f"Process it again with {again}, {accept}."
     other = shop.json("job", "daily", "build", "day=2024-05-04")
     assert (other["status"], builds(other)[0][-1]) == ("SUCCESS_WITH_ERRORS", "2024-05-04.json")
-    assert f"do: Process it again with `{typed}`, or keep" in " ".join(shop.run("status").out.split())
+    assert f"do: Process it again with {again}, or keep" in " ".join(shop.run("status").out.split())
 
     # At their own days, the slices would change what has become history.
-    first = "`lakewright process orders 2024-05-02.json --processing-time 2024-05-04T00:00:01+00:00`"
     reasons = builds(shop.json("plan", "daily", "build", "day=2024-05-02"))[0][1:]
     assert reasons[:2] == (
         "1 slice to process: 2024-05-02.json",
@@ -142,7 +146,8 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
     refused = shop.run(*typed.split()[1:])
     assert (refused.code, first in refused.err) == (1, True), refused.all
     waiting = " ".join(shop.run("status").out.split())
-    assert f"(orders takes slices: ${{day}}*; catch_up takes until: ${{day}}) do: `{typed}" in waiting
+    assert "orders: 2 slices wait for a later processing time a run would refuse it: " in waiting
+    assert f"do: {first} Last runs" in waiting
 
     done = shop.run(*shlex.split(first.strip("`"))[1:])
     assert done.code == 0, done.all
