@@ -72,7 +72,7 @@ _COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 """A collector that the user chooses. Java does not start with two of them."""
 
 LONG_WORK = 32 * 1024 * 1024
-"""A local session has both compilers if the slices that are pending have this many bytes or more.
+"""A session has both compilers if the slices that are pending have this many bytes or more.
 
 Measured for the first slice of a Historic entity from a new JVM on (docs/benchmarks.md): with both, one of 16
 MiB takes a fifth more processor time and the same time by the clock, one of 64 MiB a sixth and a fifth less.
@@ -134,7 +134,7 @@ def session_conf(
     is_local = cores is not None
     is_long = is_resident or settings.pending_bytes >= LONG_WORK
     options = [
-        *java_options(settings.state_folder, is_local=is_local, is_resident=is_resident, is_long=is_long),
+        *java_options(settings.state_folder, is_resident=is_resident, is_long=is_long),
         *jvm_options,
     ]
     if is_local and not _COLLECTOR.search(settings.conf.get("spark.driver.extraJavaOptions", "")):
@@ -270,27 +270,22 @@ def resident_conf() -> dict[str, str]:
     }
 
 
-def java_options(
-    state_folder: Path, *, is_local: bool, is_resident: bool = False, is_long: bool = False
-) -> list[str]:
+def java_options(state_folder: Path, *, is_resident: bool = False, is_long: bool = False) -> list[str]:
     """Return the options of the driver's JVM; the user's `spark.driver.extraJavaOptions` come after them."""
     options = [
         f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
         f"-Dderby.system.home={state_folder.absolute()}",
+        "-Duser.timezone=UTC",
     ]
-    options += ["-Duser.timezone=UTC"]
-    if is_local:
-        # Only Java's first compiler: a run of a minute ends before the second one pays off. The second makes
-        # the first three slices 11, 6 and 3 s slower, and warm ones take a third of the time
-        # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). A run
-        # with much to do has both; users enable the second one with -XX:TieredStopAtLevel=4.
-        options += LATE_COMPILER if is_long else ["-XX:TieredStopAtLevel=1"]
-        # With the first compiler alone, Java reserves 48 MB for compiled code. Wide tables, or some minutes
-        # of queries, fill them, and then nothing more is compiled. 240 MB is the default with both compilers.
-        options += ["-XX:ReservedCodeCacheSize=240m"]
-    else:
-        # The driver of a cluster plans and commits; how long it runs depends on the executors.
-        options += LATE_COMPILER
+    # Only Java's first compiler: a run of a minute ends before the second one pays off. The second makes
+    # the first three slices 11, 6 and 3 s slower, and warm ones take a third of the time
+    # (docs/benchmarks.md); two million rows take three quarters of the time (docs/decisions/006). A run
+    # with much to do has both; users enable the second one with -XX:TieredStopAtLevel=4. The driver of a
+    # cluster, which plans and commits, needs 10.4 s for its start and a small slice, and 15.6 s with both.
+    options += LATE_COMPILER if is_long else ["-XX:TieredStopAtLevel=1"]
+    # With the first compiler alone, Java reserves 48 MB for compiled code. Wide tables, or some minutes
+    # of queries, fill them, and then nothing more is compiled. 240 MB is the default with both compilers.
+    options += ["-XX:ReservedCodeCacheSize=240m"]
     if is_resident:
         # Spark survives some failures of memory in a state that nobody knows; the next JVM is clean.
         options += ["-XX:+ExitOnOutOfMemoryError"]
