@@ -152,6 +152,8 @@ class Model:
         sent = list(slice_)
         whole = [record for record in sent if not self._is_bad(record)]
         self.has_bad = len(whole) < len(sent)
+        if self.has_bad and not whole:
+            raise Refused("every row is bad")
         self.is_late = is_late and self.duplicates is not None
         records = self._latest(whole) if self.duplicates == "latest" else whole
         if len({record.identity for record in records}) < len(records):

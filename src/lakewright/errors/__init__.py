@@ -15,7 +15,7 @@ LakewrightError
 │   ├── SchemaDriftError              the slice's schema does not fit the table
 │   ├── DuplicateBusinesskeyException a business key occurs more than once in the slice
 │   ├── NullKeyError                  a business key column is null
-│   ├── BadRowsError                  the slice has more bad rows than may be put aside
+│   ├── BadRowsError                  the slice has too many bad rows to put aside
 │   ├── DeleteBrakeError              delete inference would delete more rows than allowed
 │   ├── LateSliceError                the slice is older than one already processed
 │   ├── BackdatedError                the processing time is not later than the table's latest

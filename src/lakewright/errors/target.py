@@ -56,7 +56,7 @@ class NullKeyError(TargetError):
 
 
 class BadRowsError(TargetError):
-    """The slice has more bad rows than its entity's `max_bad_rows` allows to put aside."""
+    """The slice has more bad rows than its entity's `max_bad_rows` allows to put aside, or no others."""
 
     code = "bad_rows"
 

@@ -43,7 +43,6 @@ from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.bad_rows import type_hint
 from lakewright.strategies.delete_inference import empty_slice_warning, lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full
@@ -245,7 +244,14 @@ class SliceProcessor:
         reach_failpoint("after_facts")
         if self.entity.settings.on_bad_rows == "quarantine":
             request.check_lock()
-            rows = save_bad_rows(self.context.lake, self.entity, slice_, load.bad_rows, table=load.state)
+            rows = save_bad_rows(
+                self.context.lake,
+                self.entity,
+                slice_,
+                load.bad_rows,
+                table=load.state,
+                records=load.statistics.records,
+            )
             load = replace(load, bad_rows=rows)
             reach_failpoint("after_quarantine")
         return _Applied(load, STRATEGIES[self.strategy](load), adopted)
@@ -273,14 +279,9 @@ class SliceProcessor:
         folder = quarantine_folder(self.context.lake, self.entity, load.request.slice_name)
         was = "was" if len(load.bad_rows) == 1 else "were"
         told = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"
-        is_all = summary.records_in_slice == len(load.bad_rows)
-        if is_all:
-            told = f"no row of the slice was processed: {told}"
         if self.entity.settings.delete_missing and self.strategy is not Strategy.FULL:
             told += ", and no deletes are inferred"
-        told = f"{told}: {first_of([row.text for row in load.bad_rows], 3, '; ')}"
-        hint = type_hint(load.bad_rows, load.state) if is_all else None
-        return (told if hint is None else f"{told}. {hint}",)
+        return (f"{told}: {first_of([row.text for row in load.bad_rows], 3, '; ')}",)
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
         reach_failpoint("before_processed")

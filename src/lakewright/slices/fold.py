@@ -334,7 +334,8 @@ def _with_saved_rows(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice]
     saved = []
     for number, (each, rows) in enumerate(zip(claimed, fold.bad_rows, strict=True)):
         try:
-            saved.append(save_bad_rows(lake, entity, each.slice_, rows, table=table))
+            records = fold.statistics[number].records
+            saved.append(save_bad_rows(lake, entity, each.slice_, rows, table=table, records=records))
         except BadRowsError as error:
             raise BadSlice(number, error) from error
     return replace(fold, bad_rows=tuple(saved))

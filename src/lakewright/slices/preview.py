@@ -17,7 +17,7 @@ from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
-from lakewright.strategies.bad_rows import check_number
+from lakewright.strategies.bad_rows import check_bad_rows
 from lakewright.strategies.delete_inference import empty_slice_warning, lower_bounds, preview_deletes
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.slice_load import LoadRequest, prepare_load
@@ -74,7 +74,7 @@ def _preview(
     try:
         frame = read_slice(session, slice_, entity, known=known_columns(context.lake, entity))
         load = prepare_load(context.lake, session, entity, frame, request)
-        check_number(load.bad_rows, entity.settings.max_bad_rows, load.state)
+        check_bad_rows(load.bad_rows, entity, load.state, records=load.statistics.records)
         found = preview_deletes(load)
     except Exception as error:
         raise translate_error(error, entity, slice_.name) from error

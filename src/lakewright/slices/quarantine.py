@@ -22,7 +22,7 @@ from lakewright.slices.read import read_slice
 from lakewright.strategies.bad_rows import (
     SHOWN,
     BadRow,
-    check_number,
+    check_bad_rows,
     collect_bad_rows,
     message_with_rows,
     rows_text,
@@ -58,6 +58,7 @@ def save_bad_rows(
     rows: Sequence[BadRow],
     *,
     table: TableState,
+    records: int,
     is_replayed: bool = False,
 ) -> tuple[BadRow, ...]:
     """Put rows of a slice aside in place of those of an earlier attempt; return them with their lines.
@@ -68,14 +69,15 @@ def save_bad_rows(
         slice_: The slice.
         rows: Its bad rows.
         table: The table as it is, for the error.
+        records: Number of the slice's other rows.
         is_replayed: Whether a rewind applies the slice again. Its rows then lie beside those of the table
             until `keep_replayed_rows`.
 
     Raises:
-        BadRowsError: There are more than the entity allows; nothing was written.
+        BadRowsError: There are more than the entity allows, or no others; nothing was written.
     """
     located = _with_lines(rows, entity.settings.slice_format.encoding)
-    check_number(located, entity.settings.max_bad_rows, table)
+    check_bad_rows(located, entity, table, records=records)
     folder = quarantine_folder(lake, entity, slice_.name)
     folder = join(folder, REPLAYED) if is_replayed else folder
     files = files_at(folder, lake)

@@ -18,11 +18,13 @@ from lakewright.errors import TargetError
 from lakewright.lake.commit import Token, read_commits, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
+from lakewright.manifest.lock import command
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.watermark import Watermark
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.applied import slices_in
 from lakewright.slices.attempt import STRATEGIES
-from lakewright.slices.discover import find_slice
+from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.json_shapes import known_columns
@@ -36,6 +38,7 @@ from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold import apply_fold
 from lakewright.strategies.fold_sources import BadSlice, prepare_fold
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 
 if TYPE_CHECKING:
@@ -216,8 +219,8 @@ class _Replay:
         )
         reach_failpoint("before_replay")
         fold = prepare_fold(self.context.lake, session, self.entity, sources, whole)
-        for (slice_, _), rows in zip(requests, fold.bad_rows, strict=True):
-            self._put_aside(slice_, rows, fold.load.state)
+        for (slice_, _), rows, own in zip(requests, fold.bad_rows, fold.statistics, strict=True):
+            self._put_aside(slice_, rows, fold.load.state, records=own.records)
         summaries, version = apply_fold(fold)
         reach_failpoint("after_replay")
         seconds = round((time.monotonic() - begun) / len(slices), 3)
@@ -283,19 +286,19 @@ class _Replay:
         slice_, request = self._request(number, known, content)
         frame = read_slice(self.session, slice_, entity, known=known_columns(lake, entity))
         load = prepare_load(lake, self.session, entity, frame, request)
-        self._put_aside(slice_, load.bad_rows, load.state)
+        self._put_aside(slice_, load.bad_rows, load.state, records=load.statistics.records)
         return load
 
-    def _put_aside(self, slice_: Slice, rows: Sequence[BadRow], table: TableState) -> None:
+    def _put_aside(self, slice_: Slice, rows: Sequence[BadRow], table: TableState, *, records: int) -> None:
         """Put the bad rows of a slice beside those of the table.
 
         Raises:
-            BadRowsError: There are more than the entity allows.
+            BadRowsError: There are more than the entity allows, or no others.
         """
         if self.entity.settings.on_bad_rows != "quarantine":
             return
         lake, entity = self.context.lake, self.entity
-        located = save_bad_rows(lake, entity, slice_, rows, table=table, is_replayed=True)
+        located = save_bad_rows(lake, entity, slice_, rows, table=table, records=records, is_replayed=True)
         if located:
             told = f"{counted(len(located), 'bad row')} {'is' if len(located) == 1 else 'are'} put aside"
             self.context.warn(f"{self.entity.name}: {slice_.name}: {told}: {rows_text(located)}")
@@ -343,4 +346,8 @@ def _failed(context: ProcessingContext, entity: Entity, known: KnownSlice, error
     if not isinstance(ours, TargetError):
         return ours
     message = f"the slice {known.name} of {entity.name} cannot be applied again: {ours.message}"
-    return type(ours)(message, remedy=ours.remedy, details=ours.details)
+    remedy = ours.remedy
+    if ours.details.get(MAY_SKIP):
+        skip = command("skip", called_name(entity.called, known.name))
+        remedy = f"{remedy} To leave it out, type `{skip}`, then `{rebuild_command(entity)}`."
+    return type(ours)(message, remedy=remedy, details=ours.details)

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import BadRowsError
 from lakewright.lake.paths import local_path
+from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spec.words import counted
-from lakewright.transform.casts import Misfit, misfit_of
+from lakewright.transform.bad_rows import UNPARSED
+from lakewright.transform.casts import misfit_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from lakewright.lake.table_state import TableState
+    from lakewright.spec.models.entity import Entity
+    from lakewright.transform.casts import Misfit
 
-__all__ = ["BadRow", "check_number", "collect_bad_rows", "message_with_rows", "rows_text", "type_hint"]
+__all__ = ["BadRow", "check_bad_rows", "collect_bad_rows", "message_with_rows", "rows_text"]
 
 SHOWN = 10
 """Number of bad rows that an error names."""
@@ -75,42 +79,65 @@ def collect_bad_rows(bad: DataFrame | None, most: int) -> tuple[BadRow, ...]:
     return tuple(sorted(rows, key=lambda row: (row.file, row.record)))
 
 
-def check_number(rows: Sequence[BadRow], most: int, table: TableState) -> None:
-    """Raise `BadRowsError` if there are more bad rows than may be put aside.
+def check_bad_rows(rows: Sequence[BadRow], entity: Entity, table: TableState, *, records: int) -> None:
+    """Raise `BadRowsError` unless a slice may be processed without its bad rows.
+
+    There may be `max_bad_rows` of them, and they must not be all of its rows: then the declaration is as
+    likely to be wrong as the slice.
 
     Args:
-        rows: The bad rows; at most one more than `most`.
-        most: The number that may be put aside.
+        rows: The bad rows; at most one more than `max_bad_rows`.
+        entity: The entity.
         table: The table as it is.
+        records: Number of the other rows of the slice.
     """
-    if len(rows) <= most:
+    most = entity.settings.max_bad_rows
+    if not rows or (records and len(rows) <= most):
         return
-    remedy = "Correct the slice, or raise max_bad_rows; then resolve the item."
-    misfit, hint = _common_misfit(rows), type_hint(rows, table)
-    if misfit is not None and hint is not None:
-        remedy = f"{hint} {misfit.remedy} Then resolve the item."
+    details = {"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]}
+    if not records:
+        raise BadRowsError(
+            f"every row of the slice is bad: {rows_text(rows)}",
+            remedy=_type_remedy(rows, entity, table) or _declaration_remedy(rows, entity),
+            details={**details, MAY_SKIP: True},
+        )
+    remedy = _type_remedy(rows, entity, table) if len(rows) > 1 else None
     raise BadRowsError(
         f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {rows_text(rows)}",
-        remedy=remedy,
-        details={"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]},
+        remedy=remedy or "Correct the slice, or raise max_bad_rows; then resolve the item.",
+        details=details,
     )
 
 
-def type_hint(rows: Sequence[BadRow], table: TableState) -> str | None:
-    """Return that the type of a column may be the cause, if several bad rows all misfit it; else None."""
-    misfit = _common_misfit(rows)
-    if misfit is None:
+def _declaration_remedy(rows: Iterable[BadRow], entity: Entity) -> str:
+    """Return what to check if no row of a slice can be processed."""
+    if all(row.reason == UNPARSED for row in rows):
+        kind = entity.settings.slice_format.kind
+        return f"Check the `format`: no row parses as {kind}. Correct the declaration, or the slice."
+    return "Correct the slice, or what the entity declares of its columns."
+
+
+def _type_remedy(rows: Iterable[BadRow], entity: Entity, table: TableState) -> str | None:
+    """Return that the type of a column is to be checked if all bad rows misfit it; else None."""
+    found = {misfit_of(row.reason) for row in rows}
+    misfit = found.pop()
+    if found or misfit is None:
         return None
-    column = table.column(misfit.column) if table.exists and not misfit.is_of_table else None
-    whose = "which is that of the table" if misfit.is_of_table else "which is declared"
-    also = "" if column is None else f"; the table has {column.type.ddl}"
+    return f"{_type_hint(misfit, entity, table)} {misfit.remedy}"
+
+
+def _type_hint(misfit: Misfit, entity: Entity, table: TableState) -> str:
+    """Return that the type of a column may be the cause, with the declared one and that of the table."""
+    silver = entity.silver_name(misfit.column)
+    if misfit.is_of_table:
+        declared = next((each.type for each in entity.columns if each.silver.lower() == silver.lower()), None)
+        whose = "which is that of the table"
+        also = "" if declared is None else f"; {declared.ddl} is declared"
+    else:
+        column = table.column(silver) if table.exists else None
+        whose = "which is declared"
+        also = "" if column is None else f"; the table has {column.type.ddl}"
     return f"Check the type of column {misfit.column!r}: no bad row fits {misfit.type}, {whose}{also}."
-
-
-def _common_misfit(rows: Sequence[BadRow]) -> Misfit | None:
-    """Return the misfit of several rows; None if they have different faults, or there is one row only."""
-    found = {misfit_of(row.reason) for row in rows} if len(rows) > 1 else set()
-    return found.pop() if len(found) == 1 else None
 
 
 def rows_text(rows: Iterable[BadRow]) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CORRUPT",
     "NO_COLUMN",
+    "UNPARSED",
     "bad_rows",
     "parsed_rows",
     "row_faults",
@@ -31,6 +32,9 @@ CORRUPT = "_lakewright_corrupt_record"
 NO_COLUMN = "_lakewright_no_column"
 """The only other column of a slice of which no row parses."""
 
+UNPARSED = "the row does not parse"
+"""The fault of such a row."""
+
 _FAULT = "_lakewright_fault"
 
 
@@ -39,7 +43,7 @@ def unparsed_rows(frame: DataFrame) -> DataFrame | None:
     if CORRUPT not in frame.columns:
         return None
     return frame.where(f"{CORRUPT} is not null").selectExpr(
-        "'the row does not parse' as reason",
+        f"'{UNPARSED}' as reason",
         "input_file_name() as file",
         "cast(null as string) as key",
         f"concat({CORRUPT}, {_nothing(frame)}) as record",

@@ -185,6 +185,9 @@ SENT = st.builds(
     sequence=st.one_of(st.none(), st.integers(0, 4)),
     is_bad=st.integers(0, 9).map(lambda n: n == 9),
 )
+_REFUSALS = frozenset({"duplicate_business_key", "schema_drift", "data_loss", "bad_rows"})
+"""Codes of the errors of what the model refuses."""
+
 SLICES = st.lists(SENT, min_size=0, max_size=8, unique_by=lambda sent: sent.key)
 
 
@@ -423,7 +426,7 @@ class StrategyMachine(RuleBasedStateMachine):
         if isinstance(expected, Refused):
             errors: tuple[LakewrightError, ...] = found.errors
             assert len(errors) == 1, f"{subject.strategy} took {expected}"
-            assert errors[0].code in {"duplicate_business_key", "schema_drift", "data_loss"}, errors[0]
+            assert errors[0].code in _REFUSALS, errors[0]
             return
         assert found.error is None, (subject.strategy, found.error)
         (done,) = found.slices

@@ -122,6 +122,16 @@ def test_bad_rows_are_put_aside_and_counted(lake: SmallLake, kind: str) -> None:
     assert str(error.remedy).startswith(f"{hint} decimal(6,2).")
     assert aside(lake, things, "s3") == []
 
+    # Or without any other row.
+    put(lake, things, "s4", text("", ("1", "x")))
+    error = error_of(lake, things)
+    assert error.message == (
+        "every row of the slice is bad: id=1: column 'price': the value 'x' doesn't fit the type decimal(6,2)"
+    )
+    typed = [f"lakewright manifest {verb} {kind}/s4" for verb in ("resolve", "skip")]
+    assert all(f"`{each}`" in str(error.remedy) for each in typed), error.remedy
+    assert aside(lake, things, "s4") == []
+
 
 def test_values_that_do_not_fit_the_table_are_put_aside(lake: SmallLake) -> None:
     """A12: the types of the table count too, and records that arrive deleted may have any values."""

@@ -324,7 +324,8 @@ def test_odd_shapes_of_json_are_put_aside_in_a_fold_too(lake: SmallLake) -> None
     folder.mkdir(parents=True)
     lines = ('[{"of": "x"}]', '"none"', "null", '[{"of": "y"}, {"of": 7}]', '{"of": "z"}')
     for day, each in enumerate(lines, start=1):
-        (folder / f"2024-01-0{day}").write_text(f'{{"id": {day}, "lines": {each}}}\n')
+        sound = f'{{"id": {day * 10}, "lines": null}}\n'
+        (folder / f"2024-01-0{day}").write_text(f'{{"id": {day}, "lines": {each}}}\n{sound}')
 
     result = lake.process(things, processing_time=BY_DAY)
 
@@ -333,6 +334,6 @@ def test_odd_shapes_of_json_are_put_aside_in_a_fold_too(lake: SmallLake) -> None
     texts = [
         (id_, value and [each["of"] for each in value]) for id_, value in lake.rows(things, "id", "lines")
     ]
-    assert texts == [(1, ["x"]), (3, None), (4, ["y", "7"])]
+    assert [each for each in texts if each[0] < 10] == [(1, ["x"]), (3, None), (4, ["y", "7"])]
     aside = (lake.root / "quarantine" / "crm" / "odd").rglob("rows.json")
     assert sorted(found.parent.name for found in aside) == ["2024-01-02", "2024-01-05"]

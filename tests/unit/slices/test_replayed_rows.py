@@ -38,7 +38,7 @@ def test_rows_of_slices_that_are_applied_again_replace_the_earlier_ones(tmp_path
     def save(name: str, *reasons: str, is_replayed: bool = False) -> None:
         slice_ = Slice(name, str(tmp_path / name), ())
         rows = [BadRow(reason, "f", key={"id": 1}) for reason in reasons]
-        save_bad_rows(lake, entity, slice_, rows, table=ABSENT, is_replayed=is_replayed)
+        save_bad_rows(lake, entity, slice_, rows, table=ABSENT, records=1, is_replayed=is_replayed)
 
     def kept() -> dict[str, list[str]]:
         files = sorted(folder.rglob("rows.json"))
@@ -75,7 +75,8 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     context: Any = SimpleNamespace(lake=workspace.lake, warn=warnings.append)
     entity = workspace.entity("orders")
     replay = replay_slices._Replay(context, entity, "app", lambda: None, {})
-    replay._put_aside(Slice("s1", "s1", ()), [BadRow("column 'id' is null", "f", key={"id": 1})], ABSENT)
+    bad = [BadRow("column 'id' is null", "f", key={"id": 1})]
+    replay._put_aside(Slice("s1", "s1", ()), bad, ABSENT, records=1)
     assert warnings == ["orders: s1: 1 bad row is put aside: id=1: column 'id' is null"]
     folder = tmp_path / "lake" / "quarantine" / "orders" / "s1"
     assert [file.name for file in folder.rglob("*.json")] == ["rows.json"]
@@ -83,7 +84,17 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
 
     many = [BadRow("x", "f", key={"id": n}) for n in range(entity.settings.max_bad_rows + 1)]
     with pytest.raises(BadRowsError):
-        replay._put_aside(Slice("s2", "s2", ()), many, ABSENT)
+        replay._put_aside(Slice("s2", "s2", ()), many, ABSENT, records=1)
+    with pytest.raises(BadRowsError, match="every row of the slice is bad") as caught:
+        replay._put_aside(Slice("s3", "s3", ()), bad, ABSENT, records=0)
+    # An earlier version of Lakewright took such a slice as processed.
+    context.is_cut_off = lambda: False
+    known: Any = SimpleNamespace(name="s3")
+    failed: Any = replay_slices._failed(context, entity, known, caught.value)
+    assert failed.message.startswith("the slice s3 of orders cannot be applied again: every row")
+    assert failed.remedy.endswith(
+        "To leave it out, type `lakewright manifest skip orders/s3`, then `lakewright rebuild orders`."
+    )
 
 
 def test_all_slices_of_a_replay_share_one_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What is said of bad rows if the type of a column, not the slice, is the likely cause."""
+"""Bad rows that fail a slice, and what is said if the declaration, not the slice, is the likely cause."""
 
 from __future__ import annotations
 
@@ -7,23 +7,38 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import BadRowsError
 from lakewright.lake.table_state import ABSENT, TableState
-from lakewright.slices.attempt import SliceProcessor
-from lakewright.spec.models.entity import Strategy
+from lakewright.slices import fold
+from lakewright.slices.bronze import Slice
+from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.strategies.bad_rows import BadRow, check_number, type_hint
+from lakewright.strategies.bad_rows import BadRow, check_bad_rows
+from lakewright.strategies.fold_sources import BadSlice
+from lakewright.strategies.slice_statistics import SliceStatistics
 
-TABLE = TableState(exists=True, columns=(Field(name="Amount", type=parse_type("decimal(8,2)")),))
+TABLE = TableState(exists=True, columns=(Field(name="total", type=parse_type("decimal(8,2)")),))
 ORDERS = """
 connections:
   shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}", on_bad_rows: quarantine}}
 entities:
-  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+  orders:
+    id: 1
+    connection: shop
+    processtype: merge
+    columns:
+      - {name: id, fieldroles: [businesskey]}
+      - {name: amount, newname: Total, datatype: integer}
+    settings: {max_bad_rows: 1, format: csv}
 """
+UNPARSED = BadRow("the row does not parse", "s1.csv", line=3)
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Entity:
+    return make_workspace(tmp_path, ORDERS).entity("orders")
 
 
 def misfits(*values: str, column: str = "amount", target: str = "int") -> list[BadRow]:
@@ -31,66 +46,93 @@ def misfits(*values: str, column: str = "amount", target: str = "int") -> list[B
     return [BadRow(reason, "s1.csv", key={"id": number}) for number, reason in enumerate(reasons)]
 
 
-def remedy(rows: list[BadRow], table: TableState) -> str:
+def refusal(
+    orders: Entity, rows: list[BadRow], table: TableState = TABLE, *, records: int = 1
+) -> BadRowsError:
     with pytest.raises(BadRowsError) as raised:
-        check_number(rows, 1, table)
-    return str(raised.value.remedy)
+        check_bad_rows(rows, orders, table, records=records)
+    return raised.value
 
 
+@pytest.mark.parametrize("records", [0, 1])
 @pytest.mark.parametrize(
-    ("target", "table", "told"),
+    ("column", "target", "table", "told"),
     [
-        ("int", ABSENT, "no bad row fits int, which is declared. "),
-        ("int", TABLE, "no bad row fits int, which is declared; the table has decimal(8,2). "),
-        ("int of the table", TABLE, "no bad row fits int, which is that of the table. "),
+        ("amount", "int", ABSENT, "no bad row fits int, which is declared. "),
+        ("amount", "int", TABLE, "no bad row fits int, which is declared; the table has decimal(8,2). "),
+        (
+            "total",
+            "date of the table",
+            TABLE,
+            "no bad row fits date, which is that of the table; int is declared. ",
+        ),
+        ("day", "date of the table", TABLE, "no bad row fits date, which is that of the table. "),
     ],
 )
 def test_too_many_rows_that_all_misfit_one_column_have_its_type_checked(
-    target: str, table: TableState, told: str
+    orders: Entity, column: str, target: str, table: TableState, *, told: str, records: int
 ) -> None:
-    found = remedy(misfits("1.5", "it's 2\n3.5", target=target), table)
-    assert found.startswith(f"Check the type of column 'amount': {told}Correct the slice")
+    rows = misfits("1.5", "it's 2\n3.5", column=column, target=target)
+    found = str(refusal(orders, rows, table, records=records).remedy)
+    assert found.startswith(f"Check the type of column {column!r}: {told}Correct the slice")
     assert ("lakewright rebuild" in found) is target.endswith("table")
     assert "max_bad_rows" not in found
-    assert found.endswith("Then resolve the item.")
 
 
 @pytest.mark.parametrize(
     "rows",
     [
         [*misfits("1.5", "2.5"), *misfits("x", column="day", target="date")],
-        [*misfits("1.5"), BadRow("the row does not parse", "s1.csv", line=3)],
+        [*misfits("1.5"), UNPARSED],
+        [UNPARSED, UNPARSED],
         [BadRow("column 'id' of the business key is null", "s1.csv")] * 2,
     ],
 )
-def test_rows_with_several_faults_are_for_the_slice_to_correct(rows: list[BadRow]) -> None:
-    assert remedy(rows, TABLE) == "Correct the slice, or raise max_bad_rows; then resolve the item."
+def test_rows_with_several_faults_are_for_the_slice_to_correct(orders: Entity, rows: list[BadRow]) -> None:
+    remedy = "Correct the slice, or raise max_bad_rows; then resolve the item."
+    assert refusal(orders, rows).remedy == remedy
 
 
-def test_one_bad_row_says_nothing_about_the_type() -> None:
-    assert type_hint(misfits("x"), TABLE) is None
-    assert type_hint([], TABLE) is None
+@pytest.mark.parametrize("is_many", [False, True])
+def test_a_slice_fails_if_every_row_is_bad_whatever_the_limit_says(orders: Entity, is_many: bool) -> None:
+    """It would count as processed, and Full would empty the table; an operator may leave it out."""
+    rows = misfits("1.5", "2.5") if is_many else misfits("1.5")
+    error = refusal(orders, rows, records=0)
+    assert error.message.startswith("every row of the slice is bad: id=0: column 'amount': the value '1.5'")
+    assert "the table has decimal(8,2)" in str(error.remedy)
+    assert error.details["may_skip"]
 
 
-@pytest.mark.parametrize(("records", "is_all"), [(2, True), (3, False)])
-def test_a_slice_of_bad_rows_alone_is_told_as_that_with_the_type_to_check(
-    tmp_path: Path, records: int, is_all: bool
+@pytest.mark.parametrize(
+    ("rows", "remedy"),
+    [
+        ([UNPARSED], "Check the `format`: no row parses as csv. Correct the declaration, or the slice."),
+        ([UNPARSED, *misfits("x")], "Correct the slice, or what the entity declares of its columns."),
+    ],
+)
+def test_a_slice_of_bad_rows_names_what_of_the_declaration_to_check(
+    orders: Entity, rows: list[BadRow], remedy: str
 ) -> None:
-    """All of them may be put aside, so that the slice is processed: no one is to think that it was right."""
-    workspace = make_context(make_workspace(tmp_path, ORDERS)).workspace
+    assert refusal(orders, rows, records=0).remedy == remedy
+
+
+@pytest.mark.parametrize(("count", "records"), [(0, 0), (0, 5), (1, 1)])
+def test_a_few_bad_rows_and_a_slice_without_rows_are_no_fault(
+    orders: Entity, count: int, records: int
+) -> None:
+    check_bad_rows(misfits("x")[:count], orders, TABLE, records=records)
+
+
+def test_a_slice_of_bad_rows_alone_ends_a_fold_before_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, ORDERS)
     context = SimpleNamespace(lake=workspace.lake)
-    processor: Any = SimpleNamespace(
-        context=context, entity=workspace.entity("orders"), strategy=Strategy.MERGE
+    processor: Any = SimpleNamespace(context=context, entity=workspace.entity("orders"))
+    claimed: Any = [SimpleNamespace(slice_=Slice(name, name, ())) for name in ("s1", "s2")]
+    found: Any = SimpleNamespace(
+        load=SimpleNamespace(state=TABLE),
+        bad_rows=(tuple(misfits("x")), tuple(misfits("y"))),
+        statistics=(SliceStatistics(3, 0), SliceStatistics(0, 0)),
     )
-    rows, request = misfits("1.5", "2.5"), SimpleNamespace(slice_name="s1.csv")
-    load: Any = SimpleNamespace(bad_rows=rows, state=TABLE, request=request)
-    summary: Any = SimpleNamespace(records_in_slice=records)
-    (told,) = SliceProcessor.delete_warnings(processor, load, summary)
-    assert told.startswith("no row of the slice was processed: 2 bad rows were put aside in ") is is_all
-    assert (
-        told.endswith(
-            "Check the type of column 'amount': no bad row fits int, which is declared; "
-            "the table has decimal(8,2)."
-        )
-        is is_all
-    )
+    with pytest.raises(BadSlice, match="every row of the slice is bad") as raised:
+        fold._with_saved_rows(processor, claimed, found)
+    assert raised.value.position == 1

@@ -55,7 +55,7 @@ from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import counted
-from lakewright.strategies.bad_rows import check_number, rows_text
+from lakewright.strategies.bad_rows import check_bad_rows, rows_text
 from lakewright.strategies.delete_inference import (
     DeletePreview,
     empty_slice_warning,
@@ -344,7 +344,7 @@ class _Attempt:
         if past is not None:
             self.warnings.append(past.text)
         load = prepare_load(lake, session, side, frame, request)
-        check_number(load.bad_rows, side.settings.max_bad_rows, load.state)
+        check_bad_rows(load.bad_rows, side, load.state, records=load.statistics.records)
         self._note_load(load)
         return STRATEGIES[request.strategy](load)
 

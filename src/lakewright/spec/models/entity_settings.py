@@ -132,7 +132,7 @@ class EntitySettings(SnakeModel):
         default=100,
         ge=0,
         le=100_000,
-        description="Number of rows of a slice that may be put aside; more fail the slice.",
+        description="Number of rows of a slice that may be put aside; more, or all of them, fail the slice.",
     )
     adopt: AdoptionValue = Field(
         default=None, description="Roles of the columns of an existing table that the entity adopts."
