@@ -15,6 +15,7 @@ from lakewright.slices.discover import slice_name
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
+    from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
@@ -48,13 +49,21 @@ def lost_table_error(entity: Entity, processed: Item | None, place: object) -> T
     )
 
 
-def check_table_not_lost(context: ProcessingContext, entity: Entity) -> None:
-    """Raise `TargetError` if slices count as processed but the silver table does not exist."""
+def check_table_not_lost(context: ProcessingContext, entity: Entity) -> TableState:
+    """Return the state of the silver table.
+
+    Raises:
+        TargetError: Slices count as processed, but the table does not exist.
+    """
     silver = entity.places(context.lake.settings).silver
-    if observe_table(context.lake, silver).exists:
-        return
+    state = observe_table(context.lake, silver)
+    if state.exists:
+        return state
     processed = first_processed(context.ledger.store, context.application)
     error = lost_table_error(entity, processed, silver)
     # Another run may have made the table and recorded its slice since the first look.
-    if error is not None and not observe_table(context.lake, silver).exists:
-        raise error
+    if error is not None:
+        state = observe_table(context.lake, silver)
+        if not state.exists:
+            raise error
+    return state

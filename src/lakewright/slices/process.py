@@ -38,6 +38,7 @@ from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.slices.rewind.settle import check_not_rewinding, settle_rewind
 from lakewright.slices.time_check import check_processing_times
 from lakewright.stores.heartbeat import Heartbeat
+from lakewright.strategies.narrowed import narrowed_columns
 from lakewright.strategies.outdated import outdated_rows
 
 if TYPE_CHECKING:
@@ -74,10 +75,12 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     warning = times.check_readable()
     waiting = tuple(slice_name(item) for item in pending.waiting)
     if chosen:
-        check_table_not_lost(context, entity)
+        before = check_table_not_lost(context, entity)
         processor = SliceProcessor(context, entity, times=times, late=pending.late)
         check_processing_times(context, entity, chosen, times, pending.late)
         prepare_cluster(context.lake)
+        for note in narrowed_columns(before, entity):
+            context.warn(f"{entity.name}: {note}")
         result = _process(processor, chosen)
         state = observe_table(context.lake, processor.places.silver)
         result = replace(result, notes=(*result.notes, *outdated_rows(state, entity, context.lake.settings)))

@@ -25,6 +25,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
+from lakewright.strategies.narrowed import narrowed_columns
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
@@ -89,6 +90,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_rewind_note(work),
             *_beside_note(work),
             *outdated_rows(state, work.entity, work.lake.settings),
+            *narrowed_columns(state, work.entity),
             *_past_note(work, state, pending),
             *_time_note(work, pending),
             *_late_note(work, pending),

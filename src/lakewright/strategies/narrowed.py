@@ -1,0 +1,86 @@
+"""Columns whose declared type is narrower than that of the table, which keeps its own.
+
+Values of slices are cast to the declared type first, and then to the table's. Rows that no slice changes keep
+their values.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns); the note is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lakewright.spec.models.types import Decimal, Scalar, Type
+from lakewright.strategies.outdated import rebuild_command
+
+if TYPE_CHECKING:
+    from lakewright.lake.table_state import TableState
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["narrowed_columns"]
+
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_FLOATS = ("float", "double")
+_TIMES = ("timestamp", "timestamp_ntz")
+_PARSED = (*_DIGITS, *_FLOATS, *_TIMES, "boolean", "date")
+"""Types that not every text has a value of."""
+
+
+def narrowed_columns(state: TableState, entity: Entity) -> tuple[str, ...]:
+    """Return for each column with a narrower type than in the table what happens, and what to type."""
+    return tuple(_narrowed(state, entity))
+
+
+def _narrowed(state: TableState, entity: Entity) -> Iterator[str]:
+    for column in entity.columns:
+        own = state.column(column.silver)
+        if own is None or column.type is None or not _is_narrower(column.type, own.type):
+            continue
+        declared, kept = column.type.ddl, own.type.ddl
+        yield (
+            f"column {column.silver!r} is declared as {declared}, but the table has {kept} and keeps it: "
+            f'{_effect(column.type, own.type, entity)}; declare `datatype: "{kept}"`, or build the table '
+            f"again with `{rebuild_command(entity)}`"
+        )
+
+
+def _is_narrower(declared: Type, kept: Type) -> bool:
+    """Return whether a type does not hold all values of another one; false where a table cannot tell."""
+    new, old = _digits(declared), _digits(kept)
+    if new is not None and old is not None:
+        return new[0] < old[0] or new[1] < old[1]
+    if kept.ddl in _FLOATS:
+        return new is not None or (declared.ddl, kept.ddl) == _FLOATS
+    if kept.ddl == "string":
+        return isinstance(declared, Decimal) or declared.ddl in _PARSED
+    return kept.ddl in _TIMES and declared.ddl == "date"
+
+
+def _digits(kind: Type) -> tuple[int, int] | None:
+    """Return the digits before and after the decimal point; None if the type has no fixed number of them."""
+    if isinstance(kind, Decimal):
+        return kind.precision - kind.scale, kind.scale
+    digits = _DIGITS.get(kind.name) if isinstance(kind, Scalar) else None
+    return None if digits is None else (digits, 0)
+
+
+def _effect(declared: Type, kept: Type, entity: Entity) -> str:
+    """Return what becomes of the values of new slices."""
+    if entity.settings.schema_drift == "fail":
+        return "each slice fails, because of `schema_drift: fail`"
+    if kept.ddl in _TIMES:
+        return "values of new slices lose their time of day"
+    fate = "is put aside as a bad row" if entity.settings.on_bad_rows == "quarantine" else "fails its slice"
+    told = f"a value of a new slice that does not fit {declared.ddl} {fate}"
+    if kept.ddl == "string":
+        return f"{told}, and others are stored as {declared.ddl} writes them"
+    return f"{told}, and others are rounded to it" if _rounds(declared, kept) else told
+
+
+def _rounds(declared: Type, kept: Type) -> bool:
+    """Return whether a number with more digits than the declared type has is rounded, not refused."""
+    new, old = _digits(declared), _digits(kept)
+    if new is None:
+        return True  # double to float
+    return new[1] > 0 and (old is None or new[1] < old[1])
