@@ -12,8 +12,6 @@ from tests.acceptance.command import Done
 from tests.collectors import Collector, collecting
 from tests.commands import InProcess
 
-from lakewright.slices.rewind.difference import compare_rows
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -211,65 +209,7 @@ def test_undo_after_undo_equals_processing_the_other_slices(spark: SparkSession,
     assert shop.json("doctor", "prices")["ok"]
 
 
-def test_rows_are_equal_although_the_types_of_columns_changed(spark: SparkSession) -> None:
-    """Issue 11: after a change of a type, all rows were "only in old" and "only in new"."""
-    before = spark.sql(
-        "select * from values (1, '01', '1.5', 1D, '2022-01-01'), (2, '2', '1.257', 2.5D, 'x') "
-        "as t(i, n, d, f, t)"
-    )
-    after = spark.sql(
-        "select cast(i as bigint) i, cast(n as int) n, cast(d as decimal(10, 2)) d, cast(f as int) f, "
-        "try_cast(t as date) t from values (1, '1', '1.5', 1, '2022-01-01'), (2, '2', '1.26', 2, null) "
-        "as t(i, n, d, f, t)"
-    )
-    found = compare_rows(before, after)
-    assert (found.equal, found.gone, found.new) == (1, 1, 1)
-    # What a cast would lose is shown as it was.
-    assert found.gone_rows == ({"i": "2", "n": "2", "d": "1.257", "f": "2.5", "t": "x"},)
-    assert found.new_rows == ({"i": "2", "n": "2", "d": "1.26", "f": "2", "t": None},)
-    assert not found.is_none
-    assert found.retyped[2].text == "the type of d changes from string to decimal(10,2)"
-    apart = compare_rows(spark.sql("select date'2022-01-01' as a"), spark.sql("select 1 as a"))
-    assert (apart.equal, apart.gone, apart.new) == (0, 1, 1)  # Spark has no such cast
-
-
-def test_a_field_that_only_one_of_two_structs_has_counts_as_null(spark: SparkSession) -> None:
-    """The preview of an undo called each row changed whose table had got the field by the slice."""
-    after = spark.sql(
-        "select id, named_struct('city', city) as address, array(named_struct('n', id)) as lines, note "
-        "from values (1, 'A', null), (2, 'B', 'b'), (4, null, null) as t(id, city, note)"
-    )
-    before = spark.sql(
-        "select id, named_struct('city', city, 'zip', zip) as address, "
-        "array(named_struct('n', id, 'sku', cast(null as int))) as lines, note from values "
-        "(1, 'A', null, null), (2, 'B', '10', 'b'), (3, 'C', '11', null), (4, null, null, null) "
-        "as t(id, city, zip, note)"
-    )
-    found = compare_rows(before, after)
-    assert (found.equal, found.gone, found.new) == (2, 2, 1)
-    assert found.new_rows == ({"id": 2, "address": {"city": "B"}, "lines": [{"n": 2}], "note": "b"},)
-    assert found.gone_rows[1] == {
-        "id": 3,
-        "address": {"city": "C", "zip": "11"},
-        "lines": [{"n": 3}],
-        "note": None,
-    }
-    assert [each.name for each in found.retyped] == ["address", "lines"]
-
-
-def test_rows_that_differ_in_last_seen_alone_are_counted_apart(spark: SparkSession) -> None:
-    """As often as they occur; a row that goes is shown with its own time."""
-    columns = "as t(id, at)"
-    before = spark.sql(f"select * from values (1, 10), (1, 10), (2, 10), (3, 10), (4, 10) {columns}")
-    after = spark.sql(f"select * from values (1, 10), (1, 20), (2, 20), (3, 10), (5, 20) {columns}")
-    found = compare_rows(before, after, seen="AT")
-    assert (found.equal, found.seen, found.gone, found.new) == (2, 2, 1, 1)
-    assert (found.gone_rows, found.new_rows) == (({"id": 4, "at": 10},), ({"id": 5, "at": 20},))
-    whole = compare_rows(before, after)
-    assert (whole.equal, whole.seen, whole.gone, whole.new) == (2, 0, 3, 3)
-
-
-@pytest.mark.nightly  # the test before this one compares such rows
+@pytest.mark.nightly  # test_difference.py compares such rows
 def test_rows_that_a_slice_has_only_seen_again_stay_in_the_preview_of_its_undo(
     spark: SparkSession, tmp_path: Path
 ) -> None:

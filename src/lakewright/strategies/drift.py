@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["Alignment", "Drift", "align", "convert_sql"]
+__all__ = ["Alignment", "Drift", "align", "convert_sql", "in_order"]
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from lakewright.lake.spark_errors import analysis_error
 from lakewright.notebook import values_text
 from lakewright.spec.words import counted
+from lakewright.strategies.drift import in_order
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructType
 
 __all__ = ["Retyped", "TableDifference", "compare_rows"]
 
@@ -112,6 +114,7 @@ def compare_rows(
 
     Rows count as often as they occur. Values are compared as JSON, so that maps can be compared too; those of
     a column with two types as text, after the old value was cast to the new type if that loses nothing.
+    Fields of structs are compared by name, at any depth, whatever their order.
 
     Args:
         before: The rows before.
@@ -126,10 +129,12 @@ def compare_rows(
     both = [name for name in before.columns if name.lower() in others and name.lower() not in ignored]
     apart = [name for name in both if seen is not None and name.lower() == seen.lower()]
     rest = [name for name in both if name not in apart]
-    retyped = tuple(_retyped(before, after, both))
+    differing = _differing_types(before, after, both)
+    retyped = tuple(_retyped(differing))
 
     def side(frame: DataFrame, sign: int) -> DataFrame:
-        values = dict(_values(before, retyped, is_old=sign > 0))
+        own = _Side(before, is_old=sign > 0)
+        values = {name: own.sql(name_sql(name), *types) for name, types in differing.items()}
         # A field that only one type has counts as null, as a column does that only one table has.
         rows, times = (_json_sql(each, values, has_nulls=not retyped) for each in (rest, apart))
         return frame.selectExpr(f"{rows} as row", f"{times} as seen", f"{sign} as side")
@@ -163,12 +168,22 @@ def compare_rows(
     )
 
 
-def _retyped(before: DataFrame, after: DataFrame, names: Sequence[str]) -> Iterator[Retyped]:
-    types = {field.name.lower(): field.dataType.simpleString() for field in after.schema.fields}
-    for field in before.schema.fields:
-        then, now = field.dataType.simpleString(), types.get(field.name.lower())
-        if field.name in names and now is not None and now != then:
-            yield Retyped(field.name, then, now)
+def _differing_types(
+    before: DataFrame, after: DataFrame, names: Sequence[str]
+) -> dict[str, tuple[DataType, DataType]]:
+    """Return the columns whose types are not written alike, with both types."""
+    types = {field.name.lower(): field.dataType for field in after.schema.fields}
+    pairs = {f.name: (f.dataType, types[f.name.lower()]) for f in before.schema.fields if f.name in names}
+    return {
+        name: (old, new) for name, (old, new) in pairs.items() if old.simpleString() != new.simpleString()
+    }
+
+
+def _retyped(differing: Mapping[str, tuple[DataType, DataType]]) -> Iterator[Retyped]:
+    """Yield the columns with two types; the order of the fields of a struct is no part of its type."""
+    for name, (old, new) in differing.items():
+        if in_order(old) != in_order(new):
+            yield Retyped(name, old.simpleString(), new.simpleString())
 
 
 def _json_sql(names: Sequence[str], values: Mapping[str, str], *, has_nulls: bool) -> str:
@@ -179,30 +194,74 @@ def _json_sql(names: Sequence[str], values: Mapping[str, str], *, has_nulls: boo
     return f"to_json(named_struct({pairs}), map('ignoreNullFields', '{str(not has_nulls).lower()}'))"
 
 
-def _values(before: DataFrame, retyped: Sequence[Retyped], *, is_old: bool) -> Iterator[tuple[str, str]]:
-    """Yield the columns with two types whose values can be cast, with how they are compared."""
-    for each in retyped:
-        old = _in_new_type(each)
-        if _is_valid(before, old):
-            yield each.name, old if is_old else f"cast({name_sql(each.name)} as string)"
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of the tables, whose values are written so that equal ones are equal in both.
+
+    Attributes:
+        frame: Any rows: Spark tells by them which types can be cast.
+        is_old: Whether it is the table before.
+    """
+
+    frame: DataFrame
+    is_old: bool
+
+    def sql(self, value: str, old: DataType, new: DataType, depth: int = 0) -> str:
+        """Return SQL of a value: fields by their names, and other values of two types as text of the new one.
+
+        Args:
+            value: SQL of the value in this table.
+            old: Its type before.
+            new: Its type after.
+            depth: The number of lambdas around it.
+        """
+        from pyspark.sql.types import ArrayType, MapType, StructType
+
+        if old.simpleString() == new.simpleString():
+            return value
+        item = f"e{depth}"
+        if isinstance(old, ArrayType) and isinstance(new, ArrayType):
+            return (
+                f"transform({value}, {item} -> {self.sql(item, old.elementType, new.elementType, depth + 1)})"
+            )
+        if isinstance(old, MapType) and isinstance(new, MapType):
+            key = self.sql(f"{item}.key", old.keyType, new.keyType, depth + 1)
+            inner = self.sql(f"{item}.value", old.valueType, new.valueType, depth + 1)
+            return f"map_from_entries(transform(map_entries({value}), {item} -> struct({key}, {inner})))"
+        if isinstance(old, StructType) and isinstance(new, StructType):
+            fields = ", ".join(self._fields(value, old, new, depth))
+            return f"if({value} is null, null, named_struct({fields}))"
+        before, after = old.simpleString(), new.simpleString()
+        if not _is_valid(self.frame, _in_new_type(f"cast(null as {before})", before, after)):
+            return value
+        return _in_new_type(value, before, after) if self.is_old else f"cast({value} as string)"
+
+    def _fields(self, value: str, old: StructType, new: StructType, depth: int) -> Iterator[str]:
+        """Yield the fields that the struct has in this table; those that only the other one has are null."""
+        olds, news = ({field.name.lower(): field for field in kind.fields} for kind in (old, new))
+        for name, own in sorted((olds if self.is_old else news).items()):
+            other = (news if self.is_old else olds).get(name, own)
+            before, after = (own, other) if self.is_old else (other, own)
+            inner = self.sql(f"{value}.{name_sql(own.name)}", before.dataType, after.dataType, depth)
+            yield f"{text_sql(after.name)}, {inner}"
 
 
-def _in_new_type(column: Retyped) -> str:
+def _in_new_type(value: str, before: str, after: str) -> str:
     """Return an old value as text of the new type, or as it is if the cast would lose something.
 
     A cast of a text loses what its number or time has beyond the new type, such as decimals or the time of a
     day; any other cast, what the cast back does not bring.
     """
-    name, new = name_sql(column.name), f"try_cast({name_sql(column.name)} as {column.after})"
-    if column.before != "string":
-        is_kept = f"try_cast({new} as {column.before}) <=> {name}"
-    elif column.after.startswith("decimal"):
-        is_kept = f"try_cast({name} as decimal(38, 18)) = {new} or cast({new} as string) = {name}"
-    elif column.after == "date":
-        is_kept = f"try_cast({name} as timestamp_ntz) = cast({new} as timestamp_ntz)"
+    new = f"try_cast({value} as {after})"
+    if before != "string":
+        is_kept = f"try_cast({new} as {before}) <=> {value}"
+    elif after.startswith("decimal"):
+        is_kept = f"try_cast({value} as decimal(38, 18)) = {new} or cast({new} as string) = {value}"
+    elif after == "date":
+        is_kept = f"try_cast({value} as timestamp_ntz) = cast({new} as timestamp_ntz)"
     else:
         is_kept = f"{new} is not null"
-    return f"case when {is_kept} then cast({new} as string) else cast({name} as string) end"
+    return f"case when {is_kept} then cast({new} as string) else cast({value} as string) end"
 
 
 def _is_valid(frame: DataFrame, text: str) -> bool:
