@@ -174,6 +174,15 @@ def test_an_older_slice_requeued_is_processed_again_with_those_after_it(
     assert shop.rows("prices") == []
     assert shop.run("process", "prices").code == 0
     assert shop.rows("prices") == never
+
+    # After a whole rebuild one commit holds all slices; those before the slice stay in the table.
+    assert shop.run("rebuild", "prices", "--yes").code == 0
+    built = shop.json("undo", "prices", "2024-05-02.json", "--requeue", "--yes")
+    assert (built["replayed"], built["requeued"]) == (["2024-05-01.json"], done["requeued"])
+    assert list(shop.verdicts("prices").values()) == ["processed", "ready", "ready"]
+    assert len(shop.rows("prices")) == 2
+    assert shop.run("process", "prices").code == 0
+    assert shop.rows("prices") == never
     assert shop.json("doctor", "prices")["ok"]
 
 

@@ -13,10 +13,11 @@ from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.known_slices import name_of
-from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
+from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.rebuild import check_each_once
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import beside_undo, undo
+from lakewright.slices.rewind.undo_plan import UndoPlan
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
@@ -93,12 +94,7 @@ class Undone:
         undone = self.plan.undone
         if undone is None or self.version is not None or _is_comparable(self.plan):
             return None
-        if undone.is_unwritten:
-            return "no rows are compared: the slice changed none by itself"
-        return (
-            "no rows are compared: its commit holds other slices, too, and no version shows what it changed "
-            "by itself"
-        )
+        return f"no rows are compared: {self.plan.unseen}"
 
     @property
     def repeated_words(self) -> str | None:
@@ -118,7 +114,7 @@ class Undone:
         plan = self.plan
         if not plan.is_requeued:
             return f"{plan.slice} is skipped"
-        names = [plan.slice, *dict.fromkeys(map(name_of, plan.later))]
+        names = list(dict.fromkeys(map(name_of, plan.requeued)))
         return f"{first_of(names, MOST_NAMED)} {'is' if len(names) == 1 else 'are'} ready for the next run"
 
     @property
@@ -225,7 +221,7 @@ def undo_slice(
         entity: Name or id of the entity.
         slice: Name of the slice.
         is_requeued: Whether the slice, and those after it, are processed again by the next run; otherwise
-            the slice is skipped.
+            the slice is skipped. Slices before it in the same commit are applied again.
         is_over_foreign: Whether commits of other writers may be lost.
         author: Who does it.
         reason: Why.
@@ -281,6 +277,8 @@ def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
 
 def _changed_words(plan: UndoPlan) -> str:
     """Return what an undo has made of the table, as the end of a sentence about it."""
+    if plan.replayed and plan.is_requeued:
+        return f"was built again from the slices before {plan.slice}"
     if plan.base is None:
         return f"was built again without {plan.slice}" if plan.replayed else "became empty"
     without = f", without {plan.slice}" if plan.replayed else ""

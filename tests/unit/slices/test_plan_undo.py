@@ -23,7 +23,8 @@ from lakewright.slices.rewind import rebuild
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import UndoPlan, plan_undo
+from lakewright.slices.rewind.plan_undo import plan_undo
+from lakewright.slices.rewind.undo_plan import UndoPlan
 
 TIME = "2024-05-0{}T00:00:00+00:00"
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.unit.slices.test_plan_undo import TIME, place_of, undo_of
+from deltalake import DeltaTable
+from tests.unit.slices.test_plan_undo import TIME, again, place_of, undo_of
 from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.cli.commands import undo
 from lakewright.cli.page import Branch
+from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.discover import item_id, list_slices
+from lakewright.slices.rewind.known_slices import name_of
+from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.usecases.undo_slice import Undone, _changed_words
 
 
@@ -27,6 +32,10 @@ def folded(place: Place, *names: str, **told: Any) -> None:
         for number, name in enumerate(names, 1)
     ]
     place.commit(9, names[-1], strategy="merge", items=items, **told)
+
+
+def names_of(slices: Iterable[AppliedSlice]) -> list[str]:
+    return [name_of(each) for each in slices]
 
 
 def said(undone: Undone) -> list[str]:
@@ -58,11 +67,18 @@ def test_an_undo_after_a_whole_rebuild_says_which_slices_are_applied_again(tmp_p
     assert _changed_words(plan) == "was built again without s2"
 
     requeued = undo_of(place, "s2", is_requeued=True)
-    assert said(Undone("orders", requeued)) == [
-        "there is no version before it: the table becomes empty",
-        "s2, s1, s3 are ready for the next run",
+    assert (names_of(requeued.replayed), names_of(requeued.requeued)) == (["s1"], ["s2", "s3"])
+    assert said(Undone("orders", requeued))[:2] == [
+        "the table is built again from 1 slice: s1",
+        "s2, s3 are ready for the next run",
     ]
-    assert _changed_words(requeued) == "became empty"
+    assert _changed_words(requeued) == "was built again from the slices before s2"
+    first = undo_of(place, "s1", is_requeued=True)
+    assert said(Undone("orders", first)) == [
+        "it was the first: the table becomes empty",
+        "s1, s2, s3 are ready for the next run",
+    ]
+    assert _changed_words(first) == "became empty"
 
 
 def test_an_undo_of_the_first_slice_says_what_becomes_of_those_after_it(tmp_path: Path) -> None:
@@ -86,3 +102,36 @@ def test_an_undo_of_one_of_several_slices_of_a_commit_says_why_no_rows_are_compa
     assert words.table_words == "the table goes from version 1 back to version 0, then s3 again"
     assert words.uncompared_words is not None
     assert _changed_words(plan) == "went back to version 0, without s2"
+    requeued = undo_of(place, "s3", is_requeued=True)
+    assert Undone("orders", requeued).table_words == (
+        "the table goes from version 1 back to version 0, then s2 again"
+    )
+    assert requeued.as_json()["requeued"] == ["s3"]
+
+
+def test_an_undo_of_a_slice_that_was_processed_twice_shows_no_rows_of_the_first_time_alone(
+    tmp_path: Path,
+) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    again(place, "s1", cascade=["s2", "s3"])
+    plan = undo_of(place, "s1")
+    assert (plan.base, plan.version, names_of(plan.replayed)) == (None, None, ["s2", "s3"])
+    assert "no rows are compared: it was processed more than once" in str(
+        Undone("orders", plan).uncompared_words
+    )
+
+
+def test_an_undo_after_the_rebuild_of_one_slice_counts_no_versions_of_history_from(tmp_path: Path) -> None:
+    """They are in its commit, but the undo keeps them."""
+    place = Place(tmp_path, "s1", "s2")
+    rewind: dict[str, Any] = {"id": "r", "operation": "rebuild", "base": None, "slices": [], "watermarks": {}}
+    place.commit(1, "s1", strategy="historic", processingTime=TIME.format(1), rewind=rewind)
+    place.commit(2, "s2", strategy="historic", processingTime=TIME.format(2))
+    place.look()
+    assert undo_of(place, "s1").version == 0
+    DeltaTable(place.silver).alter.set_table_properties({HISTORY_PROPERTY: "{}"}, raise_if_not_exists=False)
+    plan = undo_of(place, "s1")
+    assert (plan.has_past, plan.version) == (True, None)
+    assert "its commit holds the versions of history_from, too" in str(
+        Undone("orders", plan).uncompared_words
+    )

@@ -47,8 +47,8 @@ __all__ = ["undo"]
 def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> int:
     """Take SLICE back: the silver table of ENTITY is as if the slice had never been processed.
 
-    The last slice, or any slice with --requeue, is undone by one commit that writes no rows. What would
-    change is shown first.
+    The last slice, or any slice with --requeue, is undone by one commit that writes no rows, unless
+    that of the slice holds others before it. What would change is shown first.
     """
     from lakewright.usecases.undo_slice import preview_undo, undo_slice
 

@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, UsageError
@@ -22,19 +23,18 @@ from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
+from lakewright.slices.rewind.undo_plan import UndoPlan
 from lakewright.spec.words import counted
-from lakewright.strategies.summary import deleted_rows, plain_names
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 
 if TYPE_CHECKING:
-    from lakewright.lake.table_state import TableState
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "UndoPlan",
     "check_version",
     "plan_undo",
     "unlogged_slices",
@@ -43,88 +43,7 @@ __all__ = [
 
 MOST_NAMED = 5
 
-
-@dataclass(frozen=True, slots=True)
-class UndoPlan:
-    """How a slice is undone.
-
-    Attributes:
-        item: The item of the slice.
-        undone: The slice as the table holds it; None if it changed nothing, so that the table stays.
-        state: The table as it was observed.
-        base: The version that the table goes back to; None if the slice made its first commit.
-        since: The slices that were applied from then on, itself among them: each once, in the order of their
-            last processing.
-        is_requeued: Whether the slice, and those after it, are to be processed again by the next run.
-        foreign: Commits of other writers that are lost with it.
-        kept: The slices that the table still holds in that version, in order.
-        version: The version that the slice made by itself; None if it has no commit of its own.
-        repeated: Names of slices that were applied after it more than once. Applied once, they must give the
-            table as it is.
-    """
-
-    item: Item
-    undone: AppliedSlice | None
-    state: TableState
-    base: int | None = None
-    since: tuple[AppliedSlice, ...] = ()
-    is_requeued: bool = False
-    foreign: tuple[Commit, ...] = ()
-    kept: tuple[AppliedSlice, ...] = ()
-    version: int | None = None
-    repeated: tuple[str, ...] = ()
-
-    @property
-    def slice(self) -> str:
-        """Name of the slice."""
-        return slice_name(self.item)
-
-    @property
-    def later(self) -> tuple[AppliedSlice, ...]:
-        """The slices that were applied after it, each once."""
-        return tuple(each for each in self.since if each.item_id != self.item.item_id)
-
-    @property
-    def replayed(self) -> tuple[AppliedSlice, ...]:
-        """The slices that are applied again before the table changes."""
-        return () if self.is_requeued else self.later
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether the slices, each applied once, must first be shown to give the table as it is."""
-        return bool(self.replayed and self.repeated)
-
-    @property
-    def has_past(self) -> bool:
-        """Whether versions of `history_from` are in the first commit that goes, which a rebuild made."""
-        return self.base is None and HISTORY_PROPERTY in self.state.properties
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """What the slice inserted, updated and deleted, as its commit says; empty if it does not."""
-        metrics = plain_names({} if self.undone is None else self.undone.content.get("metrics") or {})
-        counts = {name: metrics.get(name) or 0 for name in ("inserted", "updated")}
-        counts["deleted"] = deleted_rows(metrics)
-        return {name: count for name, count in counts.items() if count}
-
-    @property
-    def rewound_ids(self) -> frozenset[str]:
-        """The items whose slices the table does not hold afterwards, or holds by other commits."""
-        return frozenset((self.item.item_id, *(each.item_id for each in self.later)))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the plan as `undo -o json` prints it."""
-        return {
-            "slice": self.slice,
-            "item": self.item.item_id,
-            "version": self.state.version,
-            "back_to": self.base,
-            "counts": self.counts,
-            "replayed": [name_of(each) for each in self.replayed],
-            "repeated": list(self.repeated) if self.is_checked else [],
-            "requeued": [self.slice, *map(name_of, self.later)] if self.is_requeued else [],
-            "foreign_commits": [commit.version for commit in self.foreign],
-        }
+_UNSEEN = "and no version shows what it changed by itself"
 
 
 def plan_undo(
@@ -163,25 +82,33 @@ def plan_undo(
             # Later slices would be applied in the same way without it.
             return UndoPlan(item, None, state, state.version, kept=held.others)
     commits = [commit for commit in chain if held.first is not None and commit.version >= held.first.version]
+    base = None if held.first is None else version_before(held.first)
+    unseen = held.unseen_reason(has_past=base is None and HISTORY_PROPERTY in state.properties)
     plan = UndoPlan(
         item,
         held.undone,
         state,
-        base=None if held.first is None else version_before(held.first),
+        base=base,
         since=held.since,
+        earlier=held.earlier,
         repeated=held.repeated,
         is_requeued=is_requeued,
         foreign=foreign_since(commits, app),
         kept=held.before,
-        version=held.own_version(app),
+        version=held.first.version if held.first is not None and unseen is None else None,
+        unseen=unseen,
     )
     if plan.foreign and not is_over_foreign:
         raise _foreign_error(entity, plan)
-    applied = as_accepted(context, entity, plan.since if plan.is_checked else plan.later)
+    applied = as_accepted(context, entity, plan.since if plan.is_checked else plan.others)
     check_bronze(context, entity, applied, without=lambda last: _without(entity, plan, last))
     check_version(context, entity, plan.base)
     accepted = {each.item_id: each for each in applied}
-    return replace(plan, since=tuple(accepted.get(each.item_id, each) for each in plan.since))
+
+    def now(slices: tuple[AppliedSlice, ...]) -> tuple[AppliedSlice, ...]:
+        return tuple(accepted.get(each.item_id, each) for each in slices)
+
+    return replace(plan, since=now(plan.since), earlier=now(plan.earlier))
 
 
 def _without(entity: Entity, plan: UndoPlan, last: AppliedSlice) -> str:
@@ -199,16 +126,18 @@ class _Held:
 
     Attributes:
         undone: The slice, as its last commit has it, or as the manifest tells it.
-        is_written: Whether it has a commit.
+        commits: Number of commits that hold it.
         first: The first commit that must go: its own, or that of the first slice after it.
+        beside: The slices of that commit, in order.
         before: The slices before that commit, in order.
         since: The slices from that commit on, each once, in the order of their last processing.
         repeated: Names of those of them, but for the slice, that were processed more than once.
     """
 
     undone: AppliedSlice
-    is_written: bool
+    commits: int
     first: Commit | None
+    beside: tuple[AppliedSlice, ...]
     before: tuple[AppliedSlice, ...]
     since: tuple[AppliedSlice, ...]
     repeated: tuple[str, ...]
@@ -228,9 +157,11 @@ class _Held:
         )
         before: list[AppliedSlice] = []
         since: list[AppliedSlice] = []
+        beside: tuple[AppliedSlice, ...] = ()
         for commit, slices in chain:
             is_before = first is None or commit.version < first.version
             (before if is_before else since).extend(slices)
+            beside = tuple(slices) if commit is first else beside
         for each in unlogged:
             is_later = each.item_id == item.item_id or (each.number > start and each.is_unwritten)
             (since if is_later else before).append(each)
@@ -238,7 +169,7 @@ class _Held:
         once = each_once(since)
         counts = Counter(each.item_id for each in since)
         again = [each for each in once if counts[each.item_id] > 1 and each.item_id != item.item_id]
-        return cls(undone, bool(own), first, tuple(before), once, tuple(map(name_of, again)))
+        return cls(undone, len(own), first, beside, tuple(before), once, tuple(map(name_of, again)))
 
     @property
     def others(self) -> tuple[AppliedSlice, ...]:
@@ -246,11 +177,34 @@ class _Held:
         own = self.undone.item_id
         return (*self.before, *(each for each in self.since if each.item_id != own))
 
-    def own_version(self, app: str) -> int | None:
-        """Return the version that the slice made by itself, if it was applied once and not with others."""
-        if self.first is None or not self.is_written or len(slices_in(self.first, app)) > 1:
-            return None
-        return self.first.version
+    @property
+    def is_written(self) -> bool:
+        """Whether the slice has a commit."""
+        return self.commits > 0
+
+    @property
+    def earlier(self) -> tuple[AppliedSlice, ...]:
+        """The slices that were applied before it, but in the same commit, and not again since."""
+        own = self.undone.item_id
+        if not self.is_written:
+            return ()
+        ahead = takewhile(lambda each: each.item_id != own, self.beside)
+        known = {(each.item_id, each.number) for each in ahead}
+        return tuple(each for each in self.since if (each.item_id, each.number) in known)
+
+    def unseen_reason(self, *, has_past: bool) -> str | None:
+        """Return why no version shows what the slice changed by itself, as a clause; None if one does.
+
+        Args:
+            has_past: Whether the first commit that must go holds versions of `history_from`.
+        """
+        if not self.is_written:
+            return "the slice changed none by itself"
+        if len(self.beside) > 1:
+            return f"its commit holds other slices, too, {_UNSEEN}"
+        if self.commits > 1:
+            return f"it was processed more than once, {_UNSEEN}"
+        return f"its commit holds the versions of history_from, too, {_UNSEEN}" if has_past else None
 
 
 def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, is_requeued: bool) -> None:
@@ -292,6 +246,12 @@ def _processed_item(
         raise UsageError(
             f"the slice {name} of {entity.name} failed and is not in the table: there is nothing to undo",
             remedy=recovery_advice(found, named),
+            details=details,
+        )
+    if verdict is Verdict.SKIPPED and found.is_processed_by(context.application) and may_be_held(found):
+        raise UsageError(
+            f"the slice {name} of {entity.name} was skipped, but the table still holds it",
+            remedy=f"`{rebuild_command(entity)}` builds the table again without it.",
             details=details,
         )
     if verdict is not Verdict.PROCESSED:

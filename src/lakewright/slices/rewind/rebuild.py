@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.rewind.plan_undo import UndoPlan
+    from lakewright.slices.rewind.undo_plan import UndoPlan
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["build_beside", "check_each_once", "compare_beside", "swap_rebuilt"]

@@ -35,7 +35,7 @@ from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
 if TYPE_CHECKING:
     from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.rewind.plan_undo import UndoPlan
+    from lakewright.slices.rewind.undo_plan import UndoPlan
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["beside_undo", "undo"]
@@ -114,23 +114,20 @@ def _unwritten(told: Mapping[str, Any]) -> Commit:
 
 def _gone(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> dict[str, Any]:
     """Return the slices that the table does not hold any more, and the watermarks without them."""
-    slices = _requeued(context, entity, plan) if plan.is_requeued else [_skipped(plan)]
     return {
-        "slices": [asdict(each) for each in slices],
+        "slices": [asdict(each) for each in _taken_back(context, entity, plan)],
         "watermarks": watermarks_after(context, plan.rewound_ids, plan.kept),
     }
 
 
-def _skipped(plan: UndoPlan) -> RewoundSlice:
-    return RewoundSlice(plan.item.item_id, plan.item.revision, is_skipped=True)
-
-
-def _requeued(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> Iterator[RewoundSlice]:
-    """Yield the undone slice and those after it, ready again with their processing times."""
+def _taken_back(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> Iterator[RewoundSlice]:
+    """Yield the undone slice, skipped; or it and those after it, ready again with their processing times."""
+    if not plan.is_requeued:
+        yield RewoundSlice(plan.item.item_id, plan.item.revision, is_skipped=True)
+        return
     bronze = entity.places(context.lake.settings).bronze
     present = find_slice(bronze, plan.slice, context.lake)
-    own = () if plan.undone is None else (plan.undone,)
-    times = {each.item_id: each.content.get("processingTime") for each in (*own, *plan.later)}
+    times = {each.item_id: each.content.get("processingTime") for each in plan.requeued}
     if list(times) != sorted(times, key=lambda each: natural_key(slice_name(Item(each)))):
         # The next run takes them by their names, so that the times would not follow each other.
         times = dict.fromkeys(times)
@@ -167,7 +164,7 @@ def _replay(
     told: Mapping[str, Any],
     check: Callable[[], None],
 ) -> Commit:
-    """Apply the later slices to the earlier version beside the table, and swap the result in."""
+    """Apply slices to the earlier version beside the table, and swap the result in."""
     app, known = _replay_of(context, plan)
     side, session = side_of(entity, context.lake), rewind_session(context.lake, plan.state)
     begin_beside(context, entity, side, plan.base, app=app, slices=known, session=session)
@@ -187,7 +184,7 @@ def _replay(
     left = (*plan.kept, *_as_applied(contents))
     whole = {
         **told,
-        "slices": [asdict(each) for each in (_skipped(plan), *replayed)],
+        "slices": [asdict(each) for each in (*_taken_back(context, entity, plan), *replayed)],
         "watermarks": watermarks_after(context, plan.rewound_ids, left),
     }
     return swap_in(context, entity, side, plan.state, whole, contents=contents, check=check, session=session)
