@@ -18,6 +18,7 @@ from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, pla
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
+from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints, tainted_words
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Address
 
 __all__ = ["Rebuilt", "rebuild_table"]
+
+MOST_NAMED = 10
 
 RECENT = 200
 """The number of latest runs among which the last rebuild of a table is looked for."""
@@ -65,6 +68,15 @@ class Rebuilt:
     beside: Address | None = None
 
     @property
+    def skipped_words(self) -> str | None:
+        """Which slices were left out because they were skipped; None for none."""
+        names = self.plan.skipped_names
+        if not names:
+            return None
+        was, its = ("was", "its") if len(names) == 1 else ("were", "their")
+        return f"{first_of(names, MOST_NAMED)} {was} skipped: the new table has none of {its} changes"
+
+    @property
     def beside_words(self) -> str | None:
         """What becomes of the table that was not swapped in; None if it was."""
         if self.beside is None:
@@ -84,8 +96,8 @@ class Rebuilt:
         found = self.difference
         rows = () if found is None else found.shown_rows("only in the old table", "only in the new table")
         lost = (f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign)
-        beside = () if self.beside_words is None else (self.beside_words,)
-        return html_table(repr(self)[1:-1], ("row", "values"), rows, (*lost, *beside))
+        notes = (each for each in (self.skipped_words, self.beside_words) if each is not None)
+        return html_table(repr(self)[1:-1], ("row", "values"), rows, (*lost, *notes))
 
     def as_json(self) -> dict[str, Any]:
         """Return the rebuild as commands print it."""

@@ -64,11 +64,12 @@ def test_a_rebuild_says_whether_it_was_swapped_in_and_what_differs(
     ],
 )
 def test_a_checked_rebuild_says_where_its_table_is_and_how_to_remove_it(place: Address, removal: str) -> None:
-    plan = cast("Any", SimpleNamespace(base=None, slices=("d1",), foreign=()))
+    plan = cast("Any", SimpleNamespace(base=None, slices=("d1",), foreign=(), skipped_names=["d2"]))
     checked = Rebuilt("orders", plan, None, beside=place)
     told = f"the new table stays in {place}: a rebuild of the same slices uses it, any other removes it; "
     told += f"to remove it now, {removal}"
-    assert told in [str(each.line) for each in rebuild._page(checked) if isinstance(each, Branch)]
+    shown = [str(each.line) for each in rebuild._page(checked) if isinstance(each, Branch)]
+    assert shown == ["d2 was skipped: the new table has none of its changes", told]
     assert f"<p>{told}</p>" in checked._repr_html_()
     assert Rebuilt("orders", plan, None, 7).beside_words is None
 

@@ -215,6 +215,24 @@ def test_an_undo_ends_if_slices_that_are_applied_once_do_not_give_the_table_as_i
     assert (built, len(removed)) == ([["s1", "s2"]], 1)
 
 
+def test_commits_of_others_that_may_be_lost_are_told_where_slices_do_not_give_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The remedy was a rebuild that refuses them."""
+    place = place_of(tmp_path, "s1", "s2")
+    again(place, "s2")
+    by_hand(place)
+    for name in ("build_beside", "remove_beside"):
+        monkeypatch.setattr(rebuild, name, lambda *_, **__: None)
+    monkeypatch.setattr(rebuild, "compare_beside", lambda *_, **__: TableDifference(5, 1, 0))
+    plan = undo_of(place, "s1", is_over_foreign=True)
+    with pytest.raises(
+        DataLossError, match="applied once, without the commits of other writers, does"
+    ) as caught:
+        rebuild.check_each_once(place.bench, place.entity, plan, check=lambda: None)
+    assert (caught.value.remedy or "").startswith("`lakewright rebuild orders --over-foreign --check` shows")
+
+
 def test_the_undone_slice_must_be_there_to_show_what_others_give_once(tmp_path: Path) -> None:
     place = place_of(tmp_path, "s1", "s2", "s3")
     again(place, "s2", cascade=["s3"])
@@ -230,23 +248,6 @@ def test_the_undone_slice_must_be_there_to_show_what_others_give_once(tmp_path: 
     with pytest.raises(SliceError, match="s1 is gone; s3 is gone") as caught:
         undo_of(place, "s1")
     assert "--requeue" not in (caught.value.remedy or "")
-
-
-def test_a_rebuild_that_lacks_slices_names_the_one_from_which_it_is_possible(tmp_path: Path) -> None:
-    place = place_of(tmp_path, "s1", "s2", "s3", "s4")
-    (place.bronze / "s1").unlink()
-    with pytest.raises(SliceError, match="s1 is gone") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert "or keep the rows before s2: `lakewright rebuild orders --from s2`" in (caught.value.remedy or "")
-    assert plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2")).base == 0
-    (place.bronze / "s3").unlink()
-    with pytest.raises(SliceError, match="s1 is gone; s3 is gone") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert "`lakewright rebuild orders --from s4`" in (caught.value.remedy or "")
-    (place.bronze / "s4").unlink()
-    with pytest.raises(SliceError, match="s4 is gone") as caught:
-        plan_rebuild(place.bench, place.entity, RebuildStart())
-    assert caught.value.remedy == "Bring them back as they were. Nothing was written."
 
 
 def acquired(place: Place, name: str) -> Claim:

@@ -89,6 +89,8 @@ def _page(found: Rebuilt) -> Iterator[Block]:
     plan = found.plan
     start = "" if plan.base is None else f", after the rows of version {plan.base}"
     yield line(Span(found.entity, "bold"), f": built again from {counted(len(plan.slices), 'slice')}{start}")
+    if found.skipped_words is not None:
+        yield Branch(line(found.skipped_words))
     for commit in plan.foreign:
         yield Branch(line(Span("lost: ", "yellow"), f"version {commit.version} ({commit.operation})"))
     if found.difference is not None:

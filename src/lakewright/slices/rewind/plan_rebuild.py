@@ -24,6 +24,7 @@ from lakewright.slices.applied import (
     since_empty,
     slices_in,
 )
+from lakewright.slices.discover import slice_name
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
@@ -35,6 +36,7 @@ from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
@@ -81,6 +83,7 @@ class RebuildPlan:
         base: The version whose rows the new table starts with; None for none.
         slices: The slices that are applied again, in order.
         kept: The slices that the table holds in that version.
+        skipped: The items of slices that are left out, because they were skipped since they were processed.
         foreign: Commits of other writers, of repairs and of an adoption that are lost.
         digest: The same for rebuilds that can continue each other.
     """
@@ -91,6 +94,12 @@ class RebuildPlan:
     kept: tuple[AppliedSlice, ...]
     foreign: tuple[Commit, ...]
     digest: str
+    skipped: tuple[Item, ...] = ()
+
+    @property
+    def skipped_names(self) -> list[str]:
+        """Names of the slices that are left out."""
+        return [slice_name(item) for item in self.skipped]
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `rebuild -o json` prints it."""
@@ -98,6 +107,7 @@ class RebuildPlan:
             "version": self.state.version,
             "base": self.base,
             "slices": [known.name for known in self.slices],
+            "skipped": self.skipped_names,
             "foreign_commits": [commit.version for commit in self.foreign],
         }
 
@@ -112,7 +122,8 @@ def plan_rebuild(
     """Return how an entity's table is built again from its slices; nothing is written.
 
     Slices are applied in the order in which they were, each with its recorded processing time. A slice that
-    was processed more than once is applied where it was processed last.
+    was processed more than once is applied where it was processed last. One that was skipped since then is
+    left out.
 
     Args:
         context: The context of the processing.
@@ -133,7 +144,9 @@ def plan_rebuild(
     chain = tuple(effective_commits(log, app))
     logged = [each for commit in reversed(chain) for each in slices_in(commit, app)]
     applied = _in_order(context, logged)
-    first = next((n for n, each in enumerate(applied) if start.includes(each)), None)
+    skipped = _skipped(context, applied)
+    starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))
+    first = next(starts, None)
     if first is None:
         raise UsageError(
             f"{entity.name} has no processed slice{start.words if applied else ''}",
@@ -141,7 +154,9 @@ def plan_rebuild(
         )
     is_whole = start == RebuildStart()
     base = None if is_whole else _base(entity, chain, app, applied[first])
-    chosen = as_accepted(context, entity, applied[first:])
+    kept = () if is_whole else tuple(applied[:first])
+    rest = applied[len(kept) :]
+    chosen = as_accepted(context, entity, [each for each in rest if each.item_id not in skipped])
 
     def without(last: AppliedSlice) -> str:
         behind = dropwhile(lambda each: each.item_id != last.item_id, chosen)
@@ -152,7 +167,6 @@ def plan_rebuild(
 
     check_bronze(context, entity, chosen, without=without)
     check_version(context, entity, base)
-    kept = tuple(applied[:first])
     since = since_empty(log) if is_whole else [c for c in chain if base is None or c.version > base]
     lost = foreign_since(since, app)
     if lost and not is_over_foreign:
@@ -160,13 +174,20 @@ def plan_rebuild(
     slices = known_slices(chosen, before=kept, strategy=entity.strategy)
     past = past_fingerprint(context.lake, entity) if base is None else None
     digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
-    return RebuildPlan(state, base, slices, kept, lost, digest)
+    left_out = tuple(skipped[each.item_id] for each in rest if each.item_id in skipped)
+    return RebuildPlan(state, base, slices, kept, lost, digest, left_out)
 
 
 def _in_order(context: ProcessingContext, logged: Sequence[AppliedSlice]) -> list[AppliedSlice]:
     """Return all processed slices, each once, in the order in which they were last applied."""
     unlogged = unlogged_slices(context, logged)
     return list(each_once(sorted((*logged, *unlogged), key=lambda each: each.number)))
+
+
+def _skipped(context: ProcessingContext, applied: Sequence[AppliedSlice]) -> dict[str, Item]:
+    """Return the items of applied slices that the application skips now, by their ids."""
+    items = context.ledger.store.read([each.item_id for each in applied])
+    return {name: item for name, item in items.items() if item.is_skipped_for(context.application)}
 
 
 def _base(entity: Entity, chain: Sequence[Commit], app: str, first: AppliedSlice) -> int | None:

@@ -128,12 +128,13 @@ def check_each_once(
     remove_beside(context, entity)
     if found is None or replace(found, seen=0).is_none:
         return
-    typed = rebuild_command(entity)
+    typed = f"{rebuild_command(entity)}{' --over-foreign' if plan.foreign else ''}"
+    others = ", without the commits of other writers," if plan.foreign else ""
     names = first_of(plan.repeated, MOST_NAMED)
     verb = "was" if len(plan.repeated) == 1 else "were"
     raise DataLossError(
-        f"{names} of {entity.name} {verb} processed more than once, and each slice applied once does not "
-        f"give the table as it is: {found.text}",
+        f"{names} of {entity.name} {verb} processed more than once, and each slice applied once{others} "
+        f"does not give the table as it is: {found.text}",
         remedy=f"`{typed} --check` shows these rows. `{typed}` applies each slice once; then {plan.slice} "
         "can be undone. Nothing was written.",
         details={"slices": list(plan.repeated), "difference": found.as_json()},
@@ -158,6 +159,8 @@ def swap_rebuilt(
         LeaseLost: The lease is lost; nothing was written.
     """
     items = context.ledger.store.read([known.item_id for known in plan.slices])
+    # The manifest has the slices that are left out as skipped already.
+    gone = frozenset((*items, *(item.item_id for item in plan.skipped)))
     left = (*plan.kept, *(AppliedSlice(each["item"], each["number"], each) for each in contents))
     told = {
         "id": rewind.rewind_id,
@@ -166,7 +169,7 @@ def swap_rebuilt(
         "reason": reason,
         "taints": [{"key": put.key, "value": put.value} for put in taints],
         "slices": [asdict(each) for each in replayed_slices(items, contents)],
-        "watermarks": watermarks_after(context, frozenset(items), left),
+        "watermarks": watermarks_after(context, gone, left),
     }
     side = side_of(entity, context.lake)
     commit = swap_in(context, entity, side, plan.state, told, contents=contents, check=check)

@@ -1,0 +1,84 @@
+"""Which slices a rebuild applies again, and what it leaves out. No Spark is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.unit.slices.test_plan_undo import place_of, undo_of
+
+from lakewright.errors import SliceError, UsageError
+from lakewright.slices.rewind import rebuild
+from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+from lakewright.usecases.rebuild_table import Rebuilt
+
+
+def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed(tmp_path: Path) -> None:
+    """It applied them again, and they counted as processed."""
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    for name in ("s1", "s2"):
+        place.ledger.skip(place.item(name).item_id, "broken")
+    (place.bronze / "s2").unlink()
+    whole = plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert ([known.name for known in whole.slices], whole.kept) == (["s3"], ())
+    assert whole.as_json()["skipped"] == ["s1", "s2"]
+    assert Rebuilt("orders", whole, None).skipped_words == (
+        "s1, s2 were skipped: the new table has none of their changes"
+    )
+    with pytest.raises(UsageError, match="orders has no processed slice s2"):
+        plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2"))
+    with pytest.raises(UsageError, match="s2 of orders was skipped, but the table still holds it") as caught:
+        undo_of(place, "s2")
+    assert caught.value.remedy == "`lakewright rebuild orders` builds the table again without it."
+    # What the table held before the start stays.
+    rest = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3"))
+    assert (rest.base, len(rest.kept), rest.skipped) == (1, 2, ())
+    place.ledger.skip(place.item("s3").item_id, "broken")
+    with pytest.raises(UsageError, match="orders has no processed slice"):
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+
+
+def test_a_rebuild_takes_back_the_watermark_of_a_slice_that_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = place_of(tmp_path, "s1", "s2")
+    item = place.ledger.skip(place.item("s2").item_id, "broken")
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart())
+    told: dict[str, Any] = {}
+    gone: list[frozenset[str]] = []
+
+    def watermarks_after(_context: Any, ids: frozenset[str], _left: Any) -> dict[str, Any]:
+        gone.append(ids)
+        return {}
+
+    monkeypatch.setattr(rebuild, "watermarks_after", watermarks_after)
+    monkeypatch.setattr(rebuild, "record_landed", lambda *_: None)
+
+    def swap_in(_context: Any, _entity: Any, _side: Any, _state: Any, said: Any, **_: Any) -> Any:
+        told.update(said)
+        return SimpleNamespace(version=9)
+
+    monkeypatch.setattr(rebuild, "swap_in", swap_in)
+    rewind: Any = SimpleNamespace(rewind_id="r")
+    rebuild.swap_rebuilt(place.bench, place.entity, plan, rewind, contents=(), reason="x", check=lambda: None)
+    assert told["slices"] == []  # the manifest has it as skipped already
+    assert gone == [frozenset({place.item("s1").item_id, item.item_id})]
+
+
+def test_a_rebuild_that_lacks_slices_names_the_one_from_which_it_is_possible(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3", "s4")
+    (place.bronze / "s1").unlink()
+    with pytest.raises(SliceError, match="s1 is gone") as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert "or keep the rows before s2: `lakewright rebuild orders --from s2`" in (caught.value.remedy or "")
+    assert plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2")).base == 0
+    (place.bronze / "s3").unlink()
+    with pytest.raises(SliceError, match="s1 is gone; s3 is gone") as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert "`lakewright rebuild orders --from s4`" in (caught.value.remedy or "")
+    (place.bronze / "s4").unlink()
+    with pytest.raises(SliceError, match="s4 is gone") as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert caught.value.remedy == "Bring them back as they were. Nothing was written."
