@@ -33,9 +33,10 @@ from lakewright.usecases.concerns import (
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
-from lakewright.usecases.status import is_requeued, told_changed, undone_runs, warned_targets
+from lakewright.usecases.status import is_requeued, told_changed, warned_targets
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
+from lakewright.usecases.undone_runs import undone_runs
 
 __all__ = ["Inbox", "read_inbox"]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
-from functools import cache
-from typing import TypeAlias
 
 from lakewright.app import App
 from lakewright.errors import BackdatedError
@@ -17,7 +15,6 @@ from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import ANYONE
 from lakewright.manifest.store import Query
 from lakewright.plan.other_runs import commands_of
-from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, natural_key
@@ -37,13 +34,12 @@ from lakewright.usecases.refused_times import refused_waiting
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
+from lakewright.usecases.undone_runs import covers, recorded_phases, undone_runs
 
 __all__ = [
-    "covers",
     "is_requeued",
     "project_status",
     "told_changed",
-    "undone_runs",
     "unrecorded_entities",
     "warned_targets",
 ]
@@ -52,9 +48,6 @@ RECENT = 200
 """The number of latest runs to read; a history may hold many more."""
 
 LAST_RUNS = 5
-
-HasRun: TypeAlias = Callable[[str, str], bool]
-"""Returns whether a run, given by its id, ran a phase."""
 
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
@@ -182,7 +175,7 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
 
     Slices that a check has failed are left out: they are told by themselves, until somebody resolves them.
     """
-    has_run = _phases_of(journal)
+    has_run = recorded_phases(journal)
     seen: dict[tuple[str, str], list[Run]] = {}
     for run in newest_first:
         later = seen.setdefault((run.project, run.job), [])
@@ -253,50 +246,3 @@ def _limits(project: Project) -> dict[str, tuple[str, ...]]:
             limits = [f"{key}: {definition.raw[key]}" for key in ("slices", "until") if key in definition.raw]
             taken.setdefault(entity, []).append(f"{name} takes {', '.join(limits)}" if limits else "")
     return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}
-
-
-def undone_runs(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Run]:
-    """Yield the failed runs without a later run of the same job and parameters that has done their work.
-
-    A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
-    or a rewind is refused before it begins, nothing is left undone.
-    """
-    has_run = _phases_of(journal)
-    seen: dict[tuple[object, ...], list[Run]] = {}
-    for run in newest_first:
-        later = seen.setdefault((run.project, run.job, *sorted(run.parameters.items())), [])
-        is_idle = run.facts.get("check") or run.facts.get("refused")
-        is_failed = run.status in (Status.FAILED, Status.ABORTED) and not is_idle
-        if is_failed and not any(covers(each, run, has_run) for each in later):
-            yield run
-        later.append(run)
-
-
-def _phases_of(journal: Journal) -> HasRun:
-    """Return what tells from the results of a run whether it ran a phase; each answer is read once."""
-
-    @cache
-    def has_run(run_id: str, phase: str) -> bool:
-        return any(each["phase"] == phase for each in journal.targets(run_id))
-
-    return has_run
-
-
-def covers(later: Run, run: Run, has_run: HasRun) -> bool:
-    """Return whether a later run of the same job has run all that a run was to.
-
-    A run up to a phase runs those before it, too: after `verify` succeeded, a failed `build` is done. A run
-    of one phase alone, or of some of the targets, says nothing of a run up to another phase. Whether it ran
-    the phase is read from its results: runs of earlier versions do not record that they ran one phase alone.
-    """
-    if later.facts.get("check") or later.facts.get("refused"):
-        return False
-    if later.phase == run.phase:
-        return True
-    if later.facts.get("no_lifecycle") or later.facts.get("targets"):
-        return False
-    phases = Phase.__members__
-    if not {later.phase, run.phase} <= phases.keys():
-        return False
-    has_phase = phases[run.phase] in phases_until(phases[later.phase])
-    return has_phase and has_run(later.run_id, run.phase)

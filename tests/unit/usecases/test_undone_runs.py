@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,8 +12,9 @@ import pytest
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
 from lakewright.plan.phase import Phase, phases_until
+from lakewright.plan.status import NOT_REACHED
 from lakewright.testing import MemoryStore
-from lakewright.usecases.status import undone_runs
+from lakewright.usecases.undone_runs import undone_runs
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 FAILED = Run(
@@ -34,10 +35,30 @@ def undone(newest_first: Sequence[Run]) -> Iterator[Run]:
     journal = Journal(MemoryStore())
     for run in newest_first:
         phase = Phase.__members__.get(run.phase)
-        ran = () if phase is None else (phase,) if run.facts.get("alone") else phases_until(phase)
-        entries = {number: {"name": "orders", "phase": each.value} for number, each in enumerate(ran)}
-        journal.record_targets(run, entries)
+        is_alone = run.facts.get("alone") or run.facts.get("no_lifecycle")
+        ran = () if phase is None else (phase,) if is_alone else phases_until(phase)
+        status = "SKIPPED" if run.status == "SUCCESS" else run.status
+        names = run.facts.get("targets", ("orders", "names"))
+        found = (result(run.parameters["day"], status, each.value, name) for each in ran for name in names)
+        journal.record_targets(run, dict(enumerate(found)))
     return undone_runs(journal, newest_first)
+
+
+def result(day: str, status: str, phase: str = "BUILD", name: str = "orders") -> dict[str, Any]:
+    """Return the recorded result of a target in the instance of a day; `NOT_REACHED` is one as well."""
+    is_reached = status != "NOT_REACHED"
+    told = (
+        {"status": status, "reasons": []} if is_reached else {"status": "SKIPPED", "reasons": [NOT_REACHED]}
+    )
+    return {"name": name, "phase": phase, "instance": {"day": day}, **told}
+
+
+def listed(*newest_first: tuple[Run, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return the ids of the failed runs that are listed of a history of runs with their results."""
+    journal = Journal(MemoryStore())
+    for run, results in newest_first:
+        journal.record_targets(run, dict(enumerate(results)))
+    return [run.run_id for run in undone_runs(journal, [run for run, _ in newest_first])]
 
 
 @pytest.mark.parametrize(
@@ -83,3 +104,53 @@ def test_a_rewind_that_was_refused_and_a_comparison_leave_nothing_undone() -> No
     assert list(undone([check])) == []
     assert list(undone([refused])) == []
     assert [run.run_id for run in undone([refused, check, rewind])] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("later", "facts", "is_left"),
+    [
+        ([("2", "SUCCESS"), ("3", "SUCCESS")], {}, False),
+        ([("2", "SUCCESS_WITH_ERRORS"), ("3", "SKIPPED")], {}, False),  # skipped, as clean
+        ([("2", "SUCCESS"), ("3", "NOT_REACHED")], {}, True),
+        ([("2", "SUCCESS"), ("3", "BLOCKED")], {}, True),
+        ([("2", "SUCCESS")], {}, True),
+        ([("1", "SUCCESS")], {}, True),
+        ([("2", "SUCCESS"), ("3", "SUCCESS")], {"targets": ["orders"]}, False),
+    ],
+)
+def test_a_failed_range_is_done_once_each_day_that_it_left_undone_has_succeeded(
+    later: Sequence[tuple[str, str]], facts: Mapping[str, Any], is_left: bool
+) -> None:
+    """After `day=1,2,3` failed and the days succeeded in other runs, `status` called it "not run since"."""
+    failed = replace(FAILED, parameters={"day": "1,2,3"})
+    wider = replace(FAILED, run_id="wider", status="SUCCESS", parameters={"day": "2,3,4"}, facts=facts)
+    left = [result("1", "SUCCESS"), result("2", "FAILED"), result("3", "NOT_REACHED")]
+    found = listed((wider, [result(*each) for each in later]), (failed, left))
+    assert found == (["failed"] if is_left else [])
+
+
+def test_the_days_of_a_failed_range_may_succeed_one_by_one() -> None:
+    failed = replace(FAILED, parameters={"day": "1,2"}), [result("1", "FAILED"), result("2", "NOT_REACHED")]
+    first, second = (
+        (replace(FAILED, run_id=day, status="SUCCESS", parameters={"day": day}), [result(day, "SUCCESS")])
+        for day in ("1", "2")
+    )
+    assert listed(second, first, failed) == []
+    assert listed(first, failed) == ["failed"]
+    assert listed(failed, second, first) == ["failed"]  # it failed after they succeeded
+
+
+def test_another_target_or_phase_of_a_day_does_not_do_what_is_left() -> None:
+    failed = replace(FAILED, parameters={"day": "1,2"}), [result("1", "FAILED"), result("2", "SUCCESS")]
+    done = replace(FAILED, run_id="done", status="SUCCESS")
+    names = [result("1", "SUCCESS", name="names")]
+    assert listed((replace(done, facts={"targets": ["names"]}), names), failed) == ["failed"]
+    assert listed((replace(done, phase="CREATE"), [result("1", "SUCCESS", "CREATE")]), failed) == ["failed"]
+    # A whole run of the day without the target has done it: the job lacks the target by now.
+    assert listed((done, names), failed) == []
+
+
+def test_a_run_that_was_killed_did_not_record_what_it_left_undone() -> None:
+    killed = replace(FAILED, parameters={"day": "1,2"}, status="ABORTED", finished=None)
+    later = replace(FAILED, run_id="later", status="SUCCESS")
+    assert listed((later, [result("1", "SUCCESS")]), (killed, [result("1", "FAILED")])) == ["failed"]
