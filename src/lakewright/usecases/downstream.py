@@ -14,12 +14,12 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Status
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.spec.words import first_of
 from lakewright.targets.lease import table_resource
 from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.earlier_builds import RUNS, Arrival, built_before, first_arrivals, is_built
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 
 if TYPE_CHECKING:
@@ -35,17 +35,14 @@ if TYPE_CHECKING:
 
 __all__ = ["downstream_taints", "forget_overwritten", "taint_after_repetition", "tainted_words"]
 
-RUNS = 100
-"""Number of a job's last runs in which instances of the targets are looked for."""
-
 MOST_NAMED = 3
-
-_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
 
 log = logging.getLogger(__name__)
 
 
-def downstream_taints(app: App, entity: Entity, reason: str) -> tuple[Put, ...]:
+def downstream_taints(
+    app: App, entity: Entity, reason: str, arrivals: Sequence[Arrival] = ()
+) -> tuple[Put, ...]:
     """Return the taints of all targets that are built from an entity's table, in each instance that was run.
 
     Of instances that overwrite the same output, it is the last one.
@@ -56,11 +53,16 @@ def downstream_taints(app: App, entity: Entity, reason: str) -> tuple[Put, ...]:
         app: The project.
         entity: The entity.
         reason: Why they are dirty.
+        arrivals: If only slices make them dirty, the first processing of these: instances that were last
+            built before are left out.
     """
     found: dict[str, Put] = {}
     for job, names in _readers(app, entity).items():
         declared = app.project.jobs[job]
+        earlier = built_before(app, job, names, arrivals) if arrivals and names else frozenset()
         for name, parameters in newest_writers(app, declared, _instances(app, declared, names)):
+            if (name, tuple(sorted(parameters.items()))) in earlier:
+                continue
             put = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason)
             found[put.key] = put
     return tuple(found.values())
@@ -79,12 +81,14 @@ def taint_after_repetition(
 ) -> StoreUnavailable | None:
     """Taint the targets built from an entity's table if slices were processed into it that it had before.
 
-    New slices taint nothing: the job that builds the targets takes them like any others.
+    New slices taint nothing: the job that builds the targets takes them like any others. Nor does a slice
+    taint an instance that was last built before it came. Which rows of the table an instance reads is not
+    known, so that the others may have changed.
 
     Args:
         app: The project.
         entity: The entity.
-        items: Ids of the items that were processed, of another revision than the first.
+        items: Ids of the items whose processing made a commit, of another revision than the first.
         run_id: The run of a job that processed them: what it has built since is not tainted.
 
     Returns:
@@ -118,12 +122,15 @@ def _untainted_error(app: App, entity: Entity, error: StoreUnavailable) -> Store
 
 
 def _taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:
-    again = app.store.read(items).values()
-    names = [slice_name(item) for item in again if _was_processed(app, entity, item)]
-    if not names:
+    again = [item for item in app.store.read(items).values() if _was_processed(app, entity, item)]
+    if not again:
         return
     silver = entity.places(app.project.lake).silver
-    puts = downstream_taints(app, entity, f"{first_of(names, MOST_NAMED)} of {silver} was processed again")
+    named = first_of([slice_name(item) for item in again], MOST_NAMED)
+    verb = "was" if len(again) == 1 else "were"
+    reason = f"{named} of {silver} {verb} processed again; rows that the target reads may have changed"
+    arrivals = first_arrivals(app, application_of(app.project.name, entity), again)
+    puts = downstream_taints(app, entity, reason, arrivals or ())
     entries = app.journal.targets(run_id) if run_id is not None else ()
     built = {each.key for each in _built(app, entries)}
     if left := tuple(put for put in puts if put.key not in built):
@@ -173,7 +180,7 @@ def _was_processed(app: App, entity: Entity, item: Item) -> bool:
 def _built(app: App, entries: Iterable[Mapping[str, Any]]) -> Iterator[TargetPhase]:
     """Yield the targets that entries of the history say to have been built."""
     for each in entries:
-        if each["phase"] == Phase.BUILD.value and each["status"] in _DONE:
+        if is_built(each):
             yield TargetPhase(app.project.name, each["name"], each["phase"], each.get("instance", {}))
 
 

@@ -83,7 +83,8 @@ def process_slices(
         result = process_pending(processing_context(context, found, options), found, slice=slice)
         told.status, told.error = result.status, next(iter(result.faults), None)
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
-    again = [one.item_id for one in result.slices if one.revision > 1]
+    changes = (one for one in result.slices if one.summary.delta_version is not None)
+    again = [one.item_id for one in changes if one.revision > 1]
     untainted = taint_after_repetition(app, found, again)
     if untainted is not None:
         result = replace(result, errors=(*result.errors, untainted))

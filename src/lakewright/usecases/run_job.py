@@ -59,12 +59,16 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
 
 
 def _processed_again(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:
-    """Yield the entities into whose tables a run has processed items again, with their ids."""
+    """Yield the entities into whose tables a run has processed items again, with those that made a commit."""
     for each in result.targets():
         definition = app.project.targets.get(each.name)
         slices = each.metrics.get("slices") if definition is not None and each.kind == "entity" else None
         if slices and definition is not None and (name := entity_name(app.project, definition.raw)):
-            again = [one["item"] for one in slices if one.get("revision", 1) > 1]
+            again = [
+                one["item"]
+                for one in slices
+                if one.get("revision", 1) > 1 and one["delta_version"] is not None
+            ]
             yield app.project.entity(name), again
 
 

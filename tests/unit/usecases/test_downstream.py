@@ -35,6 +35,7 @@ from lakewright.usecases.downstream import (
     taint_after_repetition,
     tainted_words,
 )
+from lakewright.usecases.earlier_builds import built_before, first_arrivals
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import instance_parameters
 from lakewright.usecases.resume import resume_command
@@ -85,10 +86,10 @@ def lake(path: Path) -> App:
     return app
 
 
-def built(app: App, job: str, names: Sequence[str], **parameters: str) -> Run:
+def built(app: App, job: str, names: Sequence[str], hours_ago: int = 0, **parameters: str) -> Run:
     """Record a run that built targets, as a job does."""
     app.begin_run()
-    at = datetime.now(UTC)
+    at = datetime.now(UTC) - timedelta(hours=hours_ago)
     run = app.journal.start_run(Run(app.run_id, "shop", job, "BUILD", parameters, at, app.holder))
     results = [
         {"name": name, "phase": "BUILD", "status": "SUCCESS", "instance": parameters, "reasons": []}
@@ -221,30 +222,29 @@ def test_what_a_failed_run_left_undone_is_told_once_with_that_run(tmp_path: Path
     app.close()
 
 
+def process(app: App, path: Path, name: str = "1.csv") -> str:
+    """Process a slice as a run does, and return its item's id."""
+    item = (path / f"lake/orders/{name}").as_uri()
+    application = application_of("shop", app.project.entity("orders"))
+    app.ledger.discover([DiscoveredSlice(item, application, "orders", name, {})])
+    held = app.ledger.acquire(
+        item, application, app.holder, duration=timedelta(days=1), token_counter="orders"
+    )
+    app.ledger.processed(held, {})
+    return item
+
+
 def test_a_slice_that_is_processed_again_taints_what_its_run_has_not_built(tmp_path: Path) -> None:
     """Issue 11: a requeued slice changed silver by `process`, and gold stayed as it was."""
     app = lake(tmp_path)
+    orders = app.project.entity("orders")
+    item = process(app, tmp_path)
     built(app, "daily", ("orders", "names"), day="2022-01-01")
     built(app, "weekly", ("report",))
-    orders = app.project.entity("orders")
-    item = (tmp_path / "lake/orders/1.csv").as_uri()
-
-    def process() -> None:
-        app.ledger.discover([DiscoveredSlice(item, application_of("shop", orders), "orders", "1.csv", {})])
-        held = app.ledger.acquire(
-            item,
-            application_of("shop", orders),
-            app.holder,
-            duration=timedelta(days=1),
-            token_counter="orders",
-        )
-        app.ledger.processed(held, {})
-
-    process()
     taint_after_repetition(app, orders, [item])
     assert list(app.journal.taints("shop")) == []  # a new slice is an ordinary one
     app.ledger.requeue(item, "corrected")
-    process()
+    process(app, tmp_path)
     run = built(app, "daily", ("orders", "names"), day="2022-01-01")
     taint_after_repetition(app, orders, [item], run.run_id)
     assert [taint.place.target for taint in app.journal.taints("shop")] == ["report"]
@@ -252,7 +252,60 @@ def test_a_slice_that_is_processed_again_taints_what_its_run_has_not_built(tmp_p
     assert sorted(taint.place.target for taint in app.journal.taints("shop")) == ["names", "report"]
     (reason,) = {taint.reason for taint in app.journal.taints("shop")}
     assert reason.startswith("1.csv of ")
-    assert reason.endswith(" was processed again")
+    assert reason.endswith(" was processed again; rows that the target reads may have changed")
+    app.close()
+
+
+def test_a_slice_that_is_processed_again_does_not_taint_what_was_last_built_before_it_came(
+    tmp_path: Path,
+) -> None:
+    """A corrected slice of the 11th had `status` build the 1st again, which was built on the 1st."""
+    app = lake(tmp_path)
+    orders = app.project.entity("orders")
+    built(app, "daily", ("orders", "names"), 3, day="2022-01-01")
+    built(app, "daily", ("orders", "names"), 2, day="2022-01-02")
+    built(app, "weekly", ("report",), 1)
+    app.begin_run()
+    item = process(app, tmp_path, "2022-01-11.csv")
+    built(app, "daily", ("orders", "names"), day="2022-01-11")
+    built(app, "daily", ("orders", "names"), day="2022-01-02")  # built again, with the slice
+    app.ledger.requeue(item, "corrected")
+    process(app, tmp_path, "2022-01-11.csv")
+
+    run = built(app, "daily", ("orders", "names"), day="2022-01-11")
+    taint_after_repetition(app, orders, [item], run.run_id)
+    assert [(each.place.target, each.place.parameters) for each in app.journal.taints("shop")] == [
+        ("names", {"day": "2022-01-02"})
+    ]
+    app.close()
+
+
+def test_within_the_run_that_brought_a_slice_the_order_of_the_plan_tells_what_has_read_it(
+    tmp_path: Path,
+) -> None:
+    app = lake(tmp_path)
+    app.begin_run()
+    at = datetime.now(UTC)
+    run = app.journal.start_run(Run(app.run_id, "shop", "daily", "BUILD", {}, at, app.holder))
+    item = process(app, tmp_path)
+    slices = [SliceResult("1.csv", item, Summary(Strategy.MERGE)).as_json()]
+    days = ("2022-01-01", "2022-01-02", "2022-01-03")
+    results = [
+        {"name": name, "phase": "BUILD", "status": "SUCCESS", "instance": {"day": day}, "metrics": metrics}
+        for day in days
+        for name, metrics in (("orders", {"slices": slices} if day == days[1] else {}), ("names", {}))
+    ]
+    app.journal.record_targets(run, dict(enumerate(results)))
+    app.journal.finish_run(run, "SUCCESS", finished=at)
+    orders = app.project.entity("orders")
+    (arrival,) = first_arrivals(app, application_of("shop", orders), app.store.read([item]).values()) or ()
+    assert arrival.run_id == run.run_id
+    found = built_before(app, "daily", frozenset({"names"}), [arrival])
+    assert found == {("names", (("day", "2022-01-01"),))}
+    # What another run had not finished by then may have read the slice, and so may all if it is unknown.
+    other = replace(arrival, run_id="other", at=at)
+    assert built_before(app, "daily", frozenset({"names"}), [arrival, other]) == frozenset()
+    assert built_before(app, "daily", frozenset({"names"}), [replace(arrival, item_id="x")]) == frozenset()
     app.close()
 
 
@@ -281,12 +334,16 @@ def test_of_instances_that_overwrite_one_table_the_last_is_to_be_built_again_or_
     app.close()
 
 
-def test_only_slices_of_a_further_revision_are_looked_up_after_a_run(tmp_path: Path) -> None:
-    """The manifest is not asked after a run of new slices; they taint nothing."""
+def test_only_slices_of_a_further_revision_that_changed_the_table_are_looked_up_after_a_run(
+    tmp_path: Path,
+) -> None:
+    """The manifest is not asked after a run of new slices, or of slices that wrote nothing."""
     app = lake(tmp_path)
     slices = [
-        SliceResult(name, f"file:///{name}", Summary(Strategy.MERGE), revision=revision).as_json()
-        for name, revision in (("1.csv", 1), ("2.csv", 2))
+        SliceResult(
+            name, f"file:///{name}", Summary(Strategy.MERGE, delta_version=version), revision=revision
+        ).as_json()
+        for name, revision, version in (("1.csv", 1, 1), ("2.csv", 2, 2), ("same.csv", 2, None))
     ]
     targets = [
         SimpleNamespace(name="orders", kind="entity", metrics={"slices": slices}),
@@ -297,7 +354,7 @@ def test_only_slices_of_a_further_revision_are_looked_up_after_a_run(tmp_path: P
     assert [(entity.name, items) for entity, items in _processed_again(app, result)] == [
         ("orders", ["file:///2.csv"])
     ]
-    assert [each.get("revision") for each in slices] == [None, 2]
+    assert [each.get("revision") for each in slices] == [None, 2, 2]
     app.close()
 
 
@@ -307,7 +364,7 @@ def test_what_could_not_be_tainted_is_told_beside_what_was_processed(
     """The manifest's disk was full after the slices were recorded."""
     app = lake(tmp_path)
     app.make_store()
-    done = SliceResult("s1", "file:///bronze/s1", Summary(Strategy.MERGE), revision=2)
+    done = SliceResult("s1", "file:///bronze/s1", Summary(Strategy.MERGE, delta_version=7), revision=2)
     monkeypatch.setattr(process_slices, "check_session", lambda _: None)
     monkeypatch.setattr(process_slices, "target_contexts", lambda *_, **__: lambda _: None)
     monkeypatch.setattr(process_slices, "processing_context", lambda *_: None)

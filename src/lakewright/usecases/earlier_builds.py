@@ -1,0 +1,100 @@
+"""Which instances of targets were built before slices first came into a table that they read.
+
+Such an instance has never read these slices. That one of them is processed again makes it no more out of date
+than its first processing did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lakewright.manifest.record import State
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.journal import Run
+    from lakewright.manifest.record import Application
+
+__all__ = ["RUNS", "Arrival", "Built", "built_before", "first_arrivals", "is_built"]
+
+RUNS = 100
+"""Number of a job's last runs in which instances of its targets are looked for."""
+
+Built: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
+"""The name of a target, and the sorted parameters of an instance."""
+
+_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The first processing of a slice into a table.
+
+    Attributes:
+        at: When it began.
+        run_id: Its run; None if that is unknown.
+    """
+
+    item_id: str
+    at: datetime
+    run_id: str | None
+
+
+def first_arrivals(app: App, application: Application, items: Iterable[Item]) -> tuple[Arrival, ...] | None:
+    """Return when slices were first processed; None if that is unknown of one of them.
+
+    Of a slice that was recovered from the table's log, the manifest only knows when it was recovered.
+    """
+    found = []
+    for item in items:
+        own = [each for each in app.store.records(item.item_id) if each.application.key == application.key]
+        begun = next((each for each in own if each.state is State.PROCESSING), None)
+        ended = next((each for each in own if each.state is State.PROCESSED), None)
+        if begun is None or ended is None or ended.content.get("adopted"):
+            return None
+        found.append(Arrival(item.item_id, begun.timestamp, ended.run_id))
+    return tuple(found)
+
+
+def built_before(app: App, job: str, names: frozenset[str], arrivals: Sequence[Arrival]) -> frozenset[Built]:
+    """Return the instances of targets whose last build ended before each of these slices arrived.
+
+    Within the run that first processed a slice, the order of the plan decides: a run keeps it between targets
+    of which one writes what the other reads.
+    """
+    found: dict[Built, bool] = {}
+    for run in islice(app.journal.runs(project=app.project.name, job=job), RUNS):
+        entries = tuple(app.journal.targets(run.run_id))
+        first = min(_position(run, entries, each) for each in arrivals)
+        for number, entry in enumerate(entries):
+            if entry["name"] in names and is_built(entry):
+                key = entry["name"], tuple(sorted(entry.get("instance", {}).items()))
+                found.setdefault(key, number < first)
+    return frozenset(key for key, is_before in found.items() if is_before)
+
+
+def is_built(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry of the history says that a target was built."""
+    return entry["phase"] == Phase.BUILD.value and entry["status"] in _DONE
+
+
+def _position(run: Run, entries: Sequence[Mapping[str, Any]], arrival: Arrival) -> int:
+    """Return how many entries of a run surely come before an arrival."""
+    if run.run_id != arrival.run_id:
+        is_earlier = run.finished is not None and run.finished < arrival.at
+        return len(entries) if is_earlier else 0
+    listed = (number for number, each in enumerate(entries) if _has_processed(each, arrival.item_id))
+    return next(listed, 0)
+
+
+def _has_processed(entry: Mapping[str, Any], item_id: str) -> bool:
+    slices = (entry.get("metrics") or {}).get("slices")
+    listed = slices if isinstance(slices, list) else []  # a long list may be cut
+    return any(isinstance(each, Mapping) and each.get("item") == item_id for each in listed)
