@@ -43,7 +43,7 @@ from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.delete_inference import empty_slice_warning, lower_bounds
+from lakewright.strategies.delete_inference import empty_slice_warning, late_slice_warning, lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.full import apply_full
 from lakewright.strategies.historic import apply_historic
@@ -275,6 +275,9 @@ class SliceProcessor:
         if not load.bad_rows:
             records, is_first = summary.records_in_slice, summary.is_first
             empty = empty_slice_warning(self.entity, self.strategy, records=records, is_first=is_first)
+            late = late_slice_warning(self.entity, self.strategy) if load.request.is_late else None
+            if empty is None and late is not None:
+                return (f"the slice is late: {late}",)
             return () if empty is None else (empty,)
         folder = quarantine_folder(self.context.lake, self.entity, load.request.slice_name)
         was = "was" if len(load.bad_rows) == 1 else "were"

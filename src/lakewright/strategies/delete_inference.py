@@ -40,6 +40,7 @@ __all__ = [
     "check_delete_brake",
     "empty_slice_warning",
     "join_conditions",
+    "late_slice_warning",
     "lower_bound",
     "lower_bounds",
     "missing_from_slice",
@@ -142,6 +143,25 @@ def empty_slice_warning(entity: Entity, strategy: Strategy, *, records: int, is_
         "the slice has no rows, so no deletes are inferred and the table keeps its records: "
         "an empty slice is taken for an interrupted delivery"
     )
+
+
+def late_slice_warning(entity: Entity, strategy: Strategy) -> str | None:
+    """Return what a late slice does to records that it lacks, if no other slice does so; else None.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> settings = SimpleNamespace(delete_missing=True, delete_scope="full", sequence_by=None)
+        >>> late_slice_warning(SimpleNamespace(settings=settings), Strategy.MERGE)
+        'with delete_scope: full, a late slice also deletes records that only later slices have'
+    """
+    settings = entity.settings
+    if not settings.delete_missing or strategy is Strategy.FULL:
+        return None
+    if settings.sequence_by is not None:
+        return "with sequence_by, no deletes are inferred from a late slice"
+    if settings.delete_scope == "full":
+        return "with delete_scope: full, a late slice also deletes records that only later slices have"
+    return None
 
 
 def join_conditions(conditions: Sequence[tuple[Watermark, str]]) -> str:

@@ -21,6 +21,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.discover import called_name, natural_key, slice_name
 from lakewright.spec.words import first_of
+from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.usecases.items import (
     Row,
     Rows,
@@ -69,7 +70,8 @@ class Requeued:
 
     Attributes:
         later: Ids of later items that were already processed: processed again after them, or left in doubt.
-        notes: What the next run will refuse, with the commands to type.
+        notes: What the next run will refuse, with the commands to type; what it does to records of later
+            slices.
     """
 
     rows: tuple[Row, ...]
@@ -238,7 +240,9 @@ def requeue_items(
         done.update(again)
         rows += _rows(app, requeued)
     in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
-    return Requeued(tuple(rows), in_doubt, tuple(_time_notes(app, entities)))
+    overtaken = {each: entities[each] for each, later in later_of.items() if later and not cascade}
+    notes = (*_time_notes(app, entities), *_late_notes(app, overtaken))
+    return Requeued(tuple(rows), in_doubt, notes)
 
 
 def _time_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
@@ -252,6 +256,13 @@ def _time_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
         note = requeued_time_note(app, entity, ordered)
         if note is not None:
             yield f"{called_name(entity.called, ordered[0])}: {note}"
+
+
+def _late_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
+    """Yield what requeued items, whose entities are given, do to records of later ones."""
+    for item_id, entity in entities.items():
+        if (warning := late_slice_warning(entity, entity.strategy)) is not None:
+            yield f"{called_name(entity.called, app.ledger.item(item_id))}: {warning}"
 
 
 def _later_error(entity: Entity | None, later: Sequence[str]) -> UsageError:

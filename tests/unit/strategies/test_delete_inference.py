@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from lakewright.errors import SpecError
+from lakewright.slices.attempt import SliceProcessor
 from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.watermark import Watermark
@@ -75,3 +79,25 @@ def test_a_slice_without_rows_that_should_tell_all_records_is_told_to_delete_non
     assert (found is not None) is is_told
     if found is not None:
         assert found.startswith("the slice has no rows, so no deletes are inferred")
+
+
+@pytest.mark.parametrize(
+    ("records", "is_late", "starts"),
+    [
+        (2, True, ["the slice is late: with delete_scope: full, a late slice also deletes"]),
+        (2, False, []),
+        (0, True, ["the slice has no rows, so no deletes are inferred"]),
+    ],
+)
+def test_the_report_says_what_a_late_slice_does_to_records_that_it_lacks(
+    records: int, is_late: bool, starts: list[str]
+) -> None:
+    settings = {"delete_missing": True, "delete_scope": "full"}
+    parcels = Entity.model_validate(
+        {"id": "1", "name": "parcels", "connection": "shop", "processtype": "merge", "settings": settings}
+    )
+    processor: Any = SimpleNamespace(entity=parcels, strategy=Strategy.MERGE)
+    load: Any = SimpleNamespace(bad_rows=[], request=SimpleNamespace(is_late=is_late))
+    summary: Any = SimpleNamespace(records_in_slice=records, is_first=False)
+    told = SliceProcessor.delete_warnings(processor, load, summary)
+    assert [text[: len(start)] for text, start in zip(told, starts, strict=True)] == starts

@@ -514,3 +514,28 @@ def test_the_plan_says_that_a_late_slice_is_refused_or_what_it_can_bring_back_in
         "2022-1b is late: the run refuses it; `lakewright manifest requeue orders/2022-1b --late` allows it"
     )
     assert (refused in found.notes) == (late == "refuse")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("delete_missing: true, delete_scope: full", "also deletes records that only later slices have"),
+        ("delete_missing: true, delete_scope: full, sequence_by: n", "no deletes are inferred"),
+        ("delete_scope: full", None),
+    ],
+)
+def test_the_plan_says_what_a_late_slice_does_to_records_that_it_lacks(
+    tmp_path: Path, settings: str, told: str | None
+) -> None:
+    """A late slice that is taken for the whole source deletes what came after it; nothing said so."""
+    store = processed(tmp_path, late="apply").ledger.store
+    write(tmp_path / "lake/bronze/orders", "2022-1b", 1)
+    declared = PROJECT.replace("late_slices:", f"{settings}, late_slices:")
+    context = make_context(
+        make_workspace(tmp_path, declared.format(policy="warn", late="apply")), store=store, run_id="later"
+    )
+    notes = [note for note in observed(context).notes if "delete" in note and "whose delete" not in note]
+    assert len(notes) == (told is not None)
+    if told is not None:
+        assert notes[0].startswith("2022-1b is late: with ")
+        assert notes[0].endswith((told, f"{told} from a late slice"))

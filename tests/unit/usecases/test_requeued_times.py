@@ -107,6 +107,24 @@ def test_a_time_that_is_taken_or_not_known_is_not_told(tmp_path: Path, strategy:
     assert (done.code, done.err) == (0, ""), done.all
 
 
+@pytest.mark.parametrize(("option", "is_told"), [("--late", True), ("--cascade", False)])
+def test_a_requeue_says_that_a_late_slice_deletes_what_only_later_slices_have(
+    tmp_path: Path, option: str, is_told: bool
+) -> None:
+    """With `delete_scope: full`, the slice is taken for the whole source; only the run showed the deletes."""
+    shop = processed(tmp_path, "merge", BY_SLICE)
+    model = (tmp_path / "m.yml").read_text()
+    scope = "settings: {delete_missing: true, delete_scope: full}"
+    (tmp_path / "m.yml").write_text(model.replace("    columns:", f"    {scope}\n    columns:"))
+    done = shop.run("manifest", "requeue", "orders/2024-05-01.csv", option)
+    assert done.code == 0, done.all
+    warning = (
+        "warning: orders/2024-05-01.csv: with delete_scope: full, "
+        "a late slice also deletes records that only later slices have"
+    )
+    assert (warning in " ".join(done.err.split())) == is_told
+
+
 def test_what_plan_tells_to_type_of_a_late_slice_that_no_run_has_seen_works(tmp_path: Path) -> None:
     shop = processed(tmp_path, "historic", BY_SLICE)
     (tmp_path / "lake/bronze/orders/2024-04-30.csv").write_text("id\n1\n")

@@ -59,6 +59,7 @@ from lakewright.strategies.bad_rows import check_bad_rows, rows_text
 from lakewright.strategies.delete_inference import (
     DeletePreview,
     empty_slice_warning,
+    late_slice_warning,
     lower_bounds,
     preview_deletes,
 )
@@ -355,6 +356,8 @@ class _Attempt:
         if load.bad_rows:
             told = f"{counted(len(load.bad_rows), 'bad row')} would be put aside"
             self.warnings.append(f"{told}: {rows_text(load.bad_rows)}")
+        late = late_slice_warning(self.entity, load.request.strategy) if load.request.is_late else None
+        self.warnings.extend(() if late is None else (f"the slice is late: {late}",))
         is_unordered = load.request.is_late and self.entity.settings.sequence_by is not None
         if self.entity.settings.delete_missing and not load.bad_rows and not is_unordered:
             # With the brake off, the first count stands: it says what the brake says.

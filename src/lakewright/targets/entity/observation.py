@@ -25,6 +25,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
+from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.narrowed import narrowed_columns
 from lakewright.strategies.outdated import outdated_rows
 from lakewright.targets.entity.work import EntityWork
@@ -137,7 +138,7 @@ def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
 
 
 def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return that the run refuses late slices, or what they may do in spite of `sequence_by`."""
+    """Return that the run refuses late slices, or what they do to records that later slices have told."""
     allowed: list[str] = []
     refused: list[str] = []
     for item in pending.ready:
@@ -154,6 +155,9 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
             f"{_are_late(allowed)}: sequence_by leaves out rows older than "
             "the table's, but a record whose delete came while it had no row is inserted again"
         )
+    warning = late_slice_warning(work.entity, work.processing.strategy_for(work.entity))
+    if allowed and warning is not None:
+        notes.append(f"{_are_late(allowed)}: {warning}")
     return tuple(notes)
 
 
