@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -266,15 +265,22 @@ def concern_of_warning(warned: Warned) -> Concern:
 def concern_of_trigger(each: TriggerStatus) -> Concern:
     """Return why the last run of a trigger failed."""
     name = f"{each.lane.trigger} {each.lane.entity}".strip()
-    waits = each.word == "failed"
+    first, *then = each.commands
+    advice = "It is tried again by itself."
+    if each.word == "failed":
+        advice = "It runs again when the cause is mended."
+    if then:
+        advice = "".join(
+            ("Mend the cause, then type the command", *(f", then `{typed}`" for typed in then), ".")
+        )
     return Concern(
         kind="trigger",
         subject=f"trigger {name}",
         why=first_line(each.message),
         more=other_lines(each.message),
         since=None,
-        advice="It runs again when the cause is mended." if waits else "It is tried again by itself.",
-        command=f"lakewright triggers run {shlex.quote(each.lane.trigger)}",
+        advice=advice,
+        command=first,
     )
 
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.manifest.journal import Run
+from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.redact import HIDDEN
+from lakewright.run.planning import is_entry_undone
 from lakewright.usecases.refused_times import refused_time
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.item import Item
 
-__all__ = ["NextStep", "hidden_parameters", "is_rewind", "next_step", "resume_command"]
+__all__ = ["NextStep", "failed_items", "hidden_parameters", "is_rewind", "next_step", "resume_command"]
 
 REWINDS = ("UNDO", "REBUILD")
 """The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
@@ -31,6 +34,13 @@ class NextStep:
 
     commands: tuple[str, ...]
     refused: str | None = None
+
+
+def failed_items(app: App, run: Run) -> list[Item]:
+    """Return the items because of whose failures a run ended, as far as these still wait for somebody."""
+    undone = (each for each in app.journal.targets(run.run_id) if is_entry_undone(each))
+    ids = dict.fromkeys(item for each in undone for item in each.get(FAILED_ITEMS, ()))
+    return [item for item in app.store.read(list(ids)).values() if item.failed is not None]
 
 
 def next_step(app: App, run: Run) -> NextStep:

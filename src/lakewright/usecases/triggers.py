@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
 from lakewright.app import App
 from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Lease, find_lease
+from lakewright.manifest.lock import recovery_command
 from lakewright.manifest.record import format_instant
-from lakewright.manifest.store import Store
+from lakewright.manifest.store import Query, Store
 from lakewright.spec.models.trigger import Trigger
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion
@@ -19,6 +22,8 @@ from lakewright.stores.registry import read_store
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import TriggerState, next_due
+from lakewright.usecases.items import entity_application, typed_name
+from lakewright.usecases.resume import failed_items, next_step
 
 __all__ = [
     "TriggerStatus",
@@ -30,6 +35,8 @@ __all__ = [
     "withheld_triggers",
 ]
 
+MOST_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class TriggerStatus:
@@ -39,6 +46,7 @@ class TriggerStatus:
         state: What the manifest keeps of it.
         next: The next time of its schedule; None if it waits for an event.
         holder: The server that runs it, as text; None if none does.
+        first: The commands without which a run that failed would fail again, once the cause is mended.
     """
 
     lane: Lane
@@ -46,6 +54,7 @@ class TriggerStatus:
     state: TriggerState
     next: datetime | None
     holder: str | None
+    first: tuple[str, ...] = ()
 
     @property
     def runs(self) -> str:
@@ -78,6 +87,11 @@ class TriggerStatus:
         return self.word in {"failed", "retrying"}
 
     @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands to type in this order after a failure: the last one makes a run due."""
+        return (*self.first, shlex.join(("lakewright", "triggers", "run", self.lane.trigger)))
+
+    @property
     def message(self) -> str:
         """Why its last run did not succeed; empty if it did."""
         return self.state.waits or (self.state.last.message if self.state.last else "")
@@ -95,6 +109,7 @@ class TriggerStatus:
             "due": [format_instant(at) for at in state.pending],
             "failures": state.failures,
             "message": self.message or None,
+            "do": list(self.commands) if self.word == "failed" else [],
             "last": None
             if last is None
             else {
@@ -216,9 +231,27 @@ def _statuses(app: App, store: Store, declared: Mapping[str, Trigger]) -> Iterat
         )
         for lane in lanes(name, trigger):
             state = saved.get(lane, SavedState()).state
-            yield TriggerStatus(
-                lane, trigger, state, next_due(trigger, now), _holder(lease) if is_held else None
-            )
+            holder = _holder(lease) if is_held else None
+            found = TriggerStatus(lane, trigger, state, next_due(trigger, now), holder)
+            yield replace(found, first=_first(app, lane, state)) if found.word == "failed" else found
+
+
+def _first(app: App, lane: Lane, state: TriggerState) -> tuple[str, ...]:
+    """Return the commands that a failed run of a trigger needs before another one can succeed."""
+    run = app.journal.run(state.last.run_id) if state.last is not None and state.last.run_id else None
+    if not lane.entity:
+        failed = [] if run is None else failed_items(app, run)
+    elif ("entity", lane.entity) in app.project.faulty:
+        return ()
+    else:
+        query = Query(entity_application(app, lane.entity), frozenset({Verdict.FAILED}))
+        failed = list(app.store.select(query))
+    commands = [recovery_command(item, typed_name(app, item)) for item in failed[:MOST_NAMED]]
+    if len(failed) > MOST_NAMED:
+        commands.append("lakewright manifest ls --state failed")
+    step = None if run is None or lane.entity else next_step(app, run)
+    processes = () if step is None or step.refused is None else step.commands
+    return tuple(dict.fromkeys((*commands, *(each for each in processes if not each.endswith(" --resume")))))
 
 
 def _holder(lease: Lease | None) -> str | None:

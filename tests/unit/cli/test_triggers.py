@@ -10,10 +10,12 @@ from tests.commands import InProcess
 from tests.unit.serve.slices import discover, fail, process
 
 from lakewright.app import App
+from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Leases
 from lakewright.spec.models.trigger import Trigger
 from lakewright.triggers.records import Lane, TriggerRecords
 from lakewright.triggers.state import Ending, Result, TriggerState
+from lakewright.usecases.inbox import read_inbox
 
 MODULE = """
 connections: {shop: {}}
@@ -27,6 +29,7 @@ triggers:
   later: {job: gold, phase: build, cron: "@daily", enabled: false}
 """
 DUE = datetime(2026, 5, 1, 1, 15, tzinfo=UTC)
+NIGHTLY = Lane("nightly")
 
 
 @pytest.fixture
@@ -36,17 +39,17 @@ def shell(tmp_path: Path) -> InProcess:
     return InProcess(tmp_path)
 
 
-def failed(shell: InProcess, result: Result) -> None:
-    """Let the nightly trigger have failed."""
+def failed(shell: InProcess, result: Result, lane: Lane = NIGHTLY) -> None:
+    """Let a trigger have failed."""
     app = App.open(shell.folder, environ={})
     app.make_store()
-    trigger: Trigger = app.project.trigger("nightly")
+    trigger: Trigger = app.project.trigger(lane.trigger)
 
     def fail(state: TriggerState) -> TriggerState:
         ending = Ending(DUE, DUE, DUE, result, "the disk is full", "run-7")
         return state.ask(DUE).start(DUE).finish(trigger, ending)
 
-    TriggerRecords(app.store, "shop").change(Lane("nightly"), fail)
+    TriggerRecords(app.store, "shop").change(lane, fail)
     app.close()
 
 
@@ -75,6 +78,41 @@ def test_status_tells_a_trigger_that_failed_with_what_to_type(
     assert "Nothing is running" not in told
     found = {each["trigger"]: each for each in shell.json("status")["triggers"]}
     assert found["nightly"]["last"]["run_id"] == "run-7"
+
+
+@pytest.mark.parametrize("lane", [NIGHTLY, Lane("arrivals", "orders")], ids=["job", "entity"])
+def test_a_trigger_that_failed_because_of_a_slice_is_told_with_its_resolve_first(
+    shell: InProcess, lane: Lane
+) -> None:
+    """`triggers run` alone failed again: the slice waited for somebody."""
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    (new,) = discover(app, "orders", ["1.csv"])
+    item = fail(app, new)
+    run = Run("run-7", "shop", "gold", "BUILD", {}, DUE, app.holder, "FAILED", DUE)
+    app.journal.start_run(run)
+    entry = {
+        "name": "load",
+        "phase": "BUILD",
+        "status": "FAILED",
+        "reasons": [],
+        "failed_items": [item.item_id],
+    }
+    app.journal.record_targets(run, {0: {**entry, "instance": {}, "error": {"message": "damaged"}}})
+    failed(shell, Result.FAILED, lane)
+    resolve, again = "lakewright manifest resolve orders/1.csv", f"lakewright triggers run {lane.trigger}"
+    assert f"do: mend the cause, then `{resolve}`, then `{again}`" in " ".join(
+        shell.run("status").out.split()
+    )
+    found = {each["trigger"]: each for each in shell.json("triggers")}
+    assert found[lane.trigger]["do"] == [resolve, again]
+    (concern,) = [each for each in read_inbox(app).concerns if each.kind == "trigger"]
+    assert concern.command == resolve
+    assert concern.advice == f"Mend the cause, then type the command, then `{again}`."
+
+    app.ledger.resolve(item.item_id, "mended")
+    assert {each["trigger"]: each for each in shell.json("triggers")}[lane.trigger]["do"] == [again]
+    app.close()
 
 
 def test_a_run_that_is_asked_for_is_due_and_says_that_no_server_runs(shell: InProcess) -> None:

@@ -79,7 +79,8 @@ def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
     if trigger.word == "paused":
         below = [_do(f"`lakewright triggers resume {trigger.lane.trigger}`")]
     if trigger.word == "failed":
-        below.append(_do(f"mend the cause, then `lakewright triggers run {trigger.lane.trigger}`"))
+        typed = ", then ".join(f"`{each}`" for each in trigger.commands)
+        below.append(_do(f"mend the cause, then {typed}"))
     return Branch(head, tuple(below))
 
 
