@@ -206,10 +206,12 @@ def _backdated_error(
     silver: str,
 ) -> BackdatedError:
     early = [name for name in names if (times.at(name) or at) <= newest]
+    # The caller's strategy is Historic; `process` takes the entity's own.
+    by = "" if entity.strategy is Strategy.HISTORIC else f" --strategy {Strategy.HISTORIC.value}"
     next_second = newest.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
     typed = [
         f"lakewright process {shlex.join((entity.called, name))} "
-        f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}"
+        f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}{by}"
         for number, name in enumerate(early[:MOST_TYPED])
     ]
     return BackdatedError(

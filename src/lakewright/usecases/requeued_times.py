@@ -32,8 +32,6 @@ def requeued_time_note(app: App, entity: Entity, names: Sequence[str]) -> str | 
         entity: Their entity.
         names: The slices, in the order of processing.
     """
-    if entity.strategy is not Strategy.HISTORIC:
-        return None
     unknown = None
     for text, scope in _declared_times(app, entity, names):
         times = ProcessingTimes(text, app.project.lake.zone, scope, is_lenient=False, warn=lambda _: None)
@@ -63,10 +61,11 @@ def _note(app: App, entity: Entity, names: Sequence[str], times: ProcessingTimes
 
 
 def _declared_times(app: App, entity: Entity, names: Sequence[str]) -> Iterator[tuple[str, Scope]]:
-    """Yield the processing times that targets declare for an entity, with the names that they may use."""
+    """Yield the times that targets declare which process an entity by Historic, with the names they may use."""
     runs = {run.job: run for run in find_other_runs(app.project, entity.called, names[:1])}
     for job, declared in processing_jobs(app.project, entity.called):
         text = declared.get("processingTime", declared.get("processing_time"))
-        if text is not None:
+        strategy = str(declared.get("strategy") or entity.strategy.value).strip().lower()
+        if text is not None and strategy == Strategy.HISTORIC.value:
             given = dict(runs[job.name].parameters) if job.name in runs else {}
             yield str(text), app.project.job_scope(job, given)

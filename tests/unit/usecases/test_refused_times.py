@@ -76,6 +76,26 @@ def test_a_requeued_slice_whose_time_a_run_would_refuse_does_not_wait_for_the_ne
     assert shop.json("status")["waiting"] == []
 
 
+def test_the_command_has_the_strategy_of_a_target_that_does_not_use_the_entitys_own(tmp_path: Path) -> None:
+    """`process` would have merged the slice into the table of versions."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    model = (tmp_path / "m.yml").read_text().replace("processtype: historic", "processtype: merge")
+    (tmp_path / "m.yml").write_text(model.replace(BY_SLICE, f"strategy: historic, {BY_SLICE}"))
+    typed = f"{PROCESS} --strategy historic"
+    requeued = shop.run("manifest", "requeue", f"orders/{LATE}", "--late")
+    assert (requeued.code, f"`{typed}`" in requeued.err) == (0, True), requeued.all
+    assert f"do: `{typed}`" in " ".join(shop.run("status").out.split())
+    assert f"`{typed}`" in shop.run("plan", "daily", "build", "day=2024-05-01").all.replace("\n", " ")
+
+
+def test_no_time_is_refused_of_a_target_that_merges_the_slices_of_a_historic_entity(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    model = (tmp_path / "m.yml").read_text()
+    (tmp_path / "m.yml").write_text(model.replace(BY_SLICE, f"strategy: merge, {BY_SLICE}"))
+    requeued = shop.run("manifest", "requeue", f"orders/{LATE}", "--late")
+    assert (requeued.code, "refuses" in requeued.err) == (0, False), requeued.all
+
+
 @pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
 @pytest.mark.parametrize("code", ["backdated", "late_slice"])
 def test_a_run_that_would_refuse_a_requeued_slice_is_told_with_the_command_that_processes_it(
