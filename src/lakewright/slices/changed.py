@@ -34,7 +34,6 @@ __all__ = [
     "new_item",
     "processed_items",
     "requeue_changed",
-    "requeue_command",
     "vanished_slices",
 ]
 
@@ -54,7 +53,7 @@ def find_deviations(
         bronze=bronze,
         listing=listing,
         changed=changed,
-        requeue=requeue_command(entity, changed, items),
+        requeue=_requeue_command(entity, changed, items),
         jobs=_jobs(context, again),
         processes=repetition_commands(context, entity, again) if again else None,
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
@@ -97,7 +96,7 @@ def vanished_slices(store: Store, application: Application, present: Mapping[str
     return VanishedSlices(recorded - there, gone)
 
 
-def requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:
+def _requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:
     """Return the command that has changed slices processed again, with those after them if needed.
 
     Slices that are ready count too: the run that names the command may have processed them by its end.

@@ -16,12 +16,14 @@ from lakewright.errors import SpecError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun
 from lakewright.slices.selection import SliceSelection
 from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
+    from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.spec.project import Project
 
-__all__ = ["entity_name", "find_other_runs", "processing_jobs"]
+__all__ = ["declared_strategy", "declared_time", "entity_name", "find_other_runs", "processing_jobs"]
 
 MOST_TRIED = 200
 """Combinations of parameters that are tried for one slice and job."""
@@ -72,6 +74,18 @@ def processing_jobs(project: Project, entity: str) -> Iterator[tuple[Job, Mappin
                 continue
             if entity_name(project, definition.raw) == entity:
                 yield job, definition.raw
+
+
+def declared_time(declared: Mapping[str, Any]) -> str | None:
+    """Return the processing time that a target declares, as it is written, or None."""
+    text = declared.get("processingTime", declared.get("processing_time"))
+    return None if text is None else str(text)
+
+
+def declared_strategy(declared: Mapping[str, Any], entity: Entity) -> Strategy:
+    """Return the strategy by which a declared target processes an entity; the entity's own by default."""
+    text = str(declared.get("strategy", "")).strip().lower().replace("delta", Strategy.MERGE)
+    return Strategy(text) if text in tuple(Strategy) else entity.strategy
 
 
 def _run_of(project: Project, limited: Iterable[_Limited], name: str) -> OtherRun | None:

@@ -6,16 +6,25 @@ Only folders of this machine are looked at: for others, Spark would have to be s
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
 from lakewright.slices.application import application_of
-from lakewright.slices.changed import is_folder_missed, requeue_command, vanished_slices
+from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
+from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.deviations import Deviations, changed_items
-from lakewright.slices.discover import Listing, item_id, list_bronze, natural_key, slice_name
+from lakewright.slices.discover import Listing, item_id, list_bronze
+from lakewright.slices.other_runs import (
+    declared_strategy,
+    declared_time,
+    find_other_runs,
+    processing_jobs,
+)
+from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.usecases.placed import placed_entities
 
 if TYPE_CHECKING:
@@ -26,6 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["Arrived", "BronzeStatus", "Vanished", "look_at_bronze"]
 
 MOST_NAMED = 10
+
+_NONE = SliceSelection("")
+"""Takes no slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,7 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
     arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], listing.incomplete[:MOST_NAMED]),)
     gone = vanished_slices(app.store, application, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
-    fault = _changed(app, entity, bronze, listing, present)
+    fault = _changed(app, entity, listing, present)
     return BronzeStatus(
         arrived=arrived if new or listing.incomplete else (),
         vanished=vanished if gone.count else (),
@@ -129,20 +141,30 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
     )
 
 
-def _changed(
-    app: App, entity: Entity, bronze: str, listing: Listing, present: Mapping[str, Item]
-) -> Fault | None:
-    if entity.settings.changed_slices == "ignore":
-        return None
+def _changed(app: App, entity: Entity, listing: Listing, present: Mapping[str, Item]) -> Fault | None:
     application = application_of(app.project.name, entity)
-    changed = sorted(
-        changed_items(present.values(), listing, application), key=lambda item: natural_key(slice_name(item))
-    )
-    deviations = Deviations(
-        entity=entity.called,
-        bronze=bronze,
-        listing=Listing(),
-        changed=tuple(changed),
-        requeue=requeue_command(entity, changed, present),
-    )
-    return deviations.fault
+    if next(changed_items(present.values(), listing, application), None) is None:
+        return None
+    found = find_deviations(_context(app, entity), entity, listing, present)
+    return replace(found, listing=Listing()).fault
+
+
+def _context(app: App, entity: Entity) -> ProcessingContext:
+    """Return the context of a run of a job that processes an entity, in an instance that takes no slice.
+
+    Deviations are thereby told as in the report of a run that leaves them to others.
+    """
+    jobs = list(processing_jobs(app.project, entity.called))
+    options = ProcessingOptions(other_runs=partial(find_other_runs, app.project, entity.called))
+    timed = [each for each in jobs if declared_time(each[1]) is not None]
+    for job, declared in (*timed, *jobs)[:1]:
+        is_limited = not {"slices", "until"}.isdisjoint(declared)
+        options = replace(
+            options,
+            strategy=declared_strategy(declared, entity),
+            processing_time=declared_time(declared),
+            scope=app.project.job_scope(job),
+            selection=_NONE if is_limited else ALL_SLICES,
+        )
+    application = application_of(app.project.name, entity)
+    return ProcessingContext(app.lake, app.ledger, app.holder, application, app.store.now, options=options)

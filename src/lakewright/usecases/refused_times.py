@@ -15,7 +15,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, natural_key, slice_name
-from lakewright.slices.other_runs import entity_name, find_other_runs
+from lakewright.slices.other_runs import declared_time, entity_name, find_other_runs
 from lakewright.slices.pending import sort_pending
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import has_landed
@@ -76,8 +76,9 @@ def _first_refused(app: App, asked: Iterable[tuple[Job, str, Mapping[str, str]]]
 
 def _declares_time(app: App, target: str) -> bool:
     definition = app.project.targets.get(target)
-    names = ("processingTime", "processing_time")
-    return definition is not None and definition.kind == "entity" and any(n in definition.raw for n in names)
+    return (
+        definition is not None and definition.kind == "entity" and declared_time(definition.raw) is not None
+    )
 
 
 def _undone(app: App, run: Run) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
-from lakewright.slices.other_runs import find_other_runs, processing_jobs
+from lakewright.slices.other_runs import (
+    declared_strategy,
+    declared_time,
+    find_other_runs,
+    processing_jobs,
+)
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_note, unknown_time_note
 from lakewright.spec.expressions.scope import Scope
@@ -61,11 +66,10 @@ def _note(app: App, entity: Entity, names: Sequence[str], times: ProcessingTimes
 
 
 def _declared_times(app: App, entity: Entity, names: Sequence[str]) -> Iterator[tuple[str, Scope]]:
-    """Yield the times that targets declare which process an entity by Historic, with the names they may use."""
+    """Yield the times that targets of the strategy Historic declare, with the names that these may use."""
     runs = {run.job: run for run in find_other_runs(app.project, entity.called, names[:1])}
     for job, declared in processing_jobs(app.project, entity.called):
-        text = declared.get("processingTime", declared.get("processing_time"))
-        strategy = str(declared.get("strategy") or entity.strategy.value).strip().lower()
-        if text is not None and strategy == Strategy.HISTORIC.value:
+        text = declared_time(declared)
+        if text is not None and declared_strategy(declared, entity) is Strategy.HISTORIC:
             given = dict(runs[job.name].parameters) if job.name in runs else {}
-            yield str(text), app.project.job_scope(job, given)
+            yield text, app.project.job_scope(job, given)

@@ -136,7 +136,9 @@ class FakeApp:
             enabled=True,
             after=(),
             strategy=Strategy.MERGE,
-            settings=SimpleNamespace(late_slices="refuse", on_bad_rows="fail", changed_slices="warn"),
+            settings=SimpleNamespace(
+                late_slices="refuse", on_bad_rows="fail", changed_slices="warn", delete_missing=False
+            ),
             watermarks=declared.watermarks,
             silver_name=declared.silver_name,
             places=lambda lake: Places(lake, Address(location=f"{lake}/silver"), raw=""),
@@ -150,7 +152,7 @@ class FakeApp:
             entities={"orders": entity},
             entity={"orders": entity}.__getitem__,
             entity_keys=lambda name: ["orders"] if name == "orders" else [],
-            jobs={"other": None},
+            jobs={"other": SimpleNamespace(targets=())},
             targets={},
             triggers={},
             faults=(),

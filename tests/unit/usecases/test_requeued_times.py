@@ -178,3 +178,37 @@ def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
     requeue = "`lakewright manifest requeue orders/2024-05-02.csv --cascade`"
     assert f"{requeue}, {'then ' + process if strategy == 'historic' else 'or'}" in said
     assert "lakewright job daily build day" not in said
+
+
+@pytest.mark.parametrize(
+    ("strategy", "target", "told"),
+    [
+        (
+            "historic",
+            BY_DAY,
+            "`lakewright manifest requeue orders/2024-05-02.csv --cascade`, "
+            "then `lakewright process orders 2024-05-02.csv --processing-time 2024-05-03T00:00:01+00:00`, "
+            "then `lakewright process orders 2024-05-03.csv --processing-time 2024-05-03T00:00:02+00:00`",
+        ),
+        (
+            "merge",
+            BY_DAY,
+            "`lakewright manifest requeue orders/2024-05-02.csv --cascade`, "
+            "then `lakewright job daily build day=2024-05-02,2024-05-03`",
+        ),
+        ("merge", BY_SLICE, "`lakewright manifest requeue orders/2024-05-02.csv --cascade`"),
+    ],
+)
+def test_status_names_the_commands_of_the_report_for_a_slice_that_changed(
+    tmp_path: Path, strategy: str, target: str, told: str
+) -> None:
+    """It named `requeue` alone, after which the job refused the times, or no run took the slices."""
+    shop = processed(tmp_path, strategy, target)
+    (tmp_path / "lake/bronze/orders/2024-05-02.csv").write_text("id\n1\n2\n")
+    accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.csv`"
+    (fault,) = shop.json("status")["changed"]
+    assert fault["remedy"] == f"Process it again with {told}, {accept}."
+    planned = shop.json("plan", "daily", "build", "day=2024-05-03")
+    warnings = [each["warning"] for each in planned["instances"][0]["phases"][-1]["targets"]]
+    if target == BY_DAY:  # an instance that leaves the slice to others
+        assert [each["remedy"] for each in warnings] == [fault["remedy"]]
