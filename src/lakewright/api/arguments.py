@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, TypedDict, Unpack
 
 from lakewright.errors import UsageError
+from lakewright.plan.arguments import argument_text
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -165,8 +166,8 @@ def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:
         if not value:
             raise UsageError(f"parameter {name}: the collection of values is empty")
         ordered = sorted(value) if isinstance(value, Set) else value
-        return [f"{name}={','.join(_quoted(_text(name, each, type_)) for each in ordered)}"]
-    return [f"{name}={_quoted(_text(name, value, type_))}"]
+        return [argument_text(name, *(_text(name, each, type_) for each in ordered))]
+    return [argument_text(name, _text(name, value, type_))]
 
 
 def _text(name: str, value: Any, type_: ValueType | None) -> str:
@@ -194,11 +195,3 @@ def _is_scalar(value: object) -> bool:
     from decimal import Decimal
 
     return isinstance(value, str | bool | int | float | Decimal | date | Duration)
-
-
-def _quoted(text: str) -> str:
-    """Return the text of one value in a comma-separated list."""
-    if not text.startswith('"') and "," not in text and "\\" not in text:
-        return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -135,7 +135,7 @@ def argument_text(name: str, *values: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    if not set(value) & set(',"\\'):
+    if not value.startswith('"') and not set(value) & set(",\\"):
         return value
     escaped = re.sub(r'(["\\])', r"\\\1", value)
     return f'"{escaped}"'

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.other_runs import OtherRun, commands_of
+from lakewright.plan.step import named_slices, slices_text
 from lakewright.spec.suggestions import hint, member_named
 
 __all__ = [
@@ -23,9 +24,6 @@ __all__ = [
     "left_slices",
     "truncate_dirtiness",
 ]
-
-
-_MOST_NAMED = 3
 
 
 class BuildPolicy(StrEnum):
@@ -165,12 +163,12 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
         taken = " that it takes" if observation.others else ""
         own = observation.idle or f"every slice{taken} has been processed"
         return Dirtiness.no(*(waits or (own,)), *observation.notes)
-    reason = _slices(observation.pending, "to process")
+    reason = slices_text(observation.pending, "to process")
     late = observation.overtaken
     if not late:
         return Dirtiness.yes(reason, *observation.notes, *waits)
     is_are = "is older and is late afterwards" if len(late) == 1 else "are older and are late afterwards"
-    return Dirtiness.yes(reason, f"{_named(late)} {is_are}", *observation.notes, *waits)
+    return Dirtiness.yes(reason, f"{named_slices(late)} {is_are}", *observation.notes, *waits)
 
 
 def left_slices(names: Sequence[str], runs: Sequence[OtherRun] = ()) -> str:
@@ -183,15 +181,9 @@ def left_slices(names: Sequence[str], runs: Sequence[OtherRun] = ()) -> str:
     commands = " and ".join(f"`{command}`" for command in commands_of(runs))
     takes = "take" if len(commands_of(runs)) > 1 else "takes"
     first = f"the first {len(runs)}" if len(runs) < len(names) else "them" if len(names) > 1 else "it"
-    return f"leaves {_slices(names, 'to other runs')}" + (f"; {commands} {takes} {first}" if commands else "")
-
-
-def _slices(names: Sequence[str], what: str) -> str:
-    return f"{len(names)} {'slice' if len(names) == 1 else 'slices'} {what}: {_named(names)}"
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+    return f"leaves {slices_text(names, 'to other runs')}" + (
+        f"; {commands} {takes} {first}" if commands else ""
+    )
 
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:

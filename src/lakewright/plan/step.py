@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,7 +25,9 @@ __all__ = [
     "StepKey",
     "done_reasons",
     "instances_as_json",
+    "named_slices",
     "parameters_text",
+    "slices_text",
 ]
 
 StepKey = tuple[int, Phase, str]
@@ -101,11 +103,17 @@ _WAS = {
 }
 """Reasons that no longer hold once the step has run, and what to say then."""
 
-_TO_PROCESS = re.compile(r"^(\d+ slices?) to process:")
+_MOST_NAMED = 3
+
+_TO_PROCESS = re.compile(r"\d+ slices? to process:")
 
 
-def done_reasons(step: Step) -> tuple[str, ...]:
+def done_reasons(step: Step, slices: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the reasons of a step that has run, in the past tense where it has changed them.
+
+    Args:
+        step: The step.
+        slices: The slices that it has processed: some may have come since it was planned.
 
     Example:
         >>> done_reasons(Step(Phase.CREATE, "t", "relation", Planned.WOULD_RUN, ("does not exist",)))
@@ -114,10 +122,29 @@ def done_reasons(step: Step) -> tuple[str, ...]:
     done = _DONE.get(step.phase)
     if done is None:
         return step.reasons
-    return tuple(
-        f"{done}: {_WAS[reason]}" if reason in _WAS else _TO_PROCESS.sub(r"\1 processed:", reason)
-        for reason in step.reasons
-    )
+    told = slices_text(slices, "processed")
+    was = (f"{done}: {_WAS[reason]}" if reason in _WAS else reason for reason in step.reasons)
+    return tuple(told if slices and _TO_PROCESS.match(reason) else reason for reason in was)
+
+
+def slices_text(names: Sequence[str], what: str) -> str:
+    """Return how many slices there are, what is done with them, and the names of the first.
+
+    Example:
+        >>> slices_text(["a", "b"], "to process")
+        '2 slices to process: a, b'
+    """
+    return f"{len(names)} {'slice' if len(names) == 1 else 'slices'} {what}: {named_slices(names)}"
+
+
+def named_slices(names: Sequence[str]) -> str:
+    """Return the names of the first slices.
+
+    Example:
+        >>> named_slices("abcd")
+        'a, b, c, …'
+    """
+    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,12 +235,16 @@ class _Execution:
 
 
 def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
+    slices = [each["slice"] for each in outcome.metrics.get("slices", ())]
     return TargetResult(
         name=step.target,
         kind=step.kind,
         phase=step.phase,
         status=outcome.status,
-        reasons=(*(done_reasons(step) if outcome.status.is_success else step.reasons), *outcome.reasons),
+        reasons=(
+            *(done_reasons(step, slices) if outcome.status.is_success else step.reasons),
+            *outcome.reasons,
+        ),
         seconds=seconds,
         metrics=outcome.metrics,
         error=outcome.error,

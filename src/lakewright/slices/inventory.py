@@ -100,7 +100,7 @@ class Inventory:
                 continue
             slices = [each for each in list_slices(bronze, self.lake) if item_id(each.path) in ids]
             found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.called))
-            for item in (*found.new, *found.known):
+            if (item := next(iter((*found.new, *found.known)), None)) is not None:
                 return item
         return None
 

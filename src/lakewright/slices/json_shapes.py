@@ -52,27 +52,28 @@ def with_columns_of(
 
 def with_known_shapes(
     inferred: StructType, known: Mapping[str, DataType], entity: Entity
-) -> tuple[StructType, frozenset[str]]:
-    """Return a slice's columns, and the names of those that get the type of the table instead of their own.
+) -> StructType | None:
+    """Return a slice's columns, some of them with the type of the table instead of their own.
 
     Args:
         inferred: The columns as Spark infers them from JSON.
         known: Those of the table; see `known_columns`.
         entity: The entity.
+
+    Returns:
+        None if all keep their own.
     """
     from pyspark.sql.types import StructType
 
     columns = StructType()
-    changed = set()
     for field in inferred.fields:
         of_table = known.get(entity.silver_name(field.name).lower())
         kind = field.dataType
         if of_table is not None and not _is_declared(entity, field.name):
             kind = _shaped(kind, of_table)
-        if kind != field.dataType:
-            changed.add(field.name)
         columns = columns.add(field.name, kind)
-    return columns, frozenset(changed)
+    kept = all(old.dataType == new.dataType for old, new in zip(inferred.fields, columns.fields, strict=True))
+    return None if kept else columns
 
 
 def _puts_json_aside(entity: Entity) -> bool:

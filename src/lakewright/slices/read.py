@@ -207,8 +207,8 @@ def _read_with_known_shapes(
     """Return the rows with the table's type where Spark infers another shape."""
     from pyspark.sql.types import StringType
 
-    columns, shaped = with_known_shapes(frame.schema, *of_table)
-    if not shaped:
+    columns = with_known_shapes(frame.schema, *of_table)
+    if columns is None:
         return frame
     if CORRUPT not in columns.names:
         columns = columns.add(CORRUPT, StringType())

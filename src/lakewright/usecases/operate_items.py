@@ -126,10 +126,12 @@ def skip_item(
 ) -> tuple[Row, ...]:
     """Skip an item for one application, or for all, so that later items continue; return its new verdicts.
 
+    A slice in bronze that no run has seen yet is recorded first.
+
     Raises:
-        UsageError: The manifest has no such item, or there is no such application.
+        UsageError: There is no such item or slice, or no such application.
     """
-    item = find_item(app, text)
+    item = find_or_record_item(app, text)
     whom = _application(app, item, application, may_come_later=True)
     return _rows(app, app.ledger_of(app.store, author).skip(item.item_id, reason, application=whom))
 

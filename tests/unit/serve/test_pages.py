@@ -221,6 +221,19 @@ def test_an_item_shows_counts_in_words_and_when_its_files_were_changed(tmp_path:
     assert f"Modified {2**70}" in odd
 
 
+def test_a_job_is_begun_with_parameters_as_the_command_line_reads_them(shop: Served) -> None:
+    """A value with a blank became two parameters, and its quotes became part of it."""
+    client = browser(shop)
+    form = {"csrf": csrf_of(client), "job": "daily", "phase": "build", "reason": "x"}
+    given = "day=1,2 name='two words' other=\"a\""
+    begun = client.post("/do/job", data={**form, "parameters": given})
+    assert begun.headers["location"].startswith("/commands/")
+    arguments = list(shop.requests.begun[-1].arguments)
+    assert arguments[arguments.index("build") + 1 :] == ["day=1,2", "name=two words", "other=a"]
+    wrong = client.post("/do/job", data={**form, "parameters": "name='two"})
+    assert (wrong.status_code, "has a quote that is not closed" in words(wrong.text)) == (400, True)
+
+
 def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served) -> None:
     text = read(shop, "/runs/run-1")
     failure = "orders_target failed in build: column 'amount' is text"

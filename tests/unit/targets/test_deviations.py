@@ -406,7 +406,10 @@ def test_the_reason_of_a_bad_row_is_not_said_twice() -> None:
 
 def test_a_run_says_what_it_has_processed_in_the_past_tense() -> None:
     step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, ("2 slices to process: a, b",))
-    assert done_reasons(step) == ("2 slices processed: a, b",)
+    assert done_reasons(step, ["a", "b"]) == ("2 slices processed: a, b",)
+    # One that arrived during the run, or that another run has processed meanwhile.
+    assert done_reasons(step, ["a", "b", "c"]) == ("3 slices processed: a, b, c",)
+    assert done_reasons(step, ["b"]) == ("1 slice processed: b",)
 
 
 def test_processed_slices_that_were_removed_from_bronze_are_counted(tmp_path: Path) -> None:

@@ -151,6 +151,20 @@ def test_a_slice_that_no_run_has_seen_can_be_requeued_by_its_path(tmp_path: Path
     assert (row["entity"], row["slice"], row["verdict"]) == ("orders", "2024-04-30.csv", "ready")
 
 
+@pytest.mark.parametrize("by_path", [False, True])
+def test_a_slice_that_no_run_has_seen_can_be_skipped(tmp_path: Path, by_path: bool) -> None:
+    """The manifest had no such item, although `plan` names the slice."""
+    shop = processed(tmp_path, "merge", BY_SLICE)
+    path = tmp_path / "lake/bronze/orders/2024-05-04.csv"
+    path.write_text("id\n1\n")
+    named = str(path) if by_path else "orders/2024-05-04.csv"
+    skipped = shop.json("manifest", "skip", named, "--reason", "sent twice")
+    (row,) = skipped["items"] if isinstance(skipped, dict) else skipped
+    assert (row["entity"], row["slice"], row["verdict"]) == ("orders", "2024-05-04.csv", "skipped")
+    missing = shop.run("manifest", "skip", "orders/2024-05-05.csv")
+    assert (missing.code, "the manifest has no item orders/2024-05-05.csv" in missing.err) == (2, True)
+
+
 @pytest.mark.parametrize("name", ["orders/2024-04-29.csv", "nothing/2024-04-30.csv", "orders/a.csv.tmp"])
 def test_what_is_no_slice_is_not_requeued(tmp_path: Path, name: str) -> None:
     shop = processed(tmp_path, "merge", BY_SLICE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -213,7 +214,7 @@ class Pages:
             self.site.access.check_actions()
         body: dict[str, Any] = {name: value for name, value in form.items() if value}
         body["late"] = body.get("late") == "1"
-        body["parameters"] = str(body.get("parameters", "")).split()
+        body["parameters"] = _words(str(body.get("parameters", "")))
         body.setdefault("reason", "")
         path = {"run_id": form.get("run", "")}
         call = ApiCall(self.site, self.site.app(), request.scope["asker"], path=path, body=body)
@@ -266,6 +267,18 @@ class Pages:
         if asker.session is not None:
             self.site.access.close_session(asker.session)
         return RedirectResponse("/", 303)
+
+
+def _words(text: str) -> list[str]:
+    """Return the parameters that somebody typed, as a shell would pass them to the command line.
+
+    Raises:
+        HttpFault: A quote is not closed.
+    """
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise HttpFault(400, "usage", f"{text!r} has a quote that is not closed", "Close it.") from None
 
 
 def _resuming(call: ApiCall) -> ApiCall:

@@ -117,13 +117,17 @@ def _chosen(call: Call, action: str, items: tuple[str, ...], given: Mapping[str,
 
 
 def _operate(call: Call, action: str, items: tuple[str, ...], act: Act, given: Mapping[str, Any]) -> None:
-    """Do something with each item, and print their new verdicts; those done before an error are printed."""
+    """Do something with each item, and print their new verdicts; those done before an error are printed.
+
+    A slice in bronze that no run has seen yet can be skipped: it is recorded first.
+    """
     chosen = _chosen(call, action, items, given)
     if not chosen:
         return
-    from lakewright.usecases.items import find_item
+    from lakewright.usecases.items import find_item, find_or_record_item
 
-    ids = [find_item(call.app, text).item_id for text in chosen]
+    find = find_or_record_item if action == "skip" else find_item
+    ids = [find(call.app, text).item_id for text in chosen]
     rows: list[Row] = []
     try:
         for item in dict.fromkeys(ids):
