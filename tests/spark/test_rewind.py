@@ -283,6 +283,29 @@ def test_a_table_is_built_again_from_a_slice_on(spark: SparkSession, tmp_path: P
 
 
 @pytest.mark.nightly
+def test_a_slice_that_was_skipped_since_it_was_processed_is_left_out_of_a_rebuild(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The table is as if it had been undone, and the manifest still skips it."""
+    shop, last = Shop.make(tmp_path / "shop", spark), "2024-05-03.json"
+    shop.load("orders", *SLICES)
+    assert shop.watermark("orders") == 3
+    assert shop.run("manifest", "skip", f"orders/{last}", "--reason", "broken").code == 0
+    refused = shop.run("undo", "orders", last, "--yes")
+    assert (refused.code, "`lakewright rebuild orders`" in refused.err) == (2, True), refused.all
+    done = shop.json("rebuild", "orders", "--yes")
+    assert (done["skipped"], len(done["slices"])) == ([last], 2)
+    values = [row["v"] for row in shop.json("sql", "SELECT v FROM orders ORDER BY id")]
+    assert values == ["a", "B", "c"]
+    assert (shop.verdicts("orders")[last], shop.watermark("orders")) == ("skipped", 2)
+    assert shop.json("doctor", "orders")["ok"]
+    assert shop.run("manifest", "fsck").code == 0
+    assert shop.run("manifest", "unskip", f"orders/{last}", "--reason", "right").code == 0
+    assert shop.run("process", "orders").code == 0
+    assert (shop.verdicts("orders")[last], shop.watermark("orders")) == ("processed", 3)
+
+
+@pytest.mark.nightly
 def test_a_second_operator_and_a_run_wait_for_a_rebuild(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
