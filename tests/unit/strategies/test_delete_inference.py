@@ -94,7 +94,7 @@ def test_the_report_says_what_a_late_slice_does_to_records_that_it_lacks(
 ) -> None:
     settings = {"delete_missing": True, "delete_scope": "full"}
     parcels = Entity.model_validate(
-        {"id": "1", "name": "parcels", "connection": "shop", "processtype": "merge", "settings": settings}
+        {"id": "1", "name": "parcels", "connection": "shop", "processtype": "full", "settings": settings}
     )
     processor: Any = SimpleNamespace(entity=parcels, strategy=Strategy.MERGE)
     load: Any = SimpleNamespace(bad_rows=[], request=SimpleNamespace(is_late=is_late))
