@@ -235,7 +235,9 @@ class _Execution:
 
 
 def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
-    slices = [each["slice"] for each in outcome.metrics.get("slices", ())]
+    # A measure of another target may have this name, too.
+    found = outcome.metrics.get("slices", ()) if step.kind == "entity" else ()
+    slices = [each["slice"] for each in found]
     return TargetResult(
         name=step.target,
         kind=step.kind,
