@@ -9,7 +9,7 @@ MERGE is Lakewright's own: a MERGE rewrites every file in which a key matches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,10 @@ FEW_CHANGES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class TargetNames:
-    """Names by which labels refer to the table's row; its key is null if no row matches."""
+    """Names by which labels refer to the table's row; its key is null if no row matches.
+
+    `key` is the first of the columns by which rows are matched; the others have a number after it.
+    """
 
     key: str = "_lakewright_key"
     hash: str = "_lakewright_hash"
@@ -171,8 +174,32 @@ def _with_sequence(load: SliceLoad, comparison: Comparison) -> Comparison:
 
 
 def _aligned(load: SliceLoad) -> DataFrame:
-    """Return the slice's rows with the table's columns; rows that arrive deleted are not written."""
-    return load.aligned(load.prepared.frame, unless=name_sql(load.system.deleted))
+    """Return the slice's rows with the table's columns, and without a primary key that is not needed yet.
+
+    Rows that arrive deleted are not written.
+    """
+    frame = load.aligned(load.prepared.frame, unless=name_sql(load.system.deleted))
+    return frame if load.system.key in load.matched else frame.drop(load.system.key)
+
+
+def _columns(load: SliceLoad) -> list[str]:
+    """Return SQL of the columns by which rows are matched."""
+    return [name_sql(name) for name in load.matched]
+
+
+def _keys(load: SliceLoad) -> list[str]:
+    """Return the names that these columns of the table have beside those of the slice."""
+    return [TARGET.key, *(f"{TARGET.key}_{number}" for number in range(1, len(load.matched)))]
+
+
+def _equal(one: Sequence[str], other: Sequence[str]) -> Column:
+    from pyspark.sql import functions
+
+    return functions.expr(" and ".join(f"{left} = {right}" for left, right in zip(one, other, strict=True)))
+
+
+def _as(columns: Iterable[str], names: Iterable[str]) -> list[str]:
+    return [f"{column} as {name}" for column, name in zip(columns, names, strict=True)]
 
 
 def _is_large(load: SliceLoad) -> bool:
@@ -188,7 +215,7 @@ def _is_large(load: SliceLoad) -> bool:
 def _narrow(load: SliceLoad, frame: DataFrame) -> DataFrame:
     """Return only the columns that labels depend on, so that only they are shuffled."""
     system = load.system
-    names = dict.fromkeys((system.key, system.hash, system.deleted, load.sequence))
+    names = dict.fromkeys((*load.matched, system.hash, system.deleted, load.sequence))
     return frame.selectExpr(*(name_sql(name) for name in names if name is not None))
 
 
@@ -198,17 +225,16 @@ def _widened(
     """Return the changed rows with all their columns, after their keys and labels were computed."""
     from pyspark.sql import functions
 
-    frame = _aligned(load)
-    key, hash_ = name_sql(load.system.key), name_sql(load.system.hash)
-    found, known = "_lakewright_found", "_lakewright_known"
+    frame, hash_ = _aligned(load), name_sql(load.system.hash)
+    columns, keys, known = _columns(load), _keys(load), "_lakewright_known"
     changed = labelled.where(_has_actions(comparison))
-    changed = changed.selectExpr(f"{key} as {found}", f"{hash_} as {known}", LABEL).localCheckpoint()
+    changed = changed.selectExpr(*_as(columns, keys), f"{hash_} as {known}", LABEL).localCheckpoint()
     counts = _counted(labels_seen)
     if sum(counts[label] for label in comparison.actions if label in counts) <= FEW_CHANGES:
         changed = functions.broadcast(changed)
     # The hash is carried along with the key, because computing it again costs more than all other work here.
-    joined = frame.drop(load.system.hash).join(changed, functions.expr(f"{key} = {found}"))
-    return joined.drop(found).withColumnRenamed(known, load.system.hash)
+    joined = frame.drop(load.system.hash).join(changed, _equal(columns, keys))
+    return joined.drop(*keys).withColumnRenamed(known, load.system.hash)
 
 
 def _counted(seen: Observation) -> dict[str, int]:
@@ -237,14 +263,13 @@ def _labelled(load: SliceLoad, frame: DataFrame, comparison: Comparison) -> Data
     """Return the slice's rows joined with the table's rows of the same keys, labelled."""
     from pyspark.sql import functions
 
-    key = name_sql(load.system.key)
+    columns, keys = _columns(load), _keys(load)
     target = _target(load, comparison)
     if (load.state.rows or 0) > LARGE_TARGET and load.statistics.records <= SMALL_SLICE:
-        keys = frame.selectExpr(f"{key} as {LABEL}")
-        target = target.join(
-            functions.broadcast(keys), functions.expr(f"{TARGET.key} = {LABEL}"), "left_semi"
-        )
-    joined = frame.join(target, functions.expr(f"{key} = {TARGET.key}"), "left")
+        own = [f"_lakewright_own_{number}" for number in range(len(keys))]
+        wanted = functions.broadcast(frame.selectExpr(*_as(columns, own)))
+        target = target.join(wanted, _equal(keys, own), "left_semi")
+    joined = frame.join(target, _equal(columns, keys), "left")
     cases = " ".join(
         f"when {condition} then {text_sql(label)}" for label, condition in comparison.labels.items()
     )
@@ -253,10 +278,9 @@ def _labelled(load: SliceLoad, frame: DataFrame, comparison: Comparison) -> Data
 
 def _target(load: SliceLoad, comparison: Comparison) -> DataFrame:
     """Return the columns of the table that labels depend on, under the names of `TARGET`."""
-    system = load.system
-    key = name_sql(system.key)
     if load.sequence is not None and comparison.closed is not None:
         return _last_states(load, comparison, load.sequence)
+    system, (key, *others) = load.system, _columns(load)
     condition = f"{comparison.target} and {load.match_condition('t')}"
     target = load.target().alias("t")
     sequence = (
@@ -268,7 +292,7 @@ def _target(load: SliceLoad, comparison: Comparison) -> DataFrame:
     else:
         target = target.where(condition)
     return target.selectExpr(
-        f"{key} as {TARGET.key}",
+        *_as((key, *others), _keys(load)),
         f"{name_sql(system.hash)} as {TARGET.hash}",
         f"coalesce({name_sql(system.deleted)}, false) as {TARGET.is_deleted}",
         *sequence,
@@ -283,11 +307,12 @@ def _last_states(load: SliceLoad, comparison: Comparison, sequence: str) -> Data
     wanted = f"(({comparison.target}) or ({comparison.closed})) and {load.match_condition('t')}"
     state = f"struct({comparison.target} as is_open, {value} as sequence, {name_sql(system.hash)} as hash)"
     rows = load.target().alias("t").where(wanted)
-    latest = rows.groupBy(functions.expr(f"{name_sql(system.key)} as {TARGET.key}")).agg(
+    keys = _keys(load)
+    latest = rows.groupBy(*map(functions.expr, _as(_columns(load), keys))).agg(
         functions.expr(f"max({state}) as state")
     )
     return latest.selectExpr(
-        TARGET.key,
+        *keys,
         f"state.hash as {TARGET.hash}",
         f"not state.is_open as {TARGET.is_deleted}",
         f"state.sequence as {TARGET.sequence}",
@@ -304,13 +329,20 @@ def _label_counts(comparison: Comparison) -> list[Column]:
 
 
 def _changed(load: SliceLoad, labelled: DataFrame, comparison: Comparison) -> DataFrame:
-    """Return one row for each action; columns that an action does not need are null."""
+    """Return one row for each action; columns that an action does not need are null.
+
+    The primary key is computed here, for changed rows alone, if rows were matched by other columns.
+    """
+    from pyspark.sql import functions
+
     key = name_sql(load.system.key)
     cases = " ".join(
         f"when {text_sql(label)} then array({', '.join(_action_sql(action, key) for action in actions)})"
         for label, actions in comparison.actions.items()
     )
     changed = labelled.where(_has_actions(comparison))
+    if load.system.key not in load.matched:
+        changed = changed.withColumn(load.system.key, functions.expr(load.prepared.key_sql))
     changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
     whole = {action.name for actions in comparison.actions.values() for action in actions if action.is_whole}
     is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"

@@ -138,6 +138,23 @@ class SliceLoad:
         """Return the rows of the table."""
         return read_table(self.session, self.address)
 
+    @property
+    def matched(self) -> tuple[str, ...]:
+        """Names of the columns by whose values rows of the slice are matched with rows of the table.
+
+        They are those of the business key, if their values tell records apart as well as the primary key: a
+        hash of 64 digits takes longer to compute, send and look up (docs/benchmarks.md).
+        """
+        names, slice_ = self.prepared.identity, self.prepared.frame.schema
+        is_same = all(
+            (known := self.state.column(name)) is not None
+            and known.type.ddl == slice_[name].dataType.simpleString()
+            for name in names
+        )
+        # The primary key treats null as a value like others, a join does not.
+        is_nullable = self.entity.settings.null_keys == "allow"
+        return names if is_same and not is_nullable else (self.system.key,)
+
     def aligned(self, frame: DataFrame, *, unless: str | None = None) -> DataFrame:
         """Return rows of the slice with the columns of the existing table.
 

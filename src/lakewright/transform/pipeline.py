@@ -20,8 +20,9 @@ from lakewright.transform.bad_rows import (
     without_bad_rows,
 )
 from lakewright.transform.column_names import check_names, final_names, normal_name
-from lakewright.transform.hash import value_class
+from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
+from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typeless import is_typeless
 
@@ -83,6 +84,11 @@ class PreparedSlice:
     ranked: DataFrame | None = None
     delivered: Mapping[str, str] = field(default_factory=dict)
     bad: DataFrame | None = None
+
+    @property
+    def key_sql(self) -> str:
+        """SQL of the primary key over columns of silver, if `identity` is the columns of the business key."""
+        return hash_of((field, name_sql(self.names[field.name])) for field in self.key_fields)
 
 
 def prepare(
