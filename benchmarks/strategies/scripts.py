@@ -23,8 +23,11 @@ __all__ = ["apply_by_hand", "apply_naively", "prepare"]
 
 HISTORIC = "historic"
 TEMPORAL = ("dlf_ValidFrom", "dlf_ValidTo", "dlf_IsCurrent")
+FEW = 100_000
+"""Changed rows up to which they are sent to each task, and marked in the files of their former values."""
+
 MANY = 0.3
-"""Share of changed rows from which files are rewritten instead of marking rows in them."""
+"""Share of the table's rows from which files are rewritten instead of marking rows in them."""
 
 
 def prepare(spark: SparkSession, file: str, strategy: str, at: datetime) -> DataFrame:
@@ -124,9 +127,9 @@ def apply_by_hand(spark: SparkSession, place: str, file: str, strategy: str, at:
     count = changed.count()
     if not count:
         return
-    is_few = count <= 100_000
-    marking = "true" if is_few else "false"
-    spark.conf.set("spark.databricks.delta.merge.deletionVectors.persistent", marking)
+    is_few = count <= FEW
+    is_marked = is_few or count < MANY * table.toDF().count()
+    spark.conf.set("spark.databricks.delta.merge.deletionVectors.persistent", str(is_marked).lower())
     _write_by_hand(table, changed, strategy, is_few=is_few)
 
 
