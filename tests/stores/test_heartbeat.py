@@ -107,6 +107,27 @@ def test_a_store_out_of_reach_for_too_long_costs_the_lease() -> None:
         stage.heartbeat.check(stage.lease)
 
 
+def test_an_error_that_a_renewal_did_not_expect_costs_no_other_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended the thread, so that all leases of a run were lost."""
+    stage = Stage()
+    other = stage.leases.acquire("write table:y")
+    stage.heartbeat.keep(other)
+    stage.pass_time(30)
+    write, failures = stage.store.write, iter([KeyError("expires")])
+
+    def fail_once(changes: Write) -> Written:
+        for error in failures:
+            raise error
+        return write(changes)
+
+    monkeypatch.setattr(stage.store, "write", fail_once)
+    stage.heartbeat.beat()
+    stage.pass_time(40)
+    stage.heartbeat.check(other)
+    with pytest.raises(LeaseLost, match="write table:x"):
+        stage.heartbeat.check(stage.lease)
+
+
 def test_a_slow_renewal_counts_from_its_beginning() -> None:
     stage = Stage()
     slowly = stage.store.write

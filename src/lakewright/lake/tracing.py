@@ -15,6 +15,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+from lakewright.manifest.payload import text_of
+
 __all__ = ["span"]
 
 log = logging.getLogger(__name__)
@@ -42,7 +44,7 @@ def span(name: str, **attributes: object) -> Iterator[Span]:
     try:
         yield own
     except BaseException as error:
-        own.fail(str(error), error)
+        own.fail(text_of(error), error)
         raise
     finally:
         _quietly(lambda: context.__exit__(None, None, None))

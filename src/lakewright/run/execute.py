@@ -10,7 +10,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -20,9 +20,10 @@ from typing import Protocol
 
 from lakewright.errors import Fault, JvmEnded, LakewrightError, OperatorError
 from lakewright.lake.storage_errors import storage_error
+from lakewright.manifest.payload import text_of
 from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
-from lakewright.plan.status import Status
+from lakewright.plan.status import NOT_REACHED, Status
 from lakewright.plan.step import Plan, Step, done_reasons
 from lakewright.run.progress import Progress, ScheduledStep
 from lakewright.run.result import RunResult, TargetResult
@@ -52,7 +53,7 @@ class Interruption(Protocol):
 
 
 class Listener(Protocol):
-    """Receives the progress of a run, from one thread; must not raise."""
+    """Receives the progress of a run, from one thread; an error that it raises ends the run."""
 
     def step_started(self, instance: int, step: Step) -> None:
         """Receive that a step starts."""
@@ -94,7 +95,12 @@ class ExecutionOptions:
 
 
 def execute(plan: Plan, options: ExecutionOptions) -> RunResult:
-    """Run the steps of a plan that are not clean, and return the result of every step."""
+    """Run the steps of a plan that are not clean, and return the result of every step.
+
+    Raises:
+        Exception: The listener raised it, or the runner itself. The running steps were waited for, no other
+            was begun, and the listener has received the result of every step unless it failed again.
+    """
     started = options.clock()
     execution = _Execution(plan, options)
     execution.run()
@@ -128,6 +134,7 @@ class _Execution:
             else ParallelSchedule(self.progress.steps(), step_dependencies(plan, options.executions))
         )
         self.is_cut_off = False
+        self.begun: dict[ScheduledStep, float] = {}
         # Set until the listener has been notified of the result: a signal may arrive in between.
         self.unreported: tuple[ScheduledStep, TargetResult] | None = None
 
@@ -138,10 +145,14 @@ class _Execution:
 
     def run(self) -> None:
         try:
-            while self.schedule or self.workers.running:
-                self._begin_next()
-                if self.workers.running and (done := self.workers.next_done()):
-                    self._settle(*done)
+            try:
+                while self.schedule or self.workers.running:
+                    self._begin_next()
+                    if self.workers.running and (done := self.workers.next_done()):
+                        self._settle_done(*done)
+            except Exception as error:
+                self._give_up(error)
+                raise
         except KeyboardInterrupt:
             self._cut_off()
         finally:
@@ -161,7 +172,22 @@ class _Execution:
     def _begin(self, scheduled: ScheduledStep) -> None:
         self.progress.begin(scheduled)
         self.options.listener.step_started(scheduled.instance, scheduled.step)
+        self.begun[scheduled] = monotonic()
         self.workers.begin(scheduled, partial(self._work, scheduled))
+
+    def _settle_done(self, scheduled: ScheduledStep, ended: TargetResult | BaseException) -> None:
+        self._settle(scheduled, self._result(scheduled, ended))
+
+    def _result(self, scheduled: ScheduledStep, ended: TargetResult | BaseException) -> TargetResult:
+        """Return how a step has ended, also if the runner failed, for example after the target's work."""
+        if not isinstance(ended, BaseException):
+            return ended
+        step = scheduled.step
+        log.error("the runner failed for %s in %s", step.target, step.phase, exc_info=ended)
+        error = _unexpected(ended, f"{step.target}: {step.phase} was ended by an error outside the target: ")
+        # Without what the target told: that may be what the runner failed for.
+        outcome = _INTERRUPTED if self.is_cut_off else Outcome(Status.FAILED, error=error)
+        return _ended(step, outcome, monotonic() - self.begun[scheduled])
 
     def _settle(self, scheduled: ScheduledStep, result: TargetResult) -> None:
         self.progress.settle(scheduled, result)
@@ -177,6 +203,29 @@ class _Execution:
             self.options.listener.step_finished(scheduled.instance, scheduled.step, result)
             self.unreported = None
 
+    def _give_up(self, error: Exception) -> None:
+        """Wait for the running steps, and report them and those that are not reached."""
+        self.schedule, self.unreported = SequentialSchedule(()), None
+        reason = f"{NOT_REACHED}: the run ended with an error: {text_of(error)}"
+        is_listening = True
+        for scheduled, result in self._rest(reason):
+            try:
+                if is_listening:
+                    self._settle(scheduled, result)
+            except Exception as again:  # a manifest that still does not answer is not asked for each step
+                log.warning("the results of the other steps are not recorded: %s", text_of(again))
+                is_listening = False
+
+    def _rest(self, reason: str) -> Iterator[tuple[ScheduledStep, TargetResult]]:
+        """Yield the running steps as they end, then those without a result."""
+        while self.workers.running:
+            if done := self.workers.next_done():
+                yield done[0], self._result(*done)
+        for scheduled in self.progress.steps():
+            if not self.progress.is_settled(scheduled):
+                step = scheduled.step
+                yield scheduled, TargetResult(step.target, step.kind, step.phase, Status.SKIPPED, (reason,))
+
     def _cut_off(self) -> None:
         """Cancel the running steps immediately, and do not start the others."""
         self.is_cut_off, self.schedule = True, SequentialSchedule(())
@@ -186,7 +235,7 @@ class _Execution:
             # Repeated, because a cancelled Spark job may have been only a part of the work.
             self._cancel()
             if done := self.workers.next_done(CANCEL_INTERVAL):
-                self._settle(*done)
+                self._settle_done(*done)
         running_keys = {scheduled.key for scheduled in self.workers.running}
         for scheduled in self.progress.steps():
             if not self.progress.is_settled(scheduled):
@@ -253,6 +302,5 @@ def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
     )
 
 
-def _unexpected(error: BaseException) -> Fault:
-    message = str(error).strip() or type(error).__name__
-    return Fault(f"{type(error).__name__}: {message}", code="unexpected")
+def _unexpected(error: BaseException, what: str = "") -> Fault:
+    return Fault(f"{what}{type(error).__name__}: {text_of(error)}", code="unexpected")

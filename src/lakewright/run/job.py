@@ -6,8 +6,9 @@ Lakewright's own.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Event
@@ -22,6 +23,7 @@ from lakewright.lake.tracing import span
 from lakewright.manifest.journal import Journal, Run, TargetPhase
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.lock import FAILED_ITEMS
+from lakewright.manifest.payload import text_of
 from lakewright.manifest.store import Put
 from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase
@@ -45,6 +47,8 @@ from lakewright.targets.context import Context
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JobRequest", "JobRun", "Recorder", "initial_taints"]
+
+log = logging.getLogger(__name__)
 
 _STAYS_DIRTY = (Phase.CREATE, Phase.BUILD)
 _KEPT_ELSEWHERE = frozenset({"entity"})
@@ -81,6 +85,7 @@ class Recorder:
     listeners: Sequence[Listener]
     _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
     _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
+    _left: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         number = 0
@@ -88,6 +93,12 @@ class Recorder:
             for phase in instance.phases:
                 self._numbers[index, phase.phase] = number
                 number += len(phase.steps)
+        self._left.update(range(number))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the result of every step is recorded."""
+        return not self._left
 
     def step_started(self, instance: int, step: Step) -> None:
         """Notify the listeners that a step starts."""
@@ -116,6 +127,7 @@ class Recorder:
         """Write the waiting results."""
         if self._waiting:
             self.journal.record_targets(self.run, self._waiting, puts)
+            self._left.difference_update(self._waiting)
             self._waiting.clear()
 
     def _number(self, instance: int, step: Step) -> int:
@@ -227,9 +239,10 @@ class JobRun:
         if jobs > 1 and plan.status is not Planned.CLEAN:
             import_engine()
         with notifier or nullcontext(), lineage or nullcontext():
-            result = replace(execute(plan, options), started=run.started)
-            recorder.flush()
-            self._finish(run, result, Publisher(self.project, job, contexts).publish(result))
+            with self._ending(run, recorder):
+                result = replace(execute(plan, options), started=run.started)
+                recorder.flush()
+                self._finish(run, result, Publisher(self.project, job, contexts).publish(result))
             for each in (notifier, lineage):
                 if each is not None:
                     each.run_finished(result)
@@ -256,6 +269,25 @@ class JobRun:
             release=contexts.release,
             cut_off=cut_off,
         )
+
+    @contextmanager
+    def _ending(self, run: Run, recorder: Recorder) -> Iterator[None]:
+        """Record the end of a run that an error outside its targets ends.
+
+        If the result of a step can't be recorded, neither is the end: what such a run left undone is not
+        known, as of one that was killed.
+        """
+        try:
+            yield
+        except Exception:
+            try:
+                recorder.flush()
+                if recorder.is_complete:
+                    failed = Status.FAILED.value
+                    self.journal.finish_run(run, failed, finished=self.clock(), exit_code=1)
+            except Exception as error:  # the first one is raised
+                log.warning("the end of run %s is not recorded: %s", run.run_id, text_of(error))
+            raise
 
     def _finish(self, run: Run, result: RunResult, metrics: Sequence[Published]) -> None:
         is_chosen = self.project.job(run.job).metrics is not None

@@ -121,14 +121,14 @@ class Workers(Generic[K, R]):
     """A pool of threads, so that the thread that schedules is free to receive signals.
 
     The threads are daemons: a process that must end does not wait for one that is blocked in a call.
-    Work must not raise; `next_done` returns each result once.
+    `next_done` returns each result once. Work that raises an error has that error as its result.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._threads: list[Thread] = []
         self._work: SimpleQueue[tuple[K, Callable[[], R]] | None] = SimpleQueue()
-        self._done: SimpleQueue[tuple[K, R]] = SimpleQueue()
+        self._done: SimpleQueue[tuple[K, R | BaseException]] = SimpleQueue()
         self.running: set[K] = set()
 
     @property
@@ -137,17 +137,21 @@ class Workers(Generic[K, R]):
         return len(self.running) < self._most
 
     def begin(self, key: K, work: Callable[[], R]) -> None:
-        """Run a piece of work in a thread."""
-        self.running.add(key)
-        if len(self._threads) < len(self.running):
+        """Run a piece of work in a thread.
+
+        Raises:
+            RuntimeError: The system allows no further thread; the work does not run.
+        """
+        if len(self._threads) <= len(self.running):
             # In the caller's context, so that what it traces is inside of what the caller traces.
             run = partial(copy_context().run, self._run)
             thread = Thread(target=run, name=f"worker-{len(self._threads) + 1}", daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
+        self.running.add(key)
         self._work.put((key, work))
 
-    def next_done(self, timeout: float | None = None) -> tuple[K, R] | None:
+    def next_done(self, timeout: float | None = None) -> tuple[K, R | BaseException] | None:
         """Return the key and result of finished work, or None if none finishes within `timeout` seconds."""
         try:
             key, result = self._done.get(timeout=timeout)
@@ -164,4 +168,8 @@ class Workers(Generic[K, R]):
     def _run(self) -> None:
         while (piece := self._work.get()) is not None:
             key, work = piece
-            self._done.put((key, work()))
+            try:
+                ended: R | BaseException = work()
+            except BaseException as error:  # else `next_done` would wait for this work without end
+                ended = error
+            self._done.put((key, ended))

@@ -132,7 +132,17 @@ class WarmService:
         return listener
 
     def _keep(self, listener: socket.socket, host: _Host) -> None:
-        """Start another host whenever one ends."""
+        """Start another host whenever one ends; commands that nobody would take must not wait for one."""
+        try:
+            self._keep_hosts(listener, host)
+        except Exception:
+            log.exception("the process that runs requests can't be started again")
+        if not self._is_stopping:
+            log.error("the process that runs requests can't be kept; commands run without the server")
+            self.stop()
+
+    def _keep_hosts(self, listener: socket.socket, host: _Host) -> None:
+        """Start another host whenever one ends, until that is in vain or the service stops."""
         quick = 0
         while quick < MOST_QUICK:
             begun = time.monotonic()
@@ -148,9 +158,7 @@ class WarmService:
             try:
                 host = self._host = _Host(listener, self._files, self._command)
             except SparkUnavailable:
-                break
-        log.error("the process that runs requests can't be kept; commands run without the server")
-        self.stop()
+                return
 
     def _follow(self, host: _Host) -> bool:
         """Count the requests of a host until it takes no more; return whether the code has changed."""

@@ -11,8 +11,9 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
-from lakewright.errors import LeaseLost, StoreUnavailable
+from lakewright.errors import LeaseLost
 from lakewright.manifest.lease import Lease, confirm, renew
+from lakewright.manifest.payload import text_of
 from lakewright.manifest.store import Store
 
 __all__ = ["Heartbeat", "seconds_awake"]
@@ -145,8 +146,8 @@ class Heartbeat:
         except LeaseLost as lost:
             kept.lost = lost
             self._on_loss()
-        except StoreUnavailable as error:
-            log.warning("the lease on %s could not be renewed: %s", kept.lease.key, error)
+        except Exception as error:  # the other leases must still be renewed; the next beat tries again
+            log.warning("the lease on %s could not be renewed: %s", kept.lease.key, text_of(error))
 
     def _run(self) -> None:
         while not self._ended.wait(self._duration.total_seconds() / 3):

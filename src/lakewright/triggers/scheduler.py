@@ -180,7 +180,10 @@ class Scheduler:
         self._held[name] = _Held(lease, now + self.leases.duration.total_seconds() / RENEWALS, known)
 
     def _record_endings(self, records: TriggerRecords, triggers: Mapping[str, Trigger], looks: Looks) -> None:
-        """Record how runs ended. If the manifest doesn't answer, the endings are kept for the next round."""
+        """Record how runs ended. If the manifest doesn't answer, the endings are kept for the next round.
+
+        A run whose end can't be recorded for another reason counts as interrupted.
+        """
         for _ in range(self._ended.qsize()):
             lane, ending = self._ended.get()
             trigger = triggers.get(lane.trigger)
@@ -194,6 +197,8 @@ class Scheduler:
             except LakewrightError:
                 self._ended.put((lane, ending))
                 raise
+            except Exception:  # the trigger, and the others, must go on
+                log.exception("trigger %s: how its run ended can't be recorded", lane)
             self._running.discard(lane)
             _log_ending(lane, ending)
 
@@ -251,7 +256,11 @@ class Scheduler:
     def _begin(self, lane: Lane, trigger: Trigger, attempt: Attempt) -> None:
         self._running.add(lane)
         log.info("trigger %s: starts its run of %s", lane, attempt.due.isoformat(timespec="seconds"))
-        self.start(lane, trigger, attempt)
+        try:
+            self.start(lane, trigger, attempt)
+        except Exception:  # the next round takes it for interrupted, or the trigger would wait for its end
+            self._running.discard(lane)
+            raise
 
     def _change(
         self, records: TriggerRecords, lane: Lane, how: Callable[[TriggerState], TriggerState]

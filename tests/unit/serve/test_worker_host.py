@@ -5,6 +5,7 @@ One host serves all tests of this file.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -343,6 +344,33 @@ def test_a_host_that_is_killed_is_replaced(host: Host) -> None:
     # The request waits in the socket until the next host takes it.
     assert run(host, "tell").code == 0
     assert eventually(lambda: killed not in _hosts())
+
+
+def test_commands_run_without_the_server_if_its_host_cannot_be_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They waited for a host without end."""
+
+    class Ended:
+        def told(self) -> bytes:
+            return b""
+
+        def end(self, patience: float) -> None:
+            pass
+
+    def refuse(*_: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("lakewright.serve.warm_service._Host", refuse)
+    files = ServerFiles.of(tmp_path)
+    files.folder.mkdir()
+    service = WarmService(files, RUNNER)
+    service._listener = service._listening()
+
+    service._keep(service._listener, Ended())  # type: ignore[arg-type]  # a host that has ended
+
+    with pytest.raises(client.Refused):
+        client.begin(str(files.socket), b"", (0, 1, 2))
 
 
 def test_a_host_whose_code_has_changed_is_replaced_and_what_runs_goes_on(host: Host, tmp_path: Path) -> None:

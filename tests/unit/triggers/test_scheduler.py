@@ -156,6 +156,33 @@ def test_a_server_that_stops_hands_its_triggers_over_at_once(world: World) -> No
     assert other.held == {"hourly"}
 
 
+def test_a_run_that_cannot_be_started_or_recorded_counts_as_interrupted_and_its_trigger_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trigger waited for its end until the server was started again."""
+    hourly(world)
+    one = world.server("a")
+    begin = one.start
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    one.start = refuse
+    world.round(one)
+    with pytest.raises(RuntimeError):
+        world.round(one, after=HOUR)
+    one.start = begin
+    world.round(one)
+    assert world.round(one, after=MINUTE) == ["a: hourly"]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lakewright.triggers.scheduler._finished", refuse)
+        world.end(one)
+        world.round(one)
+    world.round(one)
+    assert world.round(one, after=5 * MINUTE) == ["a: hourly"]
+
+
 def test_each_entity_has_a_run_of_its_own_and_one_that_fails_does_not_hold_up_the_others(
     world: World,
 ) -> None:
