@@ -20,6 +20,7 @@ from lakewright.manifest.applications import known_names, named_application, unk
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.discover import called_name, natural_key, slice_name
+from lakewright.slices.other_runs import declared_strategy, processing_jobs
 from lakewright.spec.words import first_of
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.usecases.items import (
@@ -263,7 +264,10 @@ def _time_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
 def _late_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
     """Yield what requeued items, whose entities are given, do to records of later ones."""
     for item_id, entity in entities.items():
-        if (warning := late_slice_warning(entity, entity.strategy)) is not None:
+        runs = processing_jobs(app.project, entity.called)
+        strategies = [declared_strategy(declared, entity) for _, declared in runs] or [entity.strategy]
+        warnings = (late_slice_warning(entity, each) for each in strategies)
+        if (warning := next(filter(None, warnings), None)) is not None:
             yield f"{called_name(entity.called, app.ledger.item(item_id))}: {warning}"
 
 

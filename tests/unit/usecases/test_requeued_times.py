@@ -125,6 +125,20 @@ def test_a_requeue_says_that_a_late_slice_deletes_what_only_later_slices_have(
     assert (warning in " ".join(done.err.split())) == is_told
 
 
+@pytest.mark.parametrize(("own", "other", "is_told"), [("full", "merge", True), ("merge", "full", False)])
+def test_what_a_requeue_says_of_deletes_follows_the_strategy_of_the_target(
+    tmp_path: Path, own: str, other: str, is_told: bool
+) -> None:
+    shop = processed(tmp_path, "merge", BY_SLICE)
+    scope = "settings: {delete_missing: true, delete_scope: full}"
+    model = (tmp_path / "m.yml").read_text().replace("    columns:", f"    {scope}\n    columns:")
+    model = model.replace("processtype: merge", f"processtype: {own}")
+    (tmp_path / "m.yml").write_text(model.replace(BY_SLICE, f"strategy: {other}"))
+    done = shop.run("manifest", "requeue", "orders/2024-05-01.csv", "--late")
+    assert done.code == 0, done.all
+    assert ("also deletes records that only later slices have" in " ".join(done.err.split())) == is_told
+
+
 def test_what_plan_tells_to_type_of_a_late_slice_that_no_run_has_seen_works(tmp_path: Path) -> None:
     shop = processed(tmp_path, "historic", BY_SLICE)
     (tmp_path / "lake/bronze/orders/2024-04-30.csv").write_text("id\n1\n")
