@@ -306,6 +306,23 @@ def test_a_slice_that_was_skipped_since_it_was_processed_is_left_out_of_a_rebuil
 
 
 @pytest.mark.nightly
+def test_a_later_slice_that_was_skipped_since_it_was_processed_is_left_out_of_an_undo(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    shop, (first, second, last) = Shop.make(tmp_path / "shop", spark), SLICES
+    shop.load("orders", *SLICES)
+    assert shop.run("manifest", "skip", f"orders/{last}", "--reason", "broken").code == 0
+    done = shop.json("undo", "orders", second, "--yes")
+    assert (done["skipped"], done["replayed"], done["back_to"]) == ([last], [], 0)
+    verdicts = {first: "processed", second: "skipped", last: "skipped"}
+    assert (shop.verdicts("orders"), shop.watermark("orders")) == (verdicts, 1)
+    values = [row["v"] for row in shop.json("sql", "SELECT v FROM orders ORDER BY id")]
+    assert values == ["a", "b"]
+    assert shop.json("doctor", "orders")["ok"]
+    assert shop.run("manifest", "fsck").code == 0
+
+
+@pytest.mark.nightly
 def test_a_second_operator_and_a_run_wait_for_a_rebuild(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

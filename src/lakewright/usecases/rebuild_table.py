@@ -18,7 +18,6 @@ from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, pla
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
-from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints, tainted_words
@@ -28,6 +27,7 @@ from lakewright.usecases.rewinding import (
     listed,
     rewind_as_json,
     rewind_context,
+    skipped_words,
     table_lease,
 )
 from lakewright.usecases.session_check import check_session
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Address
 
 __all__ = ["Rebuilt", "rebuild_table"]
-
-MOST_NAMED = 10
 
 RECENT = 200
 """The number of latest runs among which the last rebuild of a table is looked for."""
@@ -70,11 +68,7 @@ class Rebuilt:
     @property
     def skipped_words(self) -> str | None:
         """Which slices were left out because they were skipped; None for none."""
-        names = self.plan.skipped_names
-        if not names:
-            return None
-        was, its = ("was", "its") if len(names) == 1 else ("were", "their")
-        return f"{first_of(names, MOST_NAMED)} {was} skipped: the new table has none of {its} changes"
+        return skipped_words(self.plan.skipped_names, "the new table")
 
     @property
     def beside_words(self) -> str | None:

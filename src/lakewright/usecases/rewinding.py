@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.settle import conclude
+from lakewright.spec.words import first_of
 from lakewright.strategies.failures import storage_error
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
@@ -26,7 +27,17 @@ if TYPE_CHECKING:
     from lakewright.slices.rewind.undo_plan import UndoPlan
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["announced", "check_of", "listed", "rewind_as_json", "rewind_context", "table_lease"]
+__all__ = [
+    "announced",
+    "check_of",
+    "listed",
+    "rewind_as_json",
+    "rewind_context",
+    "skipped_words",
+    "table_lease",
+]
+
+MOST_NAMED = 10
 
 
 def rewind_as_json(
@@ -49,6 +60,14 @@ def rewind_context(
     target = target_contexts(app, interruption=interruption)(app.workspace)
     context = processing_context(target, entity, ProcessingOptions())
     return context if author is None else replace(context, ledger=app.ledger_of(app.store, author))
+
+
+def skipped_words(names: Sequence[str], table: str) -> str | None:
+    """Return which slices a rewind leaves out because they were skipped; None for none."""
+    if not names:
+        return None
+    was, its = ("was", "its") if len(names) == 1 else ("were", "their")
+    return f"{first_of(names, MOST_NAMED)} {was} skipped: {table} has none of {its} changes"
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from lakewright.usecases.rewinding import (
     listed,
     rewind_as_json,
     rewind_context,
+    skipped_words,
     table_lease,
 )
 from lakewright.usecases.session_check import check_session
@@ -109,6 +110,11 @@ class Undone:
         )
 
     @property
+    def skipped_words(self) -> str | None:
+        """Which other slices leave the table because they were skipped; None for none."""
+        return skipped_words(self.plan.skipped_names, "the table then")
+
+    @property
     def slices_words(self) -> str:
         """What happens to the slice, and those after it, from then on."""
         plan = self.plan
@@ -137,7 +143,9 @@ class Undone:
         tainted = () if self.tainted_words is None else (self.tainted_words,)
         repeated = () if self.repeated_words is None else (self.repeated_words,)
         uncompared = () if self.uncompared_words is None else (self.uncompared_words,)
-        notes = (self.table_words, *repeated, self.slices_words, *lost, *beside, *tainted, *uncompared)
+        skipped = () if self.skipped_words is None else (self.skipped_words,)
+        slices = (*repeated, self.slices_words, *skipped)
+        notes = (self.table_words, *slices, *lost, *beside, *tainted, *uncompared)
         return html_table(repr(self)[1:-1], ("row", "values"), rows, notes)
 
     def as_json(self) -> dict[str, Any]:

@@ -44,6 +44,7 @@ def test_an_undo_shows_the_rows_that_go_and_what_becomes_of_the_table_and_its_sl
         is_checked=False,
         state=state,
         is_requeued=False,
+        skipped_names=[],
         foreign=(foreign,),
     )
     html = Undone("orders", cast("Any", plan), DIFFERENCE)._repr_html_()

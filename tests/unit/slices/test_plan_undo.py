@@ -66,6 +66,21 @@ def test_the_table_goes_back_to_the_version_before_the_slice(tmp_path: Path) -> 
     assert (again.base, replayed(again), [name_of(each) for each in again.later]) == (0, [], ["s3"])
 
 
+def test_later_slices_that_were_skipped_since_they_were_processed_are_left_out(tmp_path: Path) -> None:
+    """They were applied again and counted as processed; with `--requeue` the next run took them."""
+    place = place_of(tmp_path, "s1", "s2", "s3", "s4")
+    place.ledger.skip(place.item("s3").item_id, "broken")
+    (place.bronze / "s3").unlink()
+    plan = undo_of(place, "s2")
+    assert (plan.base, replayed(plan), plan.as_json()["skipped"]) == (0, ["s4"], ["s3"])
+    assert plan.rewound_ids == {place.item(name).item_id for name in ("s2", "s3", "s4")}
+    requeued = undo_of(place, "s2", is_requeued=True)
+    assert (replayed(requeued), [name_of(each) for each in requeued.requeued]) == ([], ["s2", "s4"])
+    # What the table held before the slice stays.
+    last = undo_of(place, "s4")
+    assert (last.base, last.skipped, last.version) == (2, (), 3)
+
+
 def test_commits_of_others_are_named_and_lost_only_if_allowed(tmp_path: Path) -> None:
     place = place_of(tmp_path, "s1", "s2")
     by_hand(place)

@@ -119,7 +119,7 @@ def test_each_instance_that_was_built_from_the_table_is_dirty_with_the_reason(tm
     said = "to be built again, as built from it: names, report; `lakewright status` says how"
     assert (tainted_words(puts), tainted_words(())) == (said, None)
     plan: Any = SimpleNamespace(
-        slice="1", undone=None, is_requeued=False, foreign=(), counts={}, is_checked=False
+        slice="1", undone=None, is_requeued=False, foreign=(), counts={}, is_checked=False, skipped_names=[]
     )
     undone = Undone("orders", plan, taints=puts)
     assert said in html.unescape(undone._repr_html_())

@@ -92,6 +92,19 @@ def test_an_undo_of_the_first_slice_says_what_becomes_of_those_after_it(tmp_path
     assert _changed_words(last) == "went back to version 0"
 
 
+def test_an_undo_names_the_skipped_slices_that_leave_the_table_with_it(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3")
+    place.ledger.skip(place.item("s2").item_id, "broken")
+    words = Undone("orders", undo_of(place, "s1"))
+    assert said(words) == [
+        "the table is built again from 1 slice: s3",
+        "s1 is skipped",
+        "s2 was skipped: the table then has none of its changes",
+        "no rows are compared: what the skipped slices changed goes, too",
+    ]
+    assert "<p>s2 was skipped: the table then has none of its changes</p>" in words._repr_html_()
+
+
 def test_an_undo_of_one_of_several_slices_of_a_commit_says_why_no_rows_are_compared(tmp_path: Path) -> None:
     place = Place(tmp_path, "s1", "s2", "s3")
     place.commit(1, "s1", strategy="merge", processingTime=TIME.format(1))

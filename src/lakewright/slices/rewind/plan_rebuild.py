@@ -28,7 +28,12 @@ from lakewright.slices.discover import slice_name
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
-from lakewright.slices.rewind.plan_undo import check_version, unlogged_slices, version_before
+from lakewright.slices.rewind.plan_undo import (
+    check_version,
+    skipped_items,
+    unlogged_slices,
+    version_before,
+)
 from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
 from lakewright.slices.rewind.side_table import plan_digest
 from lakewright.spec.words import counted
@@ -144,7 +149,7 @@ def plan_rebuild(
     chain = tuple(effective_commits(log, app))
     logged = [each for commit in reversed(chain) for each in slices_in(commit, app)]
     applied = _in_order(context, logged)
-    skipped = _skipped(context, applied)
+    skipped = skipped_items(context, applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))
     first = next(starts, None)
     if first is None:
@@ -182,12 +187,6 @@ def _in_order(context: ProcessingContext, logged: Sequence[AppliedSlice]) -> lis
     """Return all processed slices, each once, in the order in which they were last applied."""
     unlogged = unlogged_slices(context, logged)
     return list(each_once(sorted((*logged, *unlogged), key=lambda each: each.number)))
-
-
-def _skipped(context: ProcessingContext, applied: Sequence[AppliedSlice]) -> dict[str, Item]:
-    """Return the items of applied slices that the application skips now, by their ids."""
-    items = context.ledger.store.read([each.item_id for each in applied])
-    return {name: item for name, item in items.items() if item.is_skipped_for(context.application)}
 
 
 def _base(entity: Entity, chain: Sequence[Commit], app: str, first: AppliedSlice) -> int | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_version",
     "plan_undo",
+    "skipped_items",
     "unlogged_slices",
     "version_before",
 ]
@@ -55,6 +56,8 @@ def plan_undo(
     is_over_foreign: bool = False,
 ) -> UndoPlan:
     """Return how a slice of an entity is undone; nothing is written.
+
+    Slices after it that were skipped since they were processed are left out, as a rebuild does.
 
     Args:
         context: The context of the processing.
@@ -83,14 +86,17 @@ def plan_undo(
             return UndoPlan(item, None, state, state.version, kept=held.others)
     commits = [commit for commit in chain if held.first is not None and commit.version >= held.first.version]
     base = None if held.first is None else version_before(held.first)
-    unseen = held.unseen_reason(has_past=base is None and HISTORY_PROPERTY in state.properties)
+    skipped = skipped_items(context, held.since)
+    has_past = base is None and HISTORY_PROPERTY in state.properties
+    unseen = held.unseen_reason(has_past=has_past, is_alone=not skipped)
     plan = UndoPlan(
         item,
         held.undone,
         state,
         base=base,
         since=held.since,
-        earlier=held.earlier,
+        earlier=tuple(each for each in held.earlier if each.item_id not in skipped),
+        skipped=tuple(skipped.values()),
         repeated=held.repeated,
         is_requeued=is_requeued,
         foreign=foreign_since(commits, app),
@@ -192,11 +198,12 @@ class _Held:
         known = {(each.item_id, each.number) for each in ahead}
         return tuple(each for each in self.since if (each.item_id, each.number) in known)
 
-    def unseen_reason(self, *, has_past: bool) -> str | None:
+    def unseen_reason(self, *, has_past: bool, is_alone: bool) -> str | None:
         """Return why no version shows what the slice changed by itself, as a clause; None if one does.
 
         Args:
             has_past: Whether the first commit that must go holds versions of `history_from`.
+            is_alone: Whether no slice goes with it that was skipped.
         """
         if not self.is_written:
             return "the slice changed none by itself"
@@ -204,6 +211,8 @@ class _Held:
             return f"its commit holds other slices, too, {_UNSEEN}"
         if self.commits > 1:
             return f"it was processed more than once, {_UNSEEN}"
+        if not is_alone:
+            return "what the skipped slices changed goes, too"
         return f"its commit holds the versions of history_from, too, {_UNSEEN}" if has_past else None
 
 
@@ -284,6 +293,12 @@ def version_before(commit: Commit) -> int | None:
         base = rewind.get("base")
         return None if base is None else int(base)
     return commit.version - 1 if commit.version else None
+
+
+def skipped_items(context: ProcessingContext, applied: Sequence[AppliedSlice]) -> dict[str, Item]:
+    """Return the items of applied slices that the application skips now, by their ids, in their order."""
+    items = context.ledger.store.read([each.item_id for each in applied])
+    return {name: item for name, item in items.items() if item.is_skipped_for(context.application)}
 
 
 def unlogged_slices(context: ProcessingContext, logged: Collection[AppliedSlice]) -> tuple[AppliedSlice, ...]:

@@ -31,6 +31,8 @@ class UndoPlan:
         since: The slices that were applied from then on, itself among them: each once, in the order of their
             last processing.
         earlier: Those of them that the slice's commit holds, too, and that were applied before it.
+        skipped: The items of those of them that were skipped since they were processed: the table has them no
+            more afterwards.
         is_requeued: Whether the slice, and those after it, are to be processed again by the next run.
         foreign: Commits of other writers that are lost with it.
         kept: The slices that the table still holds in that version, in order.
@@ -52,6 +54,7 @@ class UndoPlan:
     version: int | None = None
     unseen: str | None = None
     repeated: tuple[str, ...] = ()
+    skipped: tuple[Item, ...] = ()
 
     @property
     def slice(self) -> str:
@@ -60,8 +63,14 @@ class UndoPlan:
 
     @property
     def others(self) -> tuple[AppliedSlice, ...]:
-        """The slices of `since` without the slice."""
-        return tuple(each for each in self.since if each.item_id != self.item.item_id)
+        """The slices of `since` without the slice, and without those that are skipped."""
+        left_out = {self.item.item_id, *(item.item_id for item in self.skipped)}
+        return tuple(each for each in self.since if each.item_id not in left_out)
+
+    @property
+    def skipped_names(self) -> list[str]:
+        """Names of the slices that are left out."""
+        return [slice_name(item) for item in self.skipped]
 
     @property
     def later(self) -> tuple[AppliedSlice, ...]:
@@ -104,7 +113,7 @@ class UndoPlan:
     @property
     def rewound_ids(self) -> frozenset[str]:
         """The items whose slices the table does not hold afterwards, or holds by other commits."""
-        return frozenset((self.item.item_id, *(each.item_id for each in self.others)))
+        return frozenset((self.item.item_id, *(each.item_id for each in self.since)))
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `undo -o json` prints it."""
@@ -117,5 +126,6 @@ class UndoPlan:
             "replayed": [name_of(each) for each in self.replayed],
             "repeated": list(self.repeated) if self.is_checked else [],
             "requeued": [name_of(each) for each in self.requeued],
+            "skipped": self.skipped_names,
             "foreign_commits": [commit.version for commit in self.foreign],
         }
