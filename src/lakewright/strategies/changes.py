@@ -119,8 +119,9 @@ class Changes:
     """The changes that a slice brings.
 
     Attributes:
-        rows: The rows to write, computed already: the table's columns, `ACTION`, and `MATCH`, the key of the
-            table's row; null for rows that are only inserted.
+        rows: The rows to write, computed already: the table's columns, `ACTION`, and `MATCH`, the first of
+            `keys` of the table's row; null for rows that are only inserted.
+        keys: The columns by which the table's row is found.
         counts: Label to number of rows, for every label of the comparison.
         actions: Names of the actions that occur in the rows.
         inferred_deletes: Rows of the table that are missing from the slice.
@@ -128,10 +129,11 @@ class Changes:
     """
 
     rows: DataFrame
+    keys: tuple[str, ...]
     counts: Mapping[str, int]
     actions: frozenset[str]
-    inferred_deletes: int
-    expected: int
+    inferred_deletes: int = 0
+    expected: int = 0
 
 
 def compare(load: SliceLoad, comparison: Comparison) -> Changes:
@@ -162,7 +164,7 @@ def compare(load: SliceLoad, comparison: Comparison) -> Changes:
     if expected is not None:
         inferred, expected_rows = int(missing_seen.get["rows"]), int(expected_seen.get["rows"])
     actions = _actions(comparison, {**counts, MISSING: inferred})
-    return Changes(rows, counts, actions, inferred, expected_rows)
+    return Changes(rows, load.matched, counts, actions, inferred, expected_rows)
 
 
 def _with_sequence(load: SliceLoad, comparison: Comparison) -> Comparison:
@@ -335,7 +337,7 @@ def _changed(load: SliceLoad, labelled: DataFrame, comparison: Comparison) -> Da
     """
     from pyspark.sql import functions
 
-    key = name_sql(load.system.key)
+    key, kept = name_sql(load.matched[0]), {*load.matched[1:], load.sequence}
     cases = " ".join(
         f"when {text_sql(label)} then array({', '.join(_action_sql(action, key) for action in actions)})"
         for label, actions in comparison.actions.items()
@@ -348,10 +350,7 @@ def _changed(load: SliceLoad, labelled: DataFrame, comparison: Comparison) -> Da
     is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"
     columns = {name: name_sql(name) for name in load.fit.columns}
     return changed.selectExpr(
-        *(
-            sql if name == load.sequence else f"if({is_whole}, {sql}, null) as {sql}"
-            for name, sql in columns.items()
-        ),
+        *(sql if name in kept else f"if({is_whole}, {sql}, null) as {sql}" for name, sql in columns.items()),
         ACTION,
         MATCH,
     )
@@ -363,7 +362,7 @@ def _has_actions(comparison: Comparison) -> str:
 
 
 def _action_sql(action: Action, key: str) -> str:
-    match = key if action.matches else "cast(null as string)"
+    match = key if action.matches else f"if(false, {key}, null)"
     return f"struct({text_sql(action.name)} as {ACTION}, {match} as {MATCH})"
 
 

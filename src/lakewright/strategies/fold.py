@@ -230,7 +230,7 @@ def _write(fold: Fold, rows: DataFrame) -> Callable[[], None] | None:
     inserts = actions.get("insert", 0)
     return write_changes(
         load,
-        Changes(rows, actions, frozenset(actions), 0, 0),
+        Changes(rows, (system.key,), actions, frozenset(actions)),
         clauses,
         target=target,
         inserts=inserts,

@@ -25,7 +25,7 @@ from lakewright.strategies.changes import (
 from lakewright.strategies.delete_inference import check_delete_brake, written_condition
 from lakewright.strategies.full import initial_load
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.write import Clause, sequence_assignment, write_changes
+from lakewright.strategies.write import Clause, key_condition, sequence_assignment, write_changes
 from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
@@ -115,10 +115,11 @@ def _check_order(load: SliceLoad, changes: Changes) -> None:
     from pyspark.sql import functions
 
     system, at = load.system, load.request.at
-    key, start, end = (name_sql(name) for name in (system.key, system.valid_from, system.valid_to))
-    changed = changes.rows.selectExpr(f"coalesce({MATCH}, {key}) as {TARGET.key}").distinct()
+    start, end = name_sql(system.valid_from), name_sql(system.valid_to)
+    key, *others = map(name_sql, changes.keys)
+    changed = changes.rows.selectExpr(f"coalesce({MATCH}, {key}) as {MATCH}", *others).distinct()
     later = load.target().where(f"greatest({start}, {end}) >= {instant_sql(at)}")
-    found = later.join(changed, functions.expr(f"{key} = {TARGET.key}"), "left_semi")
+    found = later.alias("t").join(changed.alias("s"), functions.expr(key_condition(changes)), "left_semi")
     count = found.select(system.key).distinct().count()
     if count:
         has = "record has" if count == 1 else "records have"

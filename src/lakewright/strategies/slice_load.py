@@ -140,20 +140,19 @@ class SliceLoad:
 
     @property
     def matched(self) -> tuple[str, ...]:
-        """Names of the columns by whose values rows of the slice are matched with rows of the table.
+        """Names of the table's columns by whose values its rows are matched with rows of the slice.
 
         They are those of the business key, if their values tell records apart as well as the primary key: a
-        hash of 64 digits takes longer to compute, send and look up (docs/benchmarks.md).
+        hash of 64 digits takes longer to compute, send and look up.
         """
         names, slice_ = self.prepared.identity, self.prepared.frame.schema
-        is_same = all(
-            (known := self.state.column(name)) is not None
-            and known.type.ddl == slice_[name].dataType.simpleString()
-            for name in names
-        )
-        # The primary key treats null as a value like others, a join does not.
-        is_nullable = self.entity.settings.null_keys == "allow"
-        return names if is_same and not is_nullable else (self.system.key,)
+        by_key, settings = (self.system.key,), self.entity.settings
+        # The primary key treats null as a value like others, a join does not. Deletes are inferred by it.
+        if names == by_key or settings.null_keys == "allow" or settings.delete_missing:
+            return by_key
+        found = [(self.state.column(name), slice_[name].dataType.simpleString()) for name in names]
+        known = tuple(own.name for own, kind in found if own is not None and own.type.ddl == kind)
+        return known if len(known) == len(names) else by_key
 
     def aligned(self, frame: DataFrame, *, unless: str | None = None) -> DataFrame:
         """Return rows of the slice with the columns of the existing table.

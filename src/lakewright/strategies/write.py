@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["Clause", "append", "create", "sequence_assignment", "write_changes"]
+__all__ = ["Clause", "append", "create", "key_condition", "sequence_assignment", "write_changes"]
 
 SMALL_SOURCE = 100_000
 """Number of rows up to which changes are broadcast, so that the table is not sorted; not measured."""
@@ -101,6 +101,17 @@ def append(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
     return writer.append
 
 
+def key_condition(changes: Changes, first: str | None = None) -> str:
+    """Return the condition that a row of the table, `t`, is the one that a row to write, `s`, is about.
+
+    Args:
+        changes: The rows to write.
+        first: SQL of the first key of the table's row; by default the column itself.
+    """
+    own, *others = map(name_sql, changes.keys)
+    return " and ".join((f"{first or f't.{own}'} = s.{MATCH}", *(f"t.{name} = s.{name}" for name in others)))
+
+
 def write_changes(
     load: SliceLoad, changes: Changes, clauses: Sequence[Clause], *, target: str, inserts: int, matches: int
 ) -> Callable[[], None]:
@@ -121,7 +132,7 @@ def write_changes(
     used = [clause for clause in clauses if clause.action in changes.actions]
     if _is_rewritten(load, matches):
         return _rewrite(load, changes, used, target)
-    condition = f"t.{name_sql(load.system.key)} = s.{MATCH} and {target}"
+    condition = f"{key_condition(changes)} and {target}"
     whole_row = {column: f"s.{column}" for column in columns}
 
     def write() -> None:
@@ -176,12 +187,14 @@ def _rewrite(load: SliceLoad, changes: Changes, clauses: Sequence[Clause], targe
     """
     from pyspark.sql import functions
 
-    key, match = name_sql(load.system.key), "_lakewright_matched"
+    key, match = name_sql(changes.keys[0]), "_lakewright_matched"
     columns = [name_sql(name) for name in load.fit.columns]
 
     def write() -> None:
         rows = load.target().alias("t").selectExpr("*", f"if({target}, t.{key}, null) as {match}").alias("t")
-        joined = rows.join(changes.rows.alias("s"), functions.expr(f"t.{match} = s.{MATCH}"), "full")
+        joined = rows.join(
+            changes.rows.alias("s"), functions.expr(key_condition(changes, f"t.{match}")), "full"
+        )
         written = joined.selectExpr(*(f"{_written_sql(column, clauses)} as {column}" for column in columns))
         # Static, whatever the user's settings say: a partition without remaining rows must be removed.
         writer = written.writeTo(load.address.sql).option("partitionOverwriteMode", "static")
