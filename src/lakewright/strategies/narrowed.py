@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["narrowed_columns"]
+__all__ = ["narrowed_columns", "narrowed_reasons"]
 
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _FLOATS = ("float", "double")
@@ -29,10 +29,12 @@ _PARSED = (*_DIGITS, *_FLOATS, *_TIMES, "boolean", "date")
 
 def narrowed_columns(state: TableState, entity: Entity) -> tuple[str, ...]:
     """Return for each column with a narrower type than in the table what happens, and what to type."""
-    return tuple(_narrowed(state, entity))
+    otherwise = f", or build the table again with `{rebuild_command(entity)}`"
+    return tuple(f"{reason}{otherwise}" for reason in narrowed_reasons(state, entity))
 
 
-def _narrowed(state: TableState, entity: Entity) -> Iterator[str]:
+def narrowed_reasons(state: TableState, entity: Entity) -> Iterator[str]:
+    """Yield for each column with a narrower type than in the table what happens, and what to declare."""
     for column in entity.columns:
         own = state.column(column.silver)
         if own is None or column.type is None or not _is_narrower(column.type, own.type):
@@ -40,8 +42,7 @@ def _narrowed(state: TableState, entity: Entity) -> Iterator[str]:
         declared, kept = column.type.ddl, own.type.ddl
         yield (
             f"column {column.silver!r} is declared as {declared}, but the table has {kept} and keeps it: "
-            f'{_effect(column.type, own.type, entity)}; declare `datatype: "{kept}"`, or build the table '
-            f"again with `{rebuild_command(entity)}`"
+            f'{_effect(column.type, own.type, entity)}; declare `datatype: "{kept}"`'
         )
 
 

@@ -21,6 +21,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.lost_table import first_processed, lost_table_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.strategies.compatibility import check_table_compatible
+from lakewright.strategies.narrowed import narrowed_reasons
 from lakewright.strategies.outdated import outdated_parts, rebuild_command
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 
@@ -211,6 +212,9 @@ def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:
         yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
     for part in outdated_parts(state, entity, app.project.lake, jobs=_of_jobs(app, entity)):
         yield DueRebuild(entity.called, part.reason, False, part.command)
+    for reason in narrowed_reasons(state, entity):
+        told = f"{reason}, or build the table again"
+        yield DueRebuild(entity.called, told, False, rebuild_command(entity))
 
 
 def _of_jobs(app: App, entity: Entity) -> Iterator[Entity]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from deltalake import write_deltalake
@@ -15,9 +15,12 @@ from tests.projects import make_workspace
 from lakewright.lake import delta_log, observation
 from lakewright.lake.table_state import ABSENT, TableState
 from lakewright.slices import process
+from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.rewind import rehearse
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.strategies.narrowed import narrowed_columns
+from lakewright.targets.entity.work import processing_context
 from lakewright.targets.target import Target
 
 pa: Any = import_module("pyarrow")
@@ -129,6 +132,22 @@ def test_a_plan_tells_narrower_types_from_the_one_look_at_the_table(
         found = Target.named(context.workspace, "orders").observe(context)
     assert any(note.startswith("column 'total' is declared as int, but the table") for note in found.notes)
     assert len(looks) == 1
+
+
+def test_a_rehearsal_warns_of_narrower_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It warned of nothing, and its slice failed, or lost digits, without a word of the reason."""
+    workspace = make_workspace(tmp_path, PROJECT.format(declared="integer", settings=""))
+    (tmp_path / "lake/bronze/orders").mkdir(parents=True)
+    (tmp_path / "lake/bronze/orders/s1.parquet").write_bytes(b"PAR1")
+    entity = workspace.entity("orders")
+    for name in ("begin_beside", "_remove"):
+        monkeypatch.setattr(rehearse, name, lambda *_, **__: None)
+    monkeypatch.setattr(rehearse, "observe_table", lambda *_: table("bigint"))
+    monkeypatch.setattr(rehearse._Attempt, "rehearse", lambda attempt, _: attempt.warnings)
+    context = processing_context(make_context(workspace), entity, ProcessingOptions())
+    with rehearse.rehearsed(context, entity, "s1.parquet") as warnings:
+        (told,) = cast("list[str]", warnings)
+    assert told.startswith("column 'total' is declared as int, but the table has bigint and keeps it: ")
 
 
 def test_a_run_warns_of_narrower_types_before_it_processes(

@@ -89,6 +89,11 @@ CASES: dict[str, tuple[dict[str, Any], str, bool]] = {
         "the table is partitioned by no column, the entity by day",
         True,
     ),
+    "a narrower type": (
+        {"partition": ", datatype: integer"},
+        "column 'day' is declared as int, but the table has string and keeps it: a value of a new slice",
+        False,
+    ),
     "an expression": (
         {EXPRESSIONS_PROPERTY: '{"total": "0"}'},
         "the expression of total has changed since the table was built",

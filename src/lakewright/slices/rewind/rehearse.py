@@ -64,6 +64,7 @@ from lakewright.strategies.delete_inference import (
     preview_deletes,
 )
 from lakewright.strategies.failures import translate_error
+from lakewright.strategies.narrowed import narrowed_columns
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
         try:
             begin_beside(context, entity, side, base, app=app, slices=())
             reach_failpoint("after_clone")
-            yield _Attempt(context, entity, side, slice_, item, app).rehearse(base)
+            warnings = [*narrowed_columns(state, entity)]
+            yield _Attempt(context, entity, side, slice_, item, app, warnings=warnings).rehearse(base)
         finally:
             _remove(lake, side)
 
