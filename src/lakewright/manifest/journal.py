@@ -48,8 +48,8 @@ class Run:
             `day:start`. Secrets are hidden.
         status: `RUNNING` until it is finished; `ABORTED` is also reported for a run whose process has ended.
         finished: None while it runs.
-        facts: Further JSON values: versions, author, exit code; the `targets` that it was restricted to, and
-            `no_lifecycle` if it ran no phase before its own.
+        facts: Further JSON values: versions, author, exit code; the `targets` that it was restricted to,
+            `no_lifecycle` if it ran no phase before its own, and `resume` if only what a run had left undone.
     """
 
     run_id: str

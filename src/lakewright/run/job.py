@@ -220,6 +220,8 @@ class JobRun:
         asked: dict[str, Any] = {"targets": list(self.request.targets)} if self.request.targets else {}
         if self.request.is_alone:
             asked["no_lifecycle"] = True
+        if self.request.resume:
+            asked["resume"] = True
         run = Run(
             run_id=run_id,
             project=self.project.name,

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.manifest.record import State
+from lakewright.manifest.settings import kept_since
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 
@@ -48,10 +49,12 @@ class Arrival:
 
 
 def first_arrivals(app: App, application: Application, items: Iterable[Item]) -> tuple[Arrival, ...] | None:
-    """Return when slices were first processed; None if that is unknown of one of them.
+    """Return when slices were first processed; None if that, or what was built since, is unknown of one.
 
-    Of a slice that was recovered from the table's log, the manifest only knows when it was recovered.
+    Of a slice that was recovered from the table's log, the manifest only knows when it was recovered. Of the
+    time before `retention`, the history lacks runs.
     """
+    since = kept_since(app.project.manifest, app.store.now)
     found = []
     for item in items:
         own = [each for each in app.store.records(item.item_id) if each.application.key == application.key]
@@ -59,15 +62,18 @@ def first_arrivals(app: App, application: Application, items: Iterable[Item]) ->
         ended = next((each for each in own if each.state is State.PROCESSED), None)
         if begun is None or ended is None or ended.content.get("adopted"):
             return None
+        if since is not None and begun.timestamp < since:
+            return None
         found.append(Arrival(item.item_id, begun.timestamp, ended.run_id))
     return tuple(found)
 
 
 def built_before(app: App, job: str, names: frozenset[str], arrivals: Sequence[Arrival]) -> frozenset[Built]:
-    """Return the instances of targets whose last build ended before each of these slices arrived.
+    """Return the instances of targets all of whose builds ended before each of these slices arrived.
 
-    Within the run that first processed a slice, the order of the plan decides: a run keeps it between targets
-    of which one writes what the other reads.
+    All builds of an instance count, because runs may overlap: the run that began last need not have built it
+    last. Within the run that first processed a slice, the order of the plan decides: a run keeps it between
+    targets of which one writes what the other reads.
     """
     found: dict[Built, bool] = {}
     for run in islice(app.journal.runs(project=app.project.name, job=job), RUNS):
@@ -76,7 +82,7 @@ def built_before(app: App, job: str, names: frozenset[str], arrivals: Sequence[A
         for number, entry in enumerate(entries):
             if entry["name"] in names and is_built(entry):
                 key = entry["name"], tuple(sorted(entry.get("instance", {}).items()))
-                found.setdefault(key, number < first)
+                found[key] = found.get(key, True) and number < first
     return frozenset(key for key, is_before in found.items() if is_before)
 
 

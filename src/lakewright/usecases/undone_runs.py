@@ -18,6 +18,9 @@ HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
 
 _Instance: TypeAlias = tuple[tuple[str, str], ...]
+_PARTIAL = ("targets", "no_lifecycle", "resume")
+"""Facts of runs that leave out steps of their instances."""
+
 _Step: TypeAlias = tuple[_Instance, str, str]
 """An instance, a phase and a target."""
 
@@ -109,7 +112,8 @@ def _is_settled(
             break
         found = results(later.run_id)
         left -= found.done
-        if later.finished is not None and not later.facts.get("targets") and covers(later, run, has_run):
+        is_whole = later.finished is not None and not any(map(later.facts.get, _PARTIAL))
+        if is_whole and covers(later, run, has_run):
             left = frozenset(step for step in left if step[0] not in found.instances)
     return bool(undone) and not left
 

@@ -309,6 +309,40 @@ def test_within_the_run_that_brought_a_slice_the_order_of_the_plan_tells_what_ha
     app.close()
 
 
+def test_a_build_that_ended_after_a_slice_came_counts_although_a_later_run_built_before_it(
+    tmp_path: Path,
+) -> None:
+    """Of runs that overlap, only the build of the one that began last was looked at."""
+    app = lake(tmp_path)
+    built(app, "daily", ("names",), 2, day="1")
+    app.begin_run()
+    item = process(app, tmp_path)
+    orders, names = application_of("shop", app.project.entity("orders")), frozenset({"names"})
+    arrivals = first_arrivals(app, orders, app.store.read([item]).values()) or ()
+    assert built_before(app, "daily", names, arrivals) == {("names", (("day", "1"),))}
+    long = built(app, "daily", ("names",), 3, day="1")
+    app.journal.finish_run(long, "SUCCESS", finished=datetime.now(UTC) + timedelta(hours=1))
+    assert built_before(app, "daily", names, arrivals) == frozenset()
+    app.close()
+
+
+def test_what_was_built_before_a_slice_came_is_unknown_if_the_history_lacks_runs_since(
+    tmp_path: Path,
+) -> None:
+    """With `retention`, a build of an instance may be gone although an older one of it is kept."""
+    app = lake(tmp_path)
+    item = process(app, tmp_path)
+    app.close()
+    for retention, is_known in (("1d", True), ("0s", False)):
+        text = PROJECT + f"manifest: {{retention: {retention}}}\n"
+        (tmp_path / "project.yml").write_text(text)
+        app = App.open(tmp_path)
+        orders = application_of("shop", app.project.entity("orders"))
+        found = first_arrivals(app, orders, app.store.read([item]).values())
+        assert (found is not None) == is_known
+        app.close()
+
+
 def test_of_instances_that_overwrite_one_table_the_last_is_to_be_built_again_or_any_later_one(
     tmp_path: Path,
 ) -> None:

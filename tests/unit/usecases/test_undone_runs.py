@@ -150,6 +150,16 @@ def test_another_target_or_phase_of_a_day_does_not_do_what_is_left() -> None:
     assert listed((done, names), failed) == []
 
 
+@pytest.mark.parametrize("facts", [{"resume": True}, {"no_lifecycle": True}])
+def test_a_run_of_some_steps_of_a_day_does_not_do_another_step_that_is_left(facts: dict[str, Any]) -> None:
+    """A resumed run of the day, and `verify -nl`, took the place of the build of a range that had failed."""
+    verify = replace(FAILED, phase="VERIFY")
+    failed = replace(verify, parameters={"day": "1,2"}), [result("1", "FAILED"), result("2", "SUCCESS")]
+    later = replace(verify, run_id="later", status="SUCCESS", facts=facts)
+    assert listed((later, [result("1", "SUCCESS", "VERIFY")]), failed) == ["failed"]
+    assert listed((later, [result("1", "SUCCESS")]), failed) == []
+
+
 def test_a_run_that_was_killed_did_not_record_what_it_left_undone() -> None:
     killed = replace(FAILED, parameters={"day": "1,2"}, status="ABORTED", finished=None)
     later = replace(FAILED, run_id="later", status="SUCCESS")
