@@ -34,7 +34,7 @@ from lakewright.usecases.refused_times import refused_waiting
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
-from lakewright.usecases.undone_runs import covers, recorded_phases, undone_runs
+from lakewright.usecases.undone_runs import covers, given_instances, recorded_phases, undone_runs
 
 __all__ = [
     "is_requeued",
@@ -67,7 +67,7 @@ def project_status(app: App) -> ProjectStatus:
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     running = tuple(run for run in runs if run.status == RUNNING)
-    undone = tuple(undone_runs(app.journal, runs))
+    undone = tuple(undone_runs(app.journal, runs, given_instances(app.project)))
     return ProjectStatus(
         running=running,
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeAlias
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import Journal, Run
+from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
 from lakewright.run.planning import is_entry_undone
+from lakewright.spec.expressions.values import render_value
+from lakewright.usecases.resume import hidden_parameters
 
-__all__ = ["covers", "recorded_phases", "undone_runs"]
+if TYPE_CHECKING:
+    from lakewright.spec.project import Project
+
+__all__ = ["covers", "given_instances", "recorded_phases", "undone_runs"]
 
 HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
 
-_Instance: TypeAlias = tuple[tuple[str, str], ...]
 _PARTIAL = ("targets", "no_lifecycle", "resume")
 """Facts of runs that leave out steps of their instances."""
 
+_Instance: TypeAlias = tuple[tuple[str, str], ...]
 _Step: TypeAlias = tuple[_Instance, str, str]
 """An instance, a phase and a target."""
+
+_Instances: TypeAlias = Callable[[Run], frozenset[_Instance]]
+"""Returns the instances of a run, as far as its arguments tell them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +48,12 @@ class _Results:
         return frozenset(step[0] for step in self.done) - {step[0] for step in self.undone}
 
 
-def undone_runs(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Run]:
+def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Instances) -> Iterator[Run]:
     """Yield the failed runs whose work no later run of the same job has done.
 
     A later run with the same parameters stands for a failed one, however it ended. Runs with other parameters
-    have done its work once each step that it left undone has succeeded, or its instance as a whole.
+    have done its work once each step that it left undone has succeeded, or its instance as a whole. A run
+    that was killed did not record what it left undone: its instances must have succeeded as a whole.
 
     A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
     or a rewind is refused before it begins, nothing is left undone.
@@ -59,11 +70,35 @@ def undone_runs(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Run]:
         is_idle = run.facts.get("check") or run.facts.get("refused")
         if run.status in (Status.FAILED, Status.ABORTED) and not is_idle:
             same = (each for each in later if each.parameters == run.parameters)
-            if not any(covers(each, run, has_run) for each in same) and not _is_settled(
+            settled = _is_settled if run.finished is not None else partial(_is_done_whole, instances(run))
+            if not any(covers(each, run, has_run) for each in same) and not settled(
                 run, later, results, has_run
             ):
                 yield run
         later.append(run)
+
+
+def given_instances(project: Project) -> _Instances:
+    """Return what tells the instances of a run by its arguments.
+
+    None are told if it is not known what a value was when the run began: a default may be an expression, and
+    secret values are not recorded.
+    """
+
+    def instances(run: Run) -> frozenset[_Instance]:
+        job = project.jobs.get(run.job)
+        given = {name.partition(":")[0] for name in run.parameters}
+        if job is None or hidden_parameters(run) or given != {each.name for each in job.parameters}:
+            return frozenset()
+        try:
+            found = expand_arguments(job.parameters, run.arguments, project.job_scope(job))
+        except LakewrightError:  # the job's parameters have changed since
+            return frozenset()
+        return frozenset(
+            tuple(sorted((name, render_value(value)) for name, value in values.items())) for values in found
+        )
+
+    return instances
 
 
 def recorded_phases(journal: Journal) -> HasRun:
@@ -99,11 +134,8 @@ def covers(later: Run, run: Run, has_run: HasRun) -> bool:
 def _is_settled(
     run: Run, newest_first: Sequence[Run], results: Callable[[str], _Results], has_run: HasRun
 ) -> bool:
-    """Return whether later runs, of whatever parameters, have done all that a run left undone.
-
-    A run that was killed did not record what it left undone, so they never have.
-    """
-    if run.finished is None or run.phase not in Phase.__members__ or not newest_first:
+    """Return whether later runs, of whatever parameters, have done all that a run recorded as left undone."""
+    if run.phase not in Phase.__members__ or not newest_first:
         return False
     left = undone = results(run.run_id).undone
     # A failed step is most often done by one of the next runs, so the others need not be read.
@@ -112,10 +144,30 @@ def _is_settled(
             break
         found = results(later.run_id)
         left -= found.done
-        is_whole = later.finished is not None and not any(map(later.facts.get, _PARTIAL))
-        if is_whole and covers(later, run, has_run):
+        if _is_whole(later, run, has_run):
             left = frozenset(step for step in left if step[0] not in found.instances)
     return bool(undone) and not left
+
+
+def _is_done_whole(
+    instances: frozenset[_Instance],
+    run: Run,
+    newest_first: Sequence[Run],
+    results: Callable[[str], _Results],
+    has_run: HasRun,
+) -> bool:
+    """Return whether later runs have done all of a run's instances, of which at least one is known."""
+    left = instances
+    for later in reversed(newest_first):
+        if left and _is_whole(later, run, has_run):
+            left -= results(later.run_id).instances
+    return bool(instances) and not left
+
+
+def _is_whole(later: Run, run: Run, has_run: HasRun) -> bool:
+    """Return whether a later run has recorded all steps of its instances, those of a run among them."""
+    is_whole = later.finished is not None and not any(map(later.facts.get, _PARTIAL))
+    return is_whole and covers(later, run, has_run)
 
 
 def _results(entries: Iterable[Mapping[str, Any]]) -> _Results:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.projects import make_workspace
 
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
+from lakewright.manifest.redact import HIDDEN
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import NOT_REACHED
 from lakewright.testing import MemoryStore
-from lakewright.usecases.undone_runs import undone_runs
+from lakewright.usecases.undone_runs import given_instances, undone_runs
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 FAILED = Run(
@@ -41,7 +44,12 @@ def undone(newest_first: Sequence[Run]) -> Iterator[Run]:
         names = run.facts.get("targets", ("orders", "names"))
         found = (result(run.parameters["day"], status, each.value, name) for each in ran for name in names)
         journal.record_targets(run, dict(enumerate(found)))
-    return undone_runs(journal, newest_first)
+    return undone_runs(journal, newest_first, days)
+
+
+def days(run: Run) -> frozenset[tuple[tuple[str, str], ...]]:
+    """Return the days that a run was given."""
+    return frozenset((("day", day),) for day in run.parameters["day"].split(","))
 
 
 def result(day: str, status: str, phase: str = "BUILD", name: str = "orders") -> dict[str, Any]:
@@ -58,7 +66,7 @@ def listed(*newest_first: tuple[Run, Sequence[Mapping[str, Any]]]) -> list[str]:
     journal = Journal(MemoryStore())
     for run, results in newest_first:
         journal.record_targets(run, dict(enumerate(results)))
-    return [run.run_id for run in undone_runs(journal, [run for run, _ in newest_first])]
+    return [run.run_id for run in undone_runs(journal, [run for run, _ in newest_first], days)]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +168,67 @@ def test_a_run_of_some_steps_of_a_day_does_not_do_another_step_that_is_left(fact
     assert listed((later, [result("1", "SUCCESS")]), failed) == []
 
 
-def test_a_run_that_was_killed_did_not_record_what_it_left_undone() -> None:
-    killed = replace(FAILED, parameters={"day": "1,2"}, status="ABORTED", finished=None)
-    later = replace(FAILED, run_id="later", status="SUCCESS")
-    assert listed((later, [result("1", "SUCCESS")]), (killed, [result("1", "FAILED")])) == ["failed"]
+KILLED = replace(FAILED, parameters={"day": "1,2"}, status="ABORTED", finished=None)
+
+
+@pytest.mark.parametrize(
+    ("later", "facts", "is_left"),
+    [
+        ([("1", "SUCCESS"), ("2", "SUCCESS")], {}, False),
+        ([("1", "SUCCESS"), ("2", "SKIPPED"), ("3", "FAILED")], {}, False),
+        ([("1", "SUCCESS")], {}, True),
+        ([("1", "SUCCESS"), ("2", "FAILED")], {}, True),
+        ([("1", "SUCCESS"), ("2", "SUCCESS")], {"targets": ["orders"]}, True),
+        ([("1", "SUCCESS"), ("2", "SUCCESS")], {"resume": True}, True),
+    ],
+)
+def test_a_run_that_was_killed_is_done_once_all_days_that_it_was_given_have_succeeded(
+    later: Sequence[tuple[str, str]], facts: Mapping[str, Any], is_left: bool
+) -> None:
+    """It did not record what it left undone."""
+    after = replace(FAILED, run_id="later", parameters={"day": "1,2,3"}, status="SUCCESS", facts=facts)
+    found = listed((after, [result(*each) for each in later]), (KILLED, [result("1", "FAILED")]))
+    assert found == (["failed"] if is_left else [])
+
+
+def test_the_days_of_a_killed_run_may_succeed_one_by_one_in_runs_that_end() -> None:
+    first, second = (
+        (replace(FAILED, run_id=day, status="SUCCESS", parameters={"day": day}), [result(day, "SUCCESS")])
+        for day in ("1", "2")
+    )
+    again = replace(second[0], status="ABORTED", finished=None), second[1]
+    assert listed(second, first, (KILLED, [])) == []
+    assert listed(first, (KILLED, [])) == ["failed"]
+    assert listed(again, first, (KILLED, [])) == ["2", "failed"]
+
+
+PROJECT = """
+targets: {orders: {kind: empty}}
+jobs:
+  daily:
+    parameters: [{name: day, type: date}, {name: region, default: eu}]
+    targets: [orders]
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "found"),
+    [
+        ({"day": "2024-05-01,2024-05-02", "region": "eu"}, ["2024-05-01", "2024-05-02"]),
+        (
+            {"day:start": "2024-05-01", "day:until": "2024-05-03", "region": "eu"},
+            ["2024-05-01", "2024-05-02"],
+        ),
+        ({"day": "2024-05-01"}, []),  # the default may have been another one
+        ({"day": HIDDEN, "region": "eu"}, []),
+        ({"day": "tomorrow", "region": "eu"}, []),
+        ({"date": "2024-05-01", "region": "eu"}, []),  # a parameter that the job had
+    ],
+)
+def test_the_instances_of_a_run_follow_from_its_arguments_where_these_tell_all(
+    tmp_path: Path, parameters: dict[str, str], found: list[str]
+) -> None:
+    project = make_workspace(tmp_path, PROJECT).project
+    told = given_instances(project)(replace(FAILED, parameters=parameters))
+    assert told == {(("day", day), ("region", "eu")) for day in found}
+    assert given_instances(project)(replace(FAILED, job="weekly", parameters=parameters)) == frozenset()
