@@ -32,6 +32,7 @@ from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity, Strategy
@@ -44,6 +45,10 @@ __all__ = [
     "fit_request",
     "prepare_load",
 ]
+
+
+_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+"""Metadata of a text of a declared length, `char` or `varchar`; Spark pads a `char` when it reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class SliceLoad:
         alignment: How the slice's columns fit the table's; None if there is no table yet.
         bad_rows: Rows of the slice that are put aside.
         is_small: Whether slice and table are so small that the number of queries costs more than their rows.
+        table: The table's columns as Spark reads them; None if there is no table yet.
         properties: Table properties to set with the commit, besides those that follow from the slice.
     """
 
@@ -99,6 +105,7 @@ class SliceLoad:
     statistics: SliceStatistics
     alignment: Alignment | None
     is_small: bool
+    table: StructType | None = None
     bad_rows: tuple[BadRow, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -150,9 +157,16 @@ class SliceLoad:
         # The primary key treats null as a value like others, a join does not. Deletes are inferred by it.
         if names == by_key or settings.null_keys == "allow" or settings.delete_missing:
             return by_key
-        found = [(self.state.column(name), slice_[name].dataType.simpleString()) for name in names]
-        known = tuple(own.name for own, kind in found if own is not None and own.type.ddl == kind)
-        return known if len(known) == len(names) else by_key
+        known = {} if self.table is None else {each.name.lower(): each for each in self.table.fields}
+        found = [(known.get(name.lower()), slice_[name].dataType) for name in names]
+        same = [own.name for own, kind in found if own is not None and own.dataType == kind]
+        return tuple(same) if len(same) == len(names) and self._padded.isdisjoint(same) else by_key
+
+    @property
+    def _padded(self) -> frozenset[str]:
+        """Names of the table's columns that may give values back with other spaces than were written."""
+        fields = () if self.table is None else self.table.fields
+        return frozenset(each.name for each in fields if _LENGTH in each.metadata)
 
     def aligned(self, frame: DataFrame, *, unless: str | None = None) -> DataFrame:
         """Return rows of the slice with the columns of the existing table.
@@ -187,8 +201,9 @@ class SliceLoad:
     def match_condition(self, alias: str) -> str:
         """Return the condition that every row of the table meets which matches a row of the slice."""
         retyped = self.fit.drift.retyped or {}
-        # A value of another type may lie outside the range of the table's type.
-        types = {column.name: column.type.ddl for column in self.state.columns if column.name not in retyped}
+        # A value of another type may lie outside the range of the table's type, and so may a padded one.
+        left_out = {*retyped, *self._padded}
+        types = {column.name: column.type.ddl for column in self.state.columns if column.name not in left_out}
         return range_condition(self.statistics.ranges, types, alias=alias)
 
     def commit(self, summary: Summary, write: Callable[[], None]) -> Summary:
@@ -300,6 +315,7 @@ def prepare_load(
         statistics=statistics,
         alignment=fit.alignment,
         is_small=tuning.is_small,
+        table=fit.table,
         bad_rows=bad_rows,
     )
 

@@ -1,4 +1,4 @@
-"""Rows that another program changed are written by the same columns by which they were compared."""
+"""Rows and tables of another program: records are found by what they were compared by, and only once."""
 
 from __future__ import annotations
 
@@ -41,3 +41,20 @@ def test_no_record_of_a_slice_is_lost_whatever_primary_keys_the_table_has(
     rows = [row for row in lake.rows(things, "id", "v", "PK_things", *is_current) if row[-1]]
     assert [row[:2] for row in rows] == [(1, "b"), (2, "b"), (3, "b"), (4, "b")]
     assert len({row[2] for row in rows if row[2]}) == 4
+
+
+@pytest.mark.nightly
+def test_a_record_whose_key_a_table_pads_is_found_again(lake: SmallLake) -> None:
+    """Spark pads a `char` with spaces when it reads it: each slice inserted the record once more."""
+    things = entity(columns=KEYS[:1], settings={"adopt": {}})
+    place = f"delta.`{things.places(lake.lake.settings).silver.location}`"
+    lake.spark.sql(f"create table {place} (id char(5), v string) using delta")
+    lake.spark.sql(f"insert into {place} values ('abcde', 'a')")
+    rows = [{"id": each, "v": "b"} for each in ("abcde", "ab", "x")]
+    assert lake.load(things, "s1", rows).inserted == 2
+    assert lake.load(things, "s2", [{**row, "v": "c"} for row in rows]).changed == 3
+    assert [(key.strip(), v) for key, v in lake.rows(things, "id", "v")] == [
+        ("ab", "c"),
+        ("abcde", "c"),
+        ("x", "c"),
+    ]
