@@ -19,7 +19,7 @@ from lakewright.bus.manifest import Manifest
 from lakewright.bus.worklist import Demand, Worklist
 from lakewright.errors import CommandFailed, LakewrightError, LeaseLost, StoreUnavailable, UsageError
 from lakewright.manifest.claim import Claim
-from lakewright.manifest.payload import failure
+from lakewright.manifest.payload import failure, text_of
 from lakewright.manifest.redact import Redactor
 
 __all__ = ["CommandRun", "Stops", "Worked", "run_commands"]
@@ -138,8 +138,12 @@ class _Crew:
                 forward=self.forward,
                 use=use,
             )
-        except UsageError:
-            self.manifest.ledger.give_back(claim, "the command can't be started")
+        except Exception as error:
+            if not ends:  # it was not started, or was killed
+                told = self.redactor.text(text_of(error))
+                is_unstarted = isinstance(error, UsageError)
+                why = "the command can't be started" if is_unstarted else f"interrupted by an error: {told}"
+                self.manifest.ledger.give_back(claim, why)
             raise
         finally:
             heartbeat.drop(claim.lease)

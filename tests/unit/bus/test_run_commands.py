@@ -194,6 +194,23 @@ def test_a_command_that_cannot_be_started_leaves_its_item_ready(bench: Bench) ->
     assert [item.item_id for item in bench.manifest.ready(SCANNER)] == ["a"]
 
 
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_an_error_while_a_command_runs_kills_it_and_leaves_its_item_ready(bench: Bench, jobs: int) -> None:
+    """The item stayed locked until somebody released it."""
+    bench.manifest.add("a", application=LANDING)
+
+    class Closed(list[str]):
+        def append(self, _: str) -> None:
+            raise BrokenPipeError("nobody reads stderr")
+
+    bench.said = Closed()
+    done = bench.sh("echo hello >&2; sleep 60", jobs=jobs)
+    assert isinstance(done.error, BrokenPipeError)
+    assert done.worked == []
+    assert bench.last()[1]["reason"] == "interrupted by an error: nobody reads stderr"
+    assert [item.item_id for item in bench.manifest.ready(SCANNER)] == ["a"]
+
+
 def test_a_gigabyte_on_stderr_needs_no_memory_and_hides_nothing(bench: Bench) -> None:
     """Here ten megabytes, which is far more than what is kept."""
     bench.manifest.add("a", application=LANDING)

@@ -361,6 +361,25 @@ def test_a_run_waits_for_hooks_only_so_long(caplog: pytest.LogCaptureFixture) ->
     slow.ends.set()
 
 
+def test_a_call_whose_error_has_no_text_does_not_end_the_calls_after_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise ConnectionError("the JVM is gone")
+
+    class Broken(Slow):
+        def make(self, seconds: float) -> None:
+            raise Unspeakable
+
+    messenger, last = CallQueue(), Slow()
+    last.ends.set()
+    messenger.send("hook 1", Broken())
+    messenger.send("hook 2", last)
+    messenger.close()
+    assert (last.made, "hook 1: slow: Unspeakable" in caplog.text) == (1, True)
+
+
 def test_a_command_that_takes_too_long_is_killed_with_what_it_started(tmp_path: Path) -> None:
     line = "sleep 60 & echo $! > pid; wait"
     call = ProcessCall(("sh", "-c", line), {"PATH": "/bin:/usr/bin"}, tmp_path, "{}")

@@ -8,6 +8,7 @@ from queue import Full, Queue
 from threading import Thread
 from time import monotonic
 
+from lakewright.manifest.payload import text_of
 from lakewright.run.hooks.call import Call
 
 __all__ = ["CallQueue"]
@@ -74,7 +75,7 @@ class CallQueue:
             call.make(self._seconds)
             self._failures[hook] = 0
         except Exception as error:  # an error in a hook must not fail the run
-            self.failed(hook, f"{call.label}: {error}")
+            self.failed(hook, f"{call.label}: {text_of(error)}")
 
     def failed(self, hook: str, reason: str) -> None:
         """Log the failure of a hook; after a few in a row it is disabled."""

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import cast
 
 from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, LakewrightError
+from lakewright.manifest.payload import text_of
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -192,7 +193,7 @@ class HookNotifier:
                 for call in hook.calls(event, self._context(instance, event)):
                     self._queue.send(label, call)
             except Exception as error:  # an error in a hook must not fail the run
-                self._queue.failed(label, str(error))
+                self._queue.failed(label, text_of(error))
 
     def _context(self, instance: int | None, event: Event) -> HookContext:
         scope = self._description.scope(instance)
