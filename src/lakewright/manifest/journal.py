@@ -69,6 +69,11 @@ class Run:
         return tuple(f"{name}={text}" for name, text in self.parameters.items())
 
     @property
+    def is_partial(self) -> bool:
+        """Whether it left out steps of its instances that a run up to its phase has."""
+        return any(map(self.facts.get, ("targets", "no_lifecycle", "resume")))
+
+    @property
     def key(self) -> str:
         """The key of its document; keys sort by the start of the run."""
         return f"{format_instant(self.started)} {self.run_id}"

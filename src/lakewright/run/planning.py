@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from threading import Lock
 from typing import Any
 
@@ -123,8 +124,8 @@ class Planning:
         request = self.request
         texts, only = request.targets, None
         if request.resume:
-            last, only = self._resumed_run(observer.contexts)
-            texts = texts or tuple(last.facts.get("targets", ()))
+            chosen, only = self._resumed(observer.contexts)
+            texts = texts or chosen
         return PlanRequest(
             phases=request.phases,
             executions=job.executions,
@@ -144,20 +145,38 @@ class Planning:
             chosen |= select(texts, selectables(instance), undone=undone)
         return chosen
 
-    def _resumed_run(self, contexts: Contexts) -> tuple[Run, Leftovers]:
-        """Return the last run with the same arguments, and the steps that it left undone."""
+    def _resumed(self, contexts: Contexts) -> tuple[tuple[str, ...], Leftovers]:
+        """Return the targets to which the runs to resume were restricted, if so, and what these left undone.
+
+        They are the last run with the same arguments that had all steps, and those since then, which left
+        steps out: what these did not do is still undone.
+        """
         runs = self.journal.runs(
             project=self.project.name, job=self.request.job, parameters=self.request.given
         )
-        last = next((run for run in runs if self._is_of_lifecycle(run)), None)
-        if last is None:
+        found: list[Run] = []
+        for run in filter(self._is_of_lifecycle, runs):
+            found.append(run)
+            if self._has_all_steps(run) or run.finished is None:
+                break
+        if not found:
             raise UsageError(
                 f"there is no run of {self.request.job} with these arguments to resume",
                 remedy="Run it without --resume; `lakewright history` lists the runs.",
             )
-        entries = self.journal.targets(last.run_id)
         instances = list(map(self.journal.hide_secrets, contexts.parameters))
-        return last, Leftovers.of(entries, instances, is_whole=last.finished is not None)
+        *since, first = found
+        entries = self.journal.targets(first.run_id)
+        leftovers = Leftovers.of(entries, instances, is_whole=first.finished is not None)
+        for run in reversed(since):
+            told = (each for each in self.journal.targets(run.run_id) if _tells_outcome(each))
+            leftovers = leftovers.after(Leftovers.of(told, instances, is_whole=True))
+        targets = (first.facts.get("targets", ()), *(run.facts.get("targets", ()) for run in since))
+        return tuple(dict.fromkeys(chain(*targets))) if targets[0] else (), leftovers
+
+    def _has_all_steps(self, run: Run) -> bool:
+        """Return whether a run had all steps up to the phase that is asked for."""
+        return not run.is_partial and self.request.phase in phases_until(Phase(run.phase))
 
     def _is_of_lifecycle(self, run: Run) -> bool:
         return phases_until(Phase(run.phase))[0] is phases_until(self.request.phase)[0]
@@ -337,9 +356,22 @@ class Leftovers:
                 found[is_entry_undone(entry)].add((number, Phase(entry["phase"]), entry["name"]))
         return cls(frozenset(found[False]), frozenset(found[True]), is_whole)
 
+    def after(self, later: Leftovers) -> Leftovers:
+        """Return what is left after a later run, which may have done steps or left others undone."""
+        return replace(
+            self,
+            done=(self.done - later.undone) | later.done,
+            undone=(self.undone - later.done) | later.undone,
+        )
+
     def __contains__(self, step: object) -> bool:
         """Return whether a step has to run again."""
         return step in self.undone or (not self.is_whole and step not in self.done)
+
+
+def _tells_outcome(entry: Mapping[str, Any]) -> bool:
+    """Return whether a recorded target was done or left undone, and not skipped for another reason."""
+    return Status(entry["status"]) is not Status.SKIPPED or is_entry_undone(entry)
 
 
 def is_entry_undone(entry: Mapping[str, Any]) -> bool:

@@ -24,9 +24,6 @@ __all__ = ["covers", "given_instances", "recorded_phases", "undone_runs"]
 HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
 
-_PARTIAL = ("targets", "no_lifecycle", "resume")
-"""Facts of runs that leave out steps of their instances."""
-
 _Instance: TypeAlias = tuple[tuple[str, str], ...]
 _Step: TypeAlias = tuple[_Instance, str, str]
 """An instance, a phase and a target."""
@@ -166,7 +163,7 @@ def _is_done_whole(
 
 def _is_whole(later: Run, run: Run, has_run: HasRun) -> bool:
     """Return whether a later run has recorded all steps of its instances, those of a run among them."""
-    is_whole = later.finished is not None and not any(map(later.facts.get, _PARTIAL))
+    is_whole = later.finished is not None and not later.is_partial
     return is_whole and covers(later, run, has_run)
 
 

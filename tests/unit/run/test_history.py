@@ -114,6 +114,47 @@ def test_a_resumed_run_keeps_to_the_targets_of_the_one_before(tmp_path: Path) ->
     assert list(ended(resumed)) == ["BUILD a"]
 
 
+def test_a_phase_that_failed_is_resumed_after_a_run_of_an_earlier_phase(tmp_path: Path) -> None:
+    bench, _ = bench_of(tmp_path, **CHAIN)
+    bench.world.broken.add("b")
+    bench.run(Phase.VERIFY, *RANGE)
+    bench.world.broken.clear()
+    left = [
+        step for step in would_run(bench.plan(Phase.VERIFY, *RANGE, resume=True)) if "VERIFY" in str(step)
+    ]
+    assert left
+    bench.run(Phase.BUILD, *RANGE)
+
+    after = [
+        step for step in would_run(bench.plan(Phase.VERIFY, *RANGE, resume=True)) if "VERIFY" in str(step)
+    ]
+
+    assert after == left
+
+
+def test_a_target_that_failed_is_resumed_after_a_run_of_another_one(tmp_path: Path) -> None:
+    bench, _ = bench_of(tmp_path, **CHAIN)
+    bench.world.broken.add("b")
+    bench.run(Phase.BUILD)
+    bench.world.broken.clear()
+    bench.run(Phase.BUILD, targets=("a",))
+
+    resumed = bench.run(Phase.BUILD, resume=True)
+
+    assert ended(resumed) == {"BUILD b": Status.SUCCESS}
+    assert not ended(bench.run(Phase.BUILD, resume=True))
+
+
+def test_runs_of_single_targets_are_resumed_together(tmp_path: Path) -> None:
+    bench, _ = bench_of(tmp_path, **CHAIN)
+    bench.world.broken.add("a")
+    bench.run(Phase.BUILD, targets=("a",))
+    bench.world.broken.clear()
+    bench.run(Phase.BUILD, targets=("b",))
+
+    assert list(ended(bench.run(Phase.BUILD, resume=True))) == ["BUILD a"]
+
+
 def test_what_only_a_taint_makes_dirty_is_not_forgotten_by_a_killed_run(tmp_path: Path) -> None:
     """ "Dirtiness": a has been built anew, b was to follow and is filled; the run dies between the two."""
     bench, _ = bench_of(tmp_path, **CHAIN)
