@@ -254,8 +254,8 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
     for item in app.store.select(Query(application=application)):
         for row in rows.of(item, application):
             counts[row.verdict.value] += 1
-            if row.verdict.is_blocking and (typed := row.next_command):
-                yield Check("slice", False, f"{row.slice} is {row.verdict.value}", f"`{typed}`")
+            if row.verdict.is_blocking and row.advice:
+                yield Check("slice", False, f"{row.slice} is {row.verdict.value}", row.advice)
     told = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
     yield Check("manifest", True, told or "has no slice yet; `lakewright manifest discover` records them")
 

@@ -11,7 +11,7 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.manifest.item import Item, Mark, Verdict
-from lakewright.manifest.lock import Lock, command, recovery_command
+from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command, stale_advice
 from lakewright.manifest.record import ANYONE, Application, State, format_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of, applications_before
@@ -125,6 +125,14 @@ class Row:
         if self.item.problem is not None:
             return command("show", self.typed)
         return None if self.item.failed is None else recovery_command(self.item, self.typed)
+
+    @property
+    def advice(self) -> str | None:
+        """What to do about a failed, stale or damaged item, with `next_command`; None if there is nothing."""
+        typed = self.next_command
+        if typed is None or self.item.problem is not None:
+            return typed and f"`{typed}`"
+        return recovery_advice(self.item, self.typed) if self.lock is None else stale_advice(self.lock, typed)
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as `manifest ls -o json` prints it."""

@@ -16,6 +16,7 @@ from deltalake import CommitProperties, Transaction, write_deltalake
 from tests.documents import checked
 from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
+from lakewright.errors import SliceError
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.fsck import fsck
@@ -577,7 +578,18 @@ def test_doctor_tells_what_holds_an_entity_back_and_what_to_type() -> None:
     assert answered.code == 1
     checks = checked(json.loads(answered.out))["checks"]
     assert [check["name"] for check in checks] == ["entity", "bronze", "slice", "manifest", "silver"]
-    assert checks[2]["remedy"] == f"`lakewright manifest resolve {ITEM}b`"
+    assert checks[2]["remedy"] == f"Fix the cause, then `lakewright manifest resolve {ITEM}b`."
+
+
+def test_doctor_has_the_remedy_of_status_for_a_slice_that_must_be_delivered_again() -> None:
+    app = FakeApp(bronze=Path("/lake/bronze/orders"))
+    slices(app, "a")
+    app.ledger.failed(claim(app, "a"), failure(SliceError("torn", remedy="Deliver it again.")))
+    remedy = "Deliver it again. Then `lakewright manifest resolve orders/a`."
+    assert f"do: {remedy}" in call_with(app, "status").out
+    answered = call_with(app, "doctor", "orders", "-o", "json")
+    (found,) = [check for check in checked(json.loads(answered.out))["checks"] if check["name"] == "slice"]
+    assert found["remedy"] == remedy
 
 
 class TestStatus:

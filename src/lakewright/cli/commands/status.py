@@ -18,7 +18,7 @@ from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_bran
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lock import Lock, recovery_advice, stale_advice
+from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import ANYONE
 from lakewright.spec.words import first_of
 
@@ -124,23 +124,15 @@ def _failure(row: Row, now: datetime) -> Branch:
     said = row.item.problem or failure_message(row.item)
     since = f" {ago(row.since, now)}" if row.since else ""
     what = f" {row.owner} {row.slice}{since}: {said}"
-    below = (_do(advice),) if (advice := _advice(row)) else ()
+    below = (_do(row.advice),) if row.advice else ()
     return Branch(line(coloured(row.verdict.value), what), below)
-
-
-def _advice(row: Row) -> str:
-    """Return what to do about a failed or damaged item."""
-    if row.lock is None and row.item.problem is None and row.item.failed is not None:
-        return recovery_advice(row.item, row.typed)
-    return f"`{row.next_command}`" if row.next_command else ""
 
 
 def _lock(row: Row, lock: Lock, now: datetime) -> Branch:
     held = f": {lock.stale_reason}" if lock.stale_reason else f" by {lock.holder}"
     since = ago(lock.processing.since, now)
     what = f" {row.owner} {row.slice} {since}{held}"
-    typed = row.next_command
-    return Branch(line(coloured("locked"), what), (_do(stale_advice(lock, typed)),) if typed else ())
+    return Branch(line(coloured("locked"), what), (_do(row.advice),) if row.advice else ())
 
 
 def _run(run: Run, now: datetime) -> Branch:
