@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["OWN_KEY", "ExaminedTable", "Finding", "Rule", "find_violations", "has_rules"]
+__all__ = ["KEY_ALIKE", "OWN_KEY", "ExaminedTable", "Finding", "Rule", "find_violations", "has_rules"]
 
 _P = "_lakewright_"
-OWN_KEY, NEXT, FORMER, SAME = (f"{_P}{name}" for name in ("own_key", "next", "former_end", "same"))
+OWN_KEY, NEXT, FORMER, SAME, ALIKE = (
+    f"{_P}{name}" for name in ("own_key", "next", "former_end", "same", "alike")
+)
+
+KEY_ALIKE = "key_alike"
+"""Rule that two records do not have equal values of the business key, such as from the texts `7` and `07`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +122,29 @@ class ExaminedTable:
             values.append((_named(source, field), name_sql(field.name)))
         return hash_of(values) if values else None
 
+    @property
+    def is_key_converted(self) -> bool:
+        """Whether the business key has other types than in the source, so that its hash can't be computed."""
+        names = [column.silver for column in self.entity.columns if column.is_business_key]
+        return bool(names) and len(self.key_columns) == len(names) and self.own_key() is None
+
+    @property
+    def is_live(self) -> str:
+        """SQL of whether a row is the current one of a record that is not deleted."""
+        if self.is_historic:
+            return f"{name_sql(self.system.valid_to)} is null"
+        return f"not coalesce({name_sql(self.system.deleted)}, false)"
+
     def annotated(self) -> DataFrame:
         """Return the rows with columns about their neighbours under the same key, which rules refer to."""
         from pyspark.sql import functions
 
         key = name_sql(self.system.key)
         found = self.frame.withColumn(OWN_KEY, functions.expr(self.own_key() or "cast(null as string)"))
+        if self.is_key_converted:
+            values = ", ".join(map(name_sql, self.key_columns))
+            alike = f"size(collect_set(if({self.is_live}, {key}, null)) over (partition by {values}))"
+            found = found.withColumn(ALIKE, functions.expr(alike))
         if not self.is_historic:
             return found.withColumn(SAME, functions.expr(f"count(1) over (partition by {key})"))
         start, end = name_sql(self.system.valid_from), name_sql(self.system.valid_to)
@@ -152,6 +174,9 @@ class ExaminedTable:
             ),
             Rule("deleted_missing", "row has", "rows have", "no deleted flag", f"{deleted} is null"),
         ]
+        if self.is_key_converted:
+            same = "the business key of another record, which the source wrote in another way"
+            common += [Rule(KEY_ALIKE, "row has", "rows have", same, f"{ALIKE} > 1 and {self.is_live}")]
         if not self.is_historic:
             return [
                 Rule(

@@ -19,6 +19,7 @@ from lakewright.doctor import plan_repair as planning
 from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
 from lakewright.doctor.plan_repair import RepairPlan
+from lakewright.doctor.rules import KEY_ALIKE
 from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
 from lakewright.lake.cluster import check_cluster_settings, lake_master
 from lakewright.lake.conditional_writes import try_writes
@@ -208,8 +209,14 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
 
 def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     """Return checks of the rows of an entity's table, and of the commits that it should have."""
-    remedy = f"`lakewright doctor {shlex.quote(entity.called)} --repair` shows what would repair it."
+    called = shlex.quote(entity.called)
+    repair = f"`lakewright doctor {called} --repair` shows what would repair it."
+    convert = (
+        "Convert the key's columns by `transformations`, which come before the primary key, then type "
+        f"`lakewright rebuild {called}`."
+    )
     for finding in diagnosis.findings:
+        remedy = convert if finding.rule == KEY_ALIKE else repair
         said = f"{finding.count:,} {finding.words}: {_samples(finding.samples, finding.count)}"
         yield Check("rows", False, said + _since(diagnosis.since.get(finding.rule)), remedy)
     for mismatch in diagnosis.mismatches:

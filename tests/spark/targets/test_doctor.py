@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,23 +44,39 @@ entities:
     id: 1
     connection: shop
     processtype: {strategy}
-    columns: [{{name: no, newname: id, fieldroles: [businesskey]}}]
+    columns: [{{name: no, newname: id, fieldroles: [businesskey]{declared}}}]
 targets:
   orders: {{kind: entity, entity: orders}}
 """
 
+DELETED = {
+    "merge": "dlf_deleted = true",
+    "historic": "dlf_deleted = true, dlf_IsCurrent = false, dlf_ValidTo = ifnull(dlf_ValidTo, dlf_lastSeen)",
+}
+"""Assignments that end a record."""
+
 
 class Lake:
-    """A lake with one entity of two slices, processed."""
+    """A lake with one entity of two slices, processed; `declared` is more of its key's declaration."""
 
-    def __init__(self, folder: Path, spark: SparkSession, strategy: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        spark: SparkSession,
+        strategy: str,
+        *,
+        keys: Sequence[object] = range(1, 13),
+        declared: str = "",
+    ) -> None:
         bronze = folder / "lake/bronze/orders"
         bronze.mkdir(parents=True)
         for name in ("1", "2"):
-            rows = {"no": range(1, 13), "v": [f"{name}{n}" for n in range(1, 13)]}
+            rows = {"no": keys, "v": [f"{name}{n}" for n in keys]}
             pd.DataFrame(rows).to_parquet(bronze / name)
         self.spark = spark
-        self.workspace = make_workspace(folder, PROJECT.format(strategy=strategy), sessions=same(spark))
+        self.workspace = make_workspace(
+            folder, PROJECT.format(strategy=strategy, declared=declared), sessions=same(spark)
+        )
         self.store = MemoryStore()
         self.runs = count()
         self.entity: Entity = self.workspace.entity("orders")
@@ -143,6 +160,20 @@ def test_a_broken_history_is_found_and_put_right(tmp_path: Path, spark: SparkSes
     assert (lost.kind, lost.slice) == ("commit_lost", "2")
     assert "version 6 reverted its commit" in lost.words
     assert "lakewright manifest requeue" in lost.remedy
+
+
+@pytest.mark.parametrize("strategy", ["merge", pytest.param("historic", marks=pytest.mark.nightly)])
+def test_records_whose_keys_a_cast_makes_equal_are_found(
+    tmp_path: Path, spark: SparkSession, strategy: str
+) -> None:
+    lake = Lake(tmp_path, spark, strategy, keys=["7", "07", "8", "8.0"], declared=", datatype: double")
+
+    (found,) = examine(lake.context(), lake.entity).findings
+
+    assert (found.rule, found.count) == ("key_alike", 4)
+    assert found.samples == ({"id": "7.0"}, {"id": "8.0"})
+    lake.sql(f"UPDATE {{table}} SET {DELETED[strategy]} WHERE v IN ('107', '207', '18.0', '28.0')")
+    assert not lake.broken()
 
 
 @pytest.mark.nightly
