@@ -119,10 +119,14 @@ class Entity:
     def skip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Leave a slice out, so that those after it are processed; resolve a failed one before.
 
+        If it was processed already, a warning is logged that its rows stay in the table.
+
         Raises:
             UsageError: The manifest has no such slice.
         """
-        skip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+        done = skip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+        for note in done.notes:
+            log.warning("%s", note)
 
     def requeue(
         self, slice_name: str, *, cascade: bool = False, late: bool = False, reason: str = NO_REASON

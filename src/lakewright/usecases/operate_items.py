@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -19,10 +19,8 @@ from lakewright.errors import UsageError
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
-from lakewright.slices.discover import called_name, natural_key, slice_name
-from lakewright.slices.other_runs import declared_strategy, processing_jobs
+from lakewright.slices.discover import natural_key
 from lakewright.spec.words import first_of
-from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.usecases.items import (
     Row,
     Rows,
@@ -33,7 +31,7 @@ from lakewright.usecases.items import (
     project_applications,
 )
 from lakewright.usecases.list_items import list_items
-from lakewright.usecases.requeued_times import requeued_time_note
+from lakewright.usecases.operator_notes import requeue_notes, skip_notes, unskip_notes
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -42,6 +40,7 @@ log = logging.getLogger(__name__)
 
 __all__ = [
     "ACTIONS",
+    "Operated",
     "Requeued",
     "accept_item",
     "release_item",
@@ -63,6 +62,18 @@ ACTIONS: Mapping[str, frozenset[Verdict]] = {
 """The verdicts of the items that an action selects unless other states are given."""
 
 MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Operated:
+    """An item that was skipped or unskipped.
+
+    Attributes:
+        notes: What the operator must know, with the commands to type.
+    """
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +133,8 @@ def release_item(
     return _rows(app, ledger.release(item.item_id, reason, is_forced=is_forced))
 
 
-def skip_item(
-    app: App, text: str, *, application: str | None = None, author: str, reason: str
-) -> tuple[Row, ...]:
-    """Skip an item for one application, or for all, so that later items continue; return its new verdicts.
+def skip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
+    """Skip an item for one application, or for all, so that later items continue.
 
     A slice in bronze that no run has seen yet is recorded first.
 
@@ -134,20 +143,20 @@ def skip_item(
     """
     item = find_or_record_item(app, text)
     whom = _application(app, item, application, may_come_later=True)
-    return _rows(app, app.ledger_of(app.store, author).skip(item.item_id, reason, application=whom))
+    skipped = app.ledger_of(app.store, author).skip(item.item_id, reason, application=whom)
+    return Operated(_rows(app, skipped), tuple(skip_notes(app, skipped)))
 
 
-def unskip_item(
-    app: App, text: str, *, application: str | None = None, author: str, reason: str
-) -> tuple[Row, ...]:
-    """Undo a skip: the item is ready again, as a new revision. Return its new verdicts.
+def unskip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
+    """Undo a skip: the item is ready again, as a new revision.
 
     Raises:
         UsageError: The manifest has no such item, or there is no such application.
     """
     item = find_item(app, text)
     whom = _application(app, item, application)
-    return _rows(app, app.ledger_of(app.store, author).unskip(item.item_id, reason, application=whom))
+    ready = app.ledger_of(app.store, author).unskip(item.item_id, reason, application=whom)
+    return Operated(_rows(app, ready), tuple(unskip_notes(app, ready)))
 
 
 def select_items(
@@ -244,31 +253,7 @@ def requeue_items(
         rows += _rows(app, requeued)
     in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
     overtaken = {each: entities[each] for each, later in later_of.items() if later and not cascade}
-    notes = (*_time_notes(app, entities), *_late_notes(app, overtaken))
-    return Requeued(tuple(rows), in_doubt, notes)
-
-
-def _time_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
-    """Yield what the next run will refuse of requeued items, whose entities are given."""
-    items = app.store.read(list(entities))
-    names: dict[str, list[str]] = {}
-    for item_id, entity in entities.items():
-        names.setdefault(entity.called, []).append(slice_name(items[item_id]))
-    for entity in {each.called: each for each in entities.values()}.values():
-        ordered = sorted(names[entity.called], key=natural_key)
-        note = requeued_time_note(app, entity, ordered)
-        if note is not None:
-            yield f"{called_name(entity.called, ordered[0])}: {note}"
-
-
-def _late_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
-    """Yield what requeued items, whose entities are given, do to records of later ones."""
-    for item_id, entity in entities.items():
-        runs = processing_jobs(app.project, entity.called)
-        strategies = [declared_strategy(declared, entity) for _, declared in runs] or [entity.strategy]
-        warnings = (late_slice_warning(entity, each) for each in strategies)
-        if (warning := next(filter(None, warnings), None)) is not None:
-            yield f"{called_name(entity.called, app.ledger.item(item_id))}: {warning}"
+    return Requeued(tuple(rows), in_doubt, tuple(requeue_notes(app, entities, overtaken)))
 
 
 def _later_error(entity: Entity | None, later: Sequence[str]) -> UsageError:

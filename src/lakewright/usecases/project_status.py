@@ -8,11 +8,13 @@ from typing import Any
 
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
+from lakewright.manifest.lock import command
 from lakewright.notebook import html_table
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import Arrived, Vanished
 from lakewright.usecases.history import Warned, run_as_json
 from lakewright.usecases.items import Row
+from lakewright.usecases.late_slices import LATE
 from lakewright.usecases.quarantine_status import Quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.resume import NextStep, resume_command
@@ -78,6 +80,7 @@ class ProjectStatus:
         commands: For each of these entities, the commands that process its first waiting slices.
         refused: For the entities of which a run would refuse the processing times of waiting slices, why;
             their commands are those that process these slices.
+        late: Ids of the waiting items that a run would refuse as late, whatever its processing time.
         arrived: Slices in bronze that no run has seen yet, by entity.
         elsewhere: Open slices that were recorded in another folder, by entity.
         vanished: Processed slices that are no longer in bronze, by entity.
@@ -102,6 +105,7 @@ class ProjectStatus:
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    late: frozenset[str] = frozenset()
     arrived: tuple[Arrived, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     vanished: tuple[Vanished, ...] = ()
@@ -121,6 +125,18 @@ class ProjectStatus:
     def step_after(self, run: Run) -> NextStep:
         """Return what to do about a failed run."""
         return self.next_steps.get(run.run_id) or NextStep((resume_command(run),))
+
+    def commands_for(self, row: Row) -> tuple[str, ...]:
+        """Return the commands to type about a waiting row; none if the next run processes it."""
+        if row.item.item_id in self.late:
+            return (f"{command('requeue', row.typed)} --late",)
+        return self.commands.get(row.entity or "", ())
+
+    def refusal_of(self, row: Row) -> str | None:
+        """Return why a run would refuse a waiting row, or None."""
+        if row.item.item_id in self.late:
+            return f"the slice is {LATE}"
+        return self.refused.get(row.entity or "")
 
     @property
     def is_calm(self) -> bool:
@@ -180,8 +196,8 @@ class ProjectStatus:
                 {
                     **row.as_json(),
                     "limits": list(self.limits.get(row.entity or "", ())),
-                    "do": list(self.commands.get(row.entity or "", ())),
-                    "refused": self.refused.get(row.entity or ""),
+                    "do": list(self.commands_for(row)),
+                    "refused": self.refusal_of(row),
                 }
                 for row in self.waiting
             ],

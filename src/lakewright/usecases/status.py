@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from lakewright.app import App
-from lakewright.errors import BackdatedError
+from lakewright.errors import BackdatedError, StorageUnavailable
 from lakewright.lake.observation import table_log
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
@@ -26,6 +27,7 @@ from lakewright.stores.write_access import write_fault
 from lakewright.usecases.bronze_status import look_at_bronze
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
+from lakewright.usecases.late_slices import late_items
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
@@ -61,7 +63,9 @@ def project_status(app: App) -> ProjectStatus:
     found, elsewhere = _without_elsewhere(app, found)
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
-    refused = dict(_refused(app, waiting))
+    late = frozenset(_late(app, waiting))
+    timely = tuple(row for row in waiting if row.item.item_id not in late)
+    refused = dict(_refused(app, timely))
     limits = _limits(app.project)
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
@@ -78,9 +82,10 @@ def project_status(app: App) -> ProjectStatus:
         warned=warned,
         last_runs=runs[:LAST_RUNS],
         limits=limits,
-        commands=dict(_commands(app.project, waiting, limits))
+        commands=dict(_commands(app.project, timely, limits))
         | {name: tuple(error.details["commands"]) for name, error in refused.items()},
         refused={name: error.message for name, error in refused.items()},
+        late=late,
         arrived=tuple(each for each in bronze.arrived if each.entity not in unrecorded),
         elsewhere=elsewhere,
         vanished=bronze.vanished,
@@ -212,6 +217,17 @@ def _decisions(item: Item) -> Iterator[Mark]:
         yield item.new
     if item.resolved is not None:
         yield item.resolved
+
+
+def _late(app: App, waiting: Iterable[Row]) -> Iterator[str]:
+    """Yield the ids of waiting items that a run would refuse as late."""
+    ready: dict[str, list[Item]] = {}
+    for row in waiting:
+        if row.waits_for is None and row.application.is_of_entity and row.entity in app.project.entities:
+            ready.setdefault(row.entity or "", []).append(row.item)
+    for name, items in ready.items():
+        with suppress(StorageUnavailable):  # what can't be read in bronze is told by itself
+            yield from (item.item_id for item in late_items(app, app.project.entity(name), items))
 
 
 def _refused(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, BackdatedError]]:

@@ -51,7 +51,7 @@ def test_a_requeue_answers_what_the_next_run_will_refuse(
 ) -> None:
     """Issue 11: it stood in the server's log only."""
     note = "the run refuses it: the processing time is too early"
-    monkeypatch.setattr("lakewright.usecases.operate_items.requeued_time_note", lambda *_: note)
+    monkeypatch.setattr("lakewright.usecases.operator_notes.requeued_time_note", lambda *_: note)
     answer = post(shop, "/item/requeue", item="orders/1", reason="corrected", late=True)
     assert [row["warnings"] for row in answer.json()] == [[f"orders/1: {note}"]]
     assert post(shop, "/item/resolve", item="orders/2", reason="mended").json()[0]["warnings"] == []

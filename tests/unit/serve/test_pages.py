@@ -184,14 +184,14 @@ def test_the_page_says_that_the_next_run_refuses_what_was_requeued(
     shop: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Issue 11: its declared time is earlier than versions in the table."""
-    refused = "lakewright.usecases.operate_items.requeued_time_note"
+    refused = "lakewright.usecases.operator_notes.requeued_time_note"
     client = browser(shop)
     form = {"csrf": csrf_of(client), "item": "orders/2022-01-01", "late": "1", "reason": "corrected"}
-    for note, done in (("the run refuses it", "requeue-early"), (None, "requeue")):
+    for note, done in (("the run refuses it", "requeue-noted"), (None, "requeue")):
         monkeypatch.setattr(refused, lambda *_, note=note: note)
         answer = client.post("/do/requeue", data=form, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, f"/?done={done}")
-    assert "The next run refuses it unless the time" in read(shop, "/?done=requeue-early")
+    assert "The next run refuses it unless the time" in read(shop, "/?done=requeue-noted")
 
 
 def test_an_item_shows_each_record_with_who_and_why(shop: Served) -> None:

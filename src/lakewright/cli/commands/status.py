@@ -205,20 +205,27 @@ def _unseen(found: ProjectStatus) -> Iterator[Block]:
 
 
 def _waiting(found: ProjectStatus) -> Iterator[Branch]:
-    groups: dict[tuple[str, str | None], list[Row]] = {}
+    groups: dict[tuple[str, str | None, bool], list[Row]] = {}
     for row in found.waiting:
-        groups.setdefault((_name_of(row), row.waits_for), []).append(row)
-    for (name, waits_for), of_group in groups.items():
+        key = (_name_of(row), row.waits_for, row.item.item_id in found.late)
+        groups.setdefault(key, []).append(row)
+    for (name, waits_for, is_late), of_group in groups.items():
         is_nobodys = of_group[0].application == ANYONE
         why = f"for {waits_for}" if waits_for else _what_takes(of_group, found.limits.get(name, ()))
         why = "for an application to process it" if is_nobodys else why
         verb = "waits" if len(of_group) == 1 else "wait"
         what = counted(len(of_group), "item" if is_nobodys else "slice")
-        commands = () if waits_for or is_nobodys else found.commands.get(name, ())
-        refused = None if waits_for or is_nobodys else found.refused.get(name)
+        is_open = not (waits_for or is_nobodys)
+        commands = found.commands_for(of_group[0]) if is_open else ()
+        refused = found.refusal_of(of_group[0]) if is_open else None
         why = why if refused is None else "for a later processing time"
         told = () if refused is None else (Branch(line(f"a run would refuse it: {refused}")),)
         below = tuple(_do(f"`{command}`") for command in commands)
+        if is_late:
+            from lakewright.usecases.late_slices import late_remedy
+
+            why = "to be requeued or skipped"
+            below = (_do(late_remedy([row.typed for row in of_group[:MOST_SHOWN]])),)
         yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), (*told, *below))
 
 

@@ -45,13 +45,13 @@ _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 
 
 def operate(call: ApiCall, action: str) -> list[dict[str, Any]]:
-    """Do what an operator wants of an item, and return its new verdicts, with what the next run refuses."""
+    """Do what an operator wants of an item, and return its new verdicts, with what must be known of it."""
     rows, notes = operated(call, action)
     return [{**row.as_json(), "warnings": list(notes)} for row in rows]
 
 
 def operated(call: ApiCall, action: str) -> tuple[Sequence[Row], Sequence[str]]:
-    """Do what an operator wants of an item; return its new verdicts, and what the next run will refuse."""
+    """Do what an operator wants of an item; return its new verdicts, and what must be known of it."""
     app, body = call.app, call.body
     who = {"author": call.asker.user, "reason": checked_reason(call)}
     if action == "requeue":
@@ -63,7 +63,8 @@ def operated(call: ApiCall, action: str) -> tuple[Sequence[Row], Sequence[str]]:
     if action == "release":
         return release_item(app, body["item"], is_forced=bool(body.get("force")), **who), ()
     act = skip_item if action == "skip" else unskip_item
-    return act(app, body["item"], application=body.get("application"), **who), ()
+    done = act(app, body["item"], application=body.get("application"), **who)
+    return done.rows, done.notes
 
 
 def checked_reason(call: ApiCall) -> str:
@@ -233,8 +234,8 @@ ACTIONS = (
     _item(
         "release", "Remove a stale lock.", Part("force", _FLAG, "Remove the lock of a living holder, too.")
     ),
-    _item("skip", "Skip an item, so that later ones continue.", _FOR),
-    _item("unskip", "Undo a skip.", _FOR),
+    _item("skip", "Skip an item, so that later ones continue; `warnings` say if its rows stay.", _FOR),
+    _item("unskip", "Undo a skip; `warnings` say what the next run refuses.", _FOR),
     _item(
         "requeue",
         "Let a processed item be processed again; `warnings` say what the next run refuses.",

@@ -54,11 +54,15 @@ STATIC = {
 DONE = {
     "resolve": "Resolved: the slice is ready again.",
     "requeue": "Requeued: the next run processes the slice again.",
-    "requeue-early": "Requeued. The next run refuses it unless the time that its target declares is later "
+    "requeue-noted": "Requeued. The next run refuses it unless the time that its target declares is later "
     "than the table's versions. lakewright plan names the command to type.",
     "release": "Released: the slice is ready again.",
     "skip": "Skipped: the slices behind it continue.",
+    "skip-noted": "Skipped: the slices behind it continue. It was processed already, and its rows stay "
+    "in the table until it is built again.",
     "unskip": "The skip is undone: the slice is ready again.",
+    "unskip-noted": "The skip is undone. lakewright plan says why the next run refuses the slice, with the "
+    "command to type, or what it does to records of later slices.",
     "cancel": "Cancelled: the run ends after the present commit.",
     "cancel-command": "Cancelled: the command ends after the present commit.",
 }
@@ -219,8 +223,8 @@ class Pages:
         path = {"run_id": form.get("run", "")}
         call = ApiCall(self.site, self.site.app(), request.scope["asker"], path=path, body=body)
         if action in views.LABELS:
-            _, refused = operated(call, action)
-            return _back(request, f"{action}-early" if refused else action)
+            _, notes = operated(call, action)
+            return _back(request, f"{action}-noted" if notes else action)
         begun = self._begun(call, action)
         return f"/commands/{begun}" if begun is not None else _back(request, action)
 

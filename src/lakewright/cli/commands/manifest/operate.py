@@ -18,6 +18,7 @@ from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.items import Row
+    from lakewright.usecases.operate_items import Operated, Requeued
 
 __all__ = [
     "accept",
@@ -203,7 +204,8 @@ def skip(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, **g
     from lakewright.usecases.operate_items import skip_item
 
     def act(item: str) -> Sequence[Row]:
-        return skip_item(call.app, item, application=given["application"], author=author, reason=reason)
+        done = skip_item(call.app, item, application=given["application"], author=author, reason=reason)
+        return _warned(call, done)
 
     _operate(call, "skip", items, act, given)
 
@@ -221,7 +223,8 @@ def unskip(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, *
     from lakewright.usecases.operate_items import unskip_item
 
     def act(item: str) -> Sequence[Row]:
-        return unskip_item(call.app, item, application=given["application"], author=author, reason=reason)
+        done = unskip_item(call.app, item, application=given["application"], author=author, reason=reason)
+        return _warned(call, done)
 
     _operate(call, "unskip", items, act, given)
 
@@ -255,8 +258,7 @@ def requeue(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, 
     if requeued.later:
         what = "processed again after it" if cascade else "in doubt now"
         call.output.note(f"{what}: {first_of(requeued.later, MOST_NAMED)}")
-    call.output.note(*(line(Span("warning: ", "yellow"), note) for note in requeued.notes))
-    _print(call, requeued.rows)
+    _print(call, _warned(call, requeued))
 
 
 @command(
@@ -282,6 +284,12 @@ def accept(call: Call, /, items: tuple[str, ...], *, author: str, reason: str, *
         return accept_item(call.app, item, author=author, reason=reason)
 
     _operate(call, "accept", items, act, given)
+
+
+def _warned(call: Call, done: Operated | Requeued) -> tuple[Row, ...]:
+    """Print what an operator must know of changed items, and return their rows."""
+    call.output.note(*(line(Span("warning: ", "yellow"), note) for note in done.notes))
+    return done.rows
 
 
 def _print(call: Call, rows: Sequence[Row]) -> None:

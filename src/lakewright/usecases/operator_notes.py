@@ -1,0 +1,89 @@
+"""What an operator must know of items that were skipped, unskipped or requeued, with the commands to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from lakewright.manifest.item import Item, Verdict
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import called_name, natural_key, slice_name
+from lakewright.slices.other_runs import declared_strategy, processing_jobs
+from lakewright.slices.time_check import may_be_late
+from lakewright.strategies.delete_inference import late_slice_warning
+from lakewright.strategies.outdated import rebuild_command
+from lakewright.usecases.items import inventory_of
+from lakewright.usecases.late_slices import LATE, late_items, late_remedy
+from lakewright.usecases.requeued_times import requeued_time_note
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["requeue_notes", "skip_notes", "unskip_notes"]
+
+
+def skip_notes(app: App, item: Item) -> Iterator[str]:
+    """Yield that the table keeps the rows of an item that was skipped after its entity had processed it."""
+    entity, _ = inventory_of(app).later_items(item)
+    if entity is None:
+        return
+    application = application_of(app.project.name, entity)
+    if item.is_skipped_for(application) and item.is_processed_by(application):
+        yield (
+            f"{called_name(entity.called, item)}: the slice was processed already, and its rows stay in the "
+            f"table until `{rebuild_command(entity)}` builds it again without them"
+        )
+
+
+def unskip_notes(app: App, item: Item) -> Iterator[str]:
+    """Yield what the next run refuses of an item that is ready again, or what it does to later records."""
+    entity, later = inventory_of(app).later_items(item)
+    if entity is None or item.verdict(application_of(app.project.name, entity)) is not Verdict.READY:
+        return
+    called = called_name(entity.called, item)
+    is_refused = bool(late_items(app, entity, [item]))
+    if is_refused:
+        yield f"{called}: the slice is {LATE}, so the next run refuses it: {late_remedy([called])}"
+    is_allowed = later and may_be_late(entity, item)
+    after = "once it is requeued, " if is_refused else ""
+    entities = {item.item_id: entity}
+    yield from requeue_notes(app, entities, entities if is_allowed else {}, after)
+
+
+def requeue_notes(
+    app: App, requeued: Mapping[str, Entity], overtaken: Mapping[str, Entity], after: str = ""
+) -> Iterator[str]:
+    """Yield what the next run will refuse of requeued items, and what it does to records of later slices.
+
+    Args:
+        app: The project.
+        requeued: The items' ids, with their entities.
+        overtaken: Those of them that are applied after later slices.
+        after: What must happen before, as the beginning of a sentence.
+    """
+    yield from _time_notes(app, requeued, after)
+    yield from _late_notes(app, overtaken)
+
+
+def _time_notes(app: App, entities: Mapping[str, Entity], after: str) -> Iterator[str]:
+    """Yield what the next run will refuse of requeued items, whose entities are given."""
+    items = app.store.read(list(entities))
+    names: dict[str, list[str]] = {}
+    for item_id, entity in entities.items():
+        names.setdefault(entity.called, []).append(slice_name(items[item_id]))
+    for entity in {each.called: each for each in entities.values()}.values():
+        ordered = sorted(names[entity.called], key=natural_key)
+        note = requeued_time_note(app, entity, ordered)
+        if note is not None:
+            yield f"{called_name(entity.called, ordered[0])}: {after}{note}"
+
+
+def _late_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
+    """Yield what requeued items, whose entities are given, do to records of later ones."""
+    for item_id, entity in entities.items():
+        runs = processing_jobs(app.project, entity.called)
+        strategies = [declared_strategy(declared, entity) for _, declared in runs] or [entity.strategy]
+        warnings = (late_slice_warning(entity, each) for each in strategies)
+        if (warning := next(filter(None, warnings), None)) is not None:
+            yield f"{called_name(entity.called, app.ledger.item(item_id))}: {warning}"

@@ -1,0 +1,94 @@
+"""Slices that wait although a run would refuse them as late: what `unskip` and `status` say to type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.commands import InProcess
+from tests.documents import checked
+from tests.unit.usecases.test_requeued_times import BY_DAY, BY_SLICE, processed
+
+LATE = "orders/2024-05-01.csv"
+REQUEUE = f"lakewright manifest requeue {LATE} --late"
+SKIP = f"lakewright manifest skip {LATE}"
+PROCESS = "lakewright process orders 2024-05-01.csv --processing-time 2024-05-03T00:00:01+00:00"
+
+
+def unskipped(folder: Path, strategy: str, target: str, slice_: str = LATE) -> tuple[InProcess, str]:
+    """A project with a slice whose skip was undone after later ones were processed, and what was warned."""
+    shop = processed(folder, strategy, target)
+    shop.json("manifest", "skip", slice_)
+    done = shop.run("manifest", "unskip", slice_)
+    assert done.code == 0, done.all
+    return shop, " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
+def test_unskip_and_status_say_what_to_type_about_a_slice_that_is_late_by_now(
+    tmp_path: Path, target: str
+) -> None:
+    shop, told = unskipped(tmp_path, "historic", target)
+    remedy = f"`{REQUEUE}` applies it, `{SKIP}` leaves it out"
+    assert f"{LATE}: the slice is older than one that is already processed, so the next run" in told
+    assert f"refuses it: {remedy}" in told
+    assert f"{LATE}: once it is requeued, the run refuses it: the processing time 2024-05-01T" in told
+    assert f"`{PROCESS}`" in told
+
+    page = " ".join(shop.run("status").out.split())
+    assert "orders: 1 slice waits to be requeued or skipped a run would refuse it: the slice is older" in page
+    assert f"do: {remedy}" in page
+    assert "lakewright job daily" not in page
+    (waiting,) = checked(shop.json("status"))["waiting"]
+    assert (waiting["do"], waiting["refused"]) == (
+        [REQUEUE],
+        "the slice is older than one that is already processed",
+    )
+
+    assert shop.shell(REQUEUE).code == 0
+    (waiting,) = checked(shop.json("status"))["waiting"]
+    assert waiting["do"] == [PROCESS]
+
+
+def test_slices_that_are_not_late_keep_their_command_beside_one_that_is(tmp_path: Path) -> None:
+    shop, _ = unskipped(tmp_path, "merge", BY_DAY)
+    (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
+    shop.json("manifest", "discover")
+    waiting = {row["slice"]: row for row in checked(shop.json("status"))["waiting"]}
+    assert waiting["2024-05-01.csv"]["do"] == [REQUEUE]
+    assert waiting["2024-05-04.csv"]["do"] == ["lakewright job daily build day=2024-05-04"]
+    page = shop.run("status").out
+    assert "orders: 1 slice waits to be requeued or skipped" in page
+    assert "orders: 1 slice waits for a run that takes 2024-05-04.csv" in page
+
+
+def test_the_newest_slice_is_unskipped_without_a_warning(tmp_path: Path) -> None:
+    shop, told = unskipped(tmp_path, "merge", BY_DAY, "orders/2024-05-03.csv")
+    assert told == ""
+    (waiting,) = checked(shop.json("status"))["waiting"]
+    assert (waiting["do"], waiting["refused"]) == (["lakewright job daily build day=2024-05-03"], None)
+
+
+def test_a_late_slice_that_the_entity_takes_is_not_told(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "merge", BY_DAY)
+    model = (tmp_path / "m.yml").read_text()
+    (tmp_path / "m.yml").write_text(
+        model.replace("    columns:", "    settings: {late_slices: apply}\n    columns:")
+    )
+    shop.json("manifest", "skip", LATE)
+    done = shop.run("manifest", "unskip", LATE)
+    assert (done.code, done.err) == (0, ""), done.all
+    (waiting,) = checked(shop.json("status"))["waiting"]
+    assert waiting["do"] == ["lakewright job daily build day=2024-05-01"]
+
+
+def test_skip_says_that_the_rows_of_a_processed_slice_stay_and_a_rebuild_leaves_them_out(
+    tmp_path: Path,
+) -> None:
+    shop = processed(tmp_path, "merge", BY_DAY)
+    (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
+    done = shop.run("manifest", "skip", LATE, "orders/2024-05-04.csv")
+    assert " ".join(done.err.split()) == (
+        f"warning: {LATE}: the slice was processed already, and its rows stay in the table until "
+        "`lakewright rebuild orders` builds it again without them"
+    )
