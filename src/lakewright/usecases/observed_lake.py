@@ -125,7 +125,7 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
             why=f"{counted(each.rows, 'bad row')} of {counted(len(each.slices), 'slice')} put aside: "
             f"{first_of(each.slices, MOST_NAMED)}",
             since=None,
-            advice=f"They are in {each.folder}.",
+            advice=f"They are in {each.folder}. {each.advice}",
             entity=each.entity,
         )
     reasons: dict[str, list[str]] = {}

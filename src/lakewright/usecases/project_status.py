@@ -239,7 +239,7 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for dirty in status.tainted:
         yield "dirty", dirty.target, dirty.reason, "; ".join(dirty.commands) or dirty.advice
     for aside in status.quarantined:
-        yield "put aside", aside.entity, f"{counted(aside.rows, 'bad row')} in {aside.folder}", ""
+        yield "put aside", aside.entity, f"{counted(aside.rows, 'bad row')} in {aside.folder}", aside.advice
     for new in status.arrived:
         names = first_of((*new.slices, *new.incomplete), 3)
         yield "arrived", new.entity, names, ""

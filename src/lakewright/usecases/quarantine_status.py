@@ -11,11 +11,14 @@ from lakewright.lake.files import files_at
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.lock import command
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
+from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.places import Places
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.placed import placed_entities
 
 __all__ = ["Quarantined", "read_quarantined"]
@@ -29,16 +32,25 @@ class Quarantined:
         slices: Names of these slices.
         rows: Number of rows.
         folder: The folder that holds them.
+        commands: The commands of which each brings in the rows that fit by now: they apply the slices again.
     """
 
     entity: str
     slices: tuple[str, ...]
     rows: int
     folder: str
+    commands: tuple[str, ...]
+
+    @property
+    def advice(self) -> str:
+        """What to type about the rows."""
+        either = " or ".join(f"`{each}`" for each in self.commands)
+        return f"Once the slice or the declaration is corrected, {either} brings in the rows that fit."
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
-        return {"entity": self.entity, "slices": list(self.slices), "rows": self.rows, "folder": self.folder}
+        found = {"entity": self.entity, "slices": list(self.slices), "rows": self.rows, "folder": self.folder}
+        return {**found, "do": list(self.commands)}
 
 
 def read_quarantined(app: App) -> Iterator[Quarantined]:
@@ -54,7 +66,13 @@ def read_quarantined(app: App) -> Iterator[Quarantined]:
             if rows:
                 found[slice_name(item)] = rows
         if found:
-            yield Quarantined(entity.called, tuple(found), sum(found.values()), places.quarantine)
+            commands = (rebuild_command(entity), _requeue_command(entity, found))
+            yield Quarantined(entity.called, tuple(found), sum(found.values()), places.quarantine, commands)
+
+
+def _requeue_command(entity: Entity, names: Iterable[str]) -> str:
+    """Return the command that has the first of these slices, and all after it, processed again."""
+    return f"{command('requeue', called_name(entity.called, min(names, key=natural_key)))} --cascade"
 
 
 def _quarantined_items(app: App, places: Places, application: Application) -> Iterable[Item]:

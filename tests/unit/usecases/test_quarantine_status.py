@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.commands import InProcess
 from tests.projects import make_project
 
 from lakewright.app import App
@@ -61,7 +62,8 @@ def test_only_the_items_of_slices_with_rows_in_the_quarantine_are_read(
 
     monkeypatch.setattr(store, "select", refuse)
     found = list(read_quarantined(app))
-    assert found == [Quarantined("orders", ("2024-2", "2024-10"), 4, places.quarantine)]
+    commands = ("lakewright rebuild orders", "lakewright manifest requeue orders/2024-2 --cascade")
+    assert found == [Quarantined("orders", ("2024-2", "2024-10"), 4, places.quarantine, commands)]
 
 
 def test_rows_of_a_slice_that_a_rewind_has_applied_again_are_still_told(
@@ -87,4 +89,25 @@ def test_rows_of_a_slice_that_a_rewind_has_applied_again_are_still_told(
     rewind = app.ledger.announce_rewind("table orders", "rebuild of orders", lease, "r1", application)
     told = {"slices": slices, "watermarks": {}, "reason": "rebuild"}
     settle.record_landed(context, entity, rewind, Commit(4, None, "", {}, {"rewind": told}))
-    assert list(read_quarantined(app)) == [Quarantined("orders", ("s1",), 2, places.quarantine)]
+    (aside,) = read_quarantined(app)
+    assert (aside.slices, aside.rows, aside.folder) == (("s1",), 2, places.quarantine)
+
+
+def test_status_says_how_rows_that_fit_by_now_are_brought_in(tmp_path: Path) -> None:
+    """A type that was narrowed and widened again left rows behind, and nothing named them."""
+    make_project(tmp_path, ORDERS)
+    app = App.open(tmp_path, environ={})
+    (entity,) = app.project.entities.values()
+    places, application = entity.places(app.lake.settings), application_of("tests", entity)
+    item = item_id(f"{places.bronze}/s1")
+    app.ledger.discover([DiscoveredSlice(item, application, "orders", "s1", {})])
+    claim = app.ledger.acquire(
+        item, application, this_process("r"), duration=timedelta(60), token_counter=None
+    )
+    app.ledger.processed(claim, {"quarantined": 2})
+    Path(places.quarantine, "s1").mkdir(parents=True)
+    page = " ".join(InProcess(tmp_path).run("status").out.split())
+    assert (
+        "do: Once the slice or the declaration is corrected, `lakewright rebuild orders` or "
+        "`lakewright manifest requeue orders/s1 --cascade` brings in the rows that fit."
+    ) in page

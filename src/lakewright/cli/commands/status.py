@@ -109,7 +109,7 @@ def _lost(entities: Sequence[str]) -> Branch:
 def _quarantined(found: ProjectStatus) -> Iterator[Branch]:
     for each in found.quarantined:
         count = f"{counted(each.rows, 'row')} of {counted(len(each.slices), 'slice')}"
-        yield Branch(line(Span(each.entity, "bold"), f": {count}, in {each.folder}"))
+        yield Branch(line(Span(each.entity, "bold"), f": {count}, in {each.folder}"), (_do(each.advice),))
 
 
 def _section(title: str, branches: Sequence[Branch], more: str) -> Iterator[Block]:
