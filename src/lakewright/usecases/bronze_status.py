@@ -5,7 +5,7 @@ Only folders of this machine are looked at: for others, Spark would have to be s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.deviations import Deviations, changed_items
-from lakewright.slices.discover import Listing, item_id, list_bronze
+from lakewright.slices.discover import (
+    Listing,
+    called_name,
+    item_id,
+    list_bronze,
+    natural_key,
+    slice_name,
+)
 from lakewright.slices.other_runs import (
     declared_strategy,
     declared_time,
@@ -30,6 +39,7 @@ from lakewright.usecases.placed import placed_entities
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Arrived", "BronzeStatus", "Vanished", "look_at_bronze"]
@@ -48,17 +58,28 @@ class Arrived:
         count: Number of the complete ones.
         slices: Names of the first of them.
         incomplete: Names of slices that are still being written.
+        late: Those of `slices` that a run would refuse as late.
+        commands: If no target takes all slices of the entity, the commands that process the others.
     """
 
     entity: str
     count: int
     slices: tuple[str, ...]
     incomplete: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    @property
+    def typed_late(self) -> tuple[str, ...]:
+        """What commands call the late slices."""
+        return tuple(called_name(self.entity, name) for name in self.late)
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
-        named = {"slices": list(self.slices), "incomplete": list(self.incomplete)}
-        return {"entity": self.entity, "count": self.count, **named}
+        requeue = (f"{command('requeue', *self.typed_late)} --late",) if self.late else ()
+        named = {"slices": self.slices, "incomplete": self.incomplete, "late": self.late}
+        lists = {**named, "do": (*requeue, *self.commands)}
+        return {"entity": self.entity, "count": self.count} | {key: [*each] for key, each in lists.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +151,8 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
         return BronzeStatus(unreadable=() if lost is None else (lost,))
     present = app.store.read([item_id(slice_.path) for slice_ in listing.slices])
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
-    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], listing.incomplete[:MOST_NAMED]),)
+    late = _late(entity, new[:MOST_NAMED], present.values(), application)
+    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], listing.incomplete[:MOST_NAMED], late),)
     gone = vanished_slices(app.store, application, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     fault = _changed(app, entity, listing, present)
@@ -139,6 +161,17 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
         vanished=vanished if gone.count else (),
         changed=() if fault is None else (fault,),
     )
+
+
+def _late(
+    entity: Entity, names: Sequence[str], present: Iterable[Item], application: Application
+) -> tuple[str, ...]:
+    """Return those of an entity's new slices that a run would refuse, as later ones are processed."""
+    if entity.settings.late_slices == "apply":
+        return ()
+    done = (each for each in present if each.verdict(application) is Verdict.PROCESSED)
+    last = max((natural_key(slice_name(each)) for each in done), default=None)
+    return () if last is None else tuple(name for name in names if natural_key(name) < last)
 
 
 def _changed(app: App, entity: Entity, listing: Listing, present: Mapping[str, Item]) -> Fault | None:

@@ -24,7 +24,7 @@ from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
-from lakewright.usecases.bronze_status import look_at_bronze
+from lakewright.usecases.bronze_status import Arrived, look_at_bronze
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.late_slices import late_items
@@ -86,7 +86,11 @@ def project_status(app: App) -> ProjectStatus:
         | {name: tuple(error.details["commands"]) for name, error in refused.items()},
         refused={name: error.message for name, error in refused.items()},
         late=late,
-        arrived=tuple(each for each in bronze.arrived if each.entity not in unrecorded),
+        arrived=tuple(
+            _with_commands(app.project, each) if each.entity in limits else each
+            for each in bronze.arrived
+            if each.entity not in unrecorded
+        ),
         elsewhere=elsewhere,
         vanished=bronze.vanished,
         changed=bronze.changed_beside(told_changed(warned)),
@@ -252,6 +256,12 @@ def _commands(
     for entity, names in slices.items():
         if commands := commands_of(find_other_runs(project, entity, sorted(names, key=natural_key))):
             yield entity, commands
+
+
+def _with_commands(project: Project, arrived: Arrived) -> Arrived:
+    """Return new slices with the commands that process those which no run would refuse."""
+    timely = [name for name in arrived.slices if name not in arrived.late]
+    return replace(arrived, commands=commands_of(find_other_runs(project, arrived.entity, timely)))
 
 
 def _limits(project: Project) -> dict[str, tuple[str, ...]]:

@@ -742,7 +742,7 @@ class TestStatus:
         assert "orders: 2 slices that no run has seen yet: s1.csv, s2.csv; not complete yet: s3" in page
         assert "Nothing is running" not in page
         new = {"entity": "orders", "count": 2, "slices": ["s1.csv", "s2.csv"], "incomplete": ["s3"]}
-        assert document(app, "status")["arrived"] == [new]
+        assert document(app, "status")["arrived"] == [{**new, "late": [], "do": []}]
 
     def test_a_lost_manifest_is_no_calm_lake(self, tmp_path: Path) -> None:
         app, silver = FakeApp(), tmp_path / "orders"

@@ -92,3 +92,26 @@ def test_skip_says_that_the_rows_of_a_processed_slice_stay_and_a_rebuild_leaves_
         f"warning: {LATE}: the slice was processed already, and its rows stay in the table until "
         "`lakewright rebuild orders` builds it again without them"
     )
+
+
+def test_slices_that_no_run_has_seen_have_the_commands_of_those_that_wait(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "merge", BY_DAY)
+    for day in ("2024-04-30", "2024-05-04", "2024-05-05"):
+        (tmp_path / f"lake/bronze/orders/{day}.csv").write_text("id\n1\n")
+    late, job = "orders/2024-04-30.csv", "lakewright job daily build day=2024-05-04,2024-05-05"
+    (arrived,) = checked(shop.json("status"))["arrived"]
+    assert (arrived["late"], arrived["do"]) == (
+        ["2024-04-30.csv"],
+        [f"lakewright manifest requeue {late} --late", job],
+    )
+    page = " ".join(shop.run("status").out.split())
+    assert "a run would refuse 2024-04-30.csv: the slice is older than one that is already processed" in page
+    assert f"do: `lakewright manifest requeue {late} --late` applies it" in page
+    assert f"do: `{job}`" in page
+
+
+def test_new_slices_that_any_run_takes_have_no_command(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "merge", "description: all of them")
+    (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
+    (arrived,) = checked(shop.json("status"))["arrived"]
+    assert (arrived["slices"], arrived["do"]) == (["2024-05-04.csv"], [])

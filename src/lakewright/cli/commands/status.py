@@ -168,7 +168,14 @@ def _arrived(found: Arrived) -> Branch:
     named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
     new = f"{counted(found.count, 'slice')} that no run has seen yet: {named}" if found.count else ""
     unfinished = f"not complete yet: {first_of(found.incomplete, MOST_NAMED)}" if found.incomplete else ""
-    return Branch(line(Span(found.entity, "bold"), f": {'; '.join(filter(None, (new, unfinished)))}"))
+    below = [_do(f"`{command}`") for command in found.commands]
+    if found.late:
+        from lakewright.usecases.late_slices import LATE, late_remedy
+
+        told = f"a run would refuse {first_of(found.late, MOST_NAMED)}: the slice is {LATE}"
+        below = [Branch(line(told)), _do(late_remedy(found.typed_late)), *below]
+    said = "; ".join(filter(None, (new, unfinished)))
+    return Branch(line(Span(found.entity, "bold"), f": {said}"), tuple(below))
 
 
 def _vanished(found: Vanished) -> Branch:
