@@ -1,11 +1,17 @@
-"""Tables in HTML, by which notebooks show plans, results and the status of a project. All text is escaped."""
+"""Tables in HTML, by which notebooks show plans, results and the status of a project. All text is escaped.
+
+Values of rows are written here, too, for notebooks as for commands.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from html import escape
+from typing import Any
 
-__all__ = ["html_table", "values_text"]
+__all__ = ["html_table", "json_value", "value_text", "values_text"]
 
 MOST_ROWS = 200
 """A notebook keeps what it shows; a plan of a large range has thousands of steps."""
@@ -39,7 +45,48 @@ def values_text(values: Mapping[str, object] | None) -> str:
         ('id=1, name=null', '')
     """
     pairs = (values or {}).items()
-    return ", ".join(f"{name}={'null' if value is None else value}" for name, value in pairs)
+    return ", ".join(f"{name}={value_text(value)}" for name, value in pairs)
+
+
+def value_text(value: object, *, is_nested: bool = False) -> str:
+    """Return a value of a row in one line; what has values inside is written like JSON.
+
+    Args:
+        value: The value.
+        is_nested: Whether it is inside another one: texts then have quotes.
+
+    Example:
+        >>> value_text(Decimal("0E-8")), value_text({"name": "a", "prices": [Decimal("1.00"), None]})
+        ('0.00000000', '{"name": "a", "prices": [1.00, null]}')
+    """
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, Mapping):
+        pairs = (
+            f"{json.dumps(str(name), ensure_ascii=False)}: {value_text(inner, is_nested=True)}"
+            for name, inner in value.items()
+        )
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(value_text(inner, is_nested=True) for inner in value)}]"
+    is_quoted = is_nested and not isinstance(value, int | float)
+    return json.dumps(str(value), ensure_ascii=False) if is_quoted else str(value)
+
+
+def json_value(value: Any) -> Any:
+    """Return a value of a row for a JSON document: decimals are text, with all the digits of their type.
+
+    Example:
+        >>> json_value({"price": Decimal("1.00"), "lines": [Decimal("0E-8"), 1.5]})
+        {'price': '1.00', 'lines': ['0.00000000', 1.5]}
+    """
+    if isinstance(value, Decimal):
+        return value_text(value)
+    if isinstance(value, Mapping):
+        return {name: json_value(inner) for name, inner in value.items()}
+    return [json_value(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _row(tag: str, cells: Iterable[object]) -> str:

@@ -91,3 +91,27 @@ def test_rows_that_differ_in_last_seen_alone_are_counted_apart(spark: SparkSessi
     assert (found.gone_rows, found.new_rows) == (({"id": 4, "at": 10},), ({"id": 5, "at": 20},))
     whole = compare_rows(before, after)
     assert (whole.equal, whole.seen, whole.gone, whole.new) == (2, 0, 3, 3)
+
+
+def test_decimals_longs_and_times_are_shown_with_all_their_digits(spark: SparkSession) -> None:
+    """Decimals were shown as doubles, and rows whose times differ in microseconds counted as equal."""
+    query = (
+        "select cast('{0}1' as decimal(18, 8)) as amount, 1.00BD as price, 1.5D as rate, "
+        "9007199254740993 as n, array(named_struct('fee', 0.10BD)) as lines, "
+        "timestamp'2022-01-01 00:00:00.00000{1}' as at"
+    )
+    before, after = (spark.sql(query.format("1234567890.1234567", each)) for each in (1, 2))
+    found = compare_rows(before, after)
+    assert (found.equal, found.gone, found.new) == (0, 1, 1)
+    assert found.as_json()["sample_only_before"] == [
+        {
+            "amount": "1234567890.12345671",
+            "price": "1.00",
+            "rate": 1.5,
+            "n": 9007199254740993,
+            "lines": [{"fee": "0.10"}],
+            "at": "2022-01-01T00:00:00.000001Z",
+        }
+    ]
+    ((_, shown), _) = found.shown_rows("goes", "comes")
+    assert shown.startswith("amount=1234567890.12345671, price=1.00, rate=1.5, n=9007199254740993, lines=[")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIRST, SECOND, THIRD = "2022-01-01", "2022-02-01", "2022-03-01"
+AMOUNT, OTHER = Decimal("1234567890.12345600"), Decimal("1234567890.12345601")
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +34,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Small
     slices = {
         FIRST: [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}],
         SECOND: [{"id": 1, "v": "A"}, {"id": 2, "v": "b"}],
-        THIRD: [{"id": 1, "v": "A"}, {"id": 2, "v": "B"}, {"id": 3, "v": "c"}],
+        THIRD: [{"id": 1, "v": "A"}, {"id": 2, "v": "B", "amount": OTHER}, {"id": 3, "v": "c"}],
     }
     for day, rows in slices.items():
         for entity in ("customers", "prices"):
-            lake.slice(entity, day, [{**row, "name": row["v"]} for row in rows])
+            lake.slice(entity, day, [{"amount": AMOUNT, **row, "name": row["v"]} for row in rows])
     for entity in ("customers", "prices"):
         done = lake.run("process", entity, "--processing-time", "${slice.date}")
         assert done.code == 0, done.all
@@ -84,11 +86,13 @@ class TestSlice:
         assert found["counts"] == {"inserted": 1, "updated": 1}
         assert found["run_id"]
         by_key = {row["key"]["id"]: row for row in found["rows"]}
-        assert by_key[2]["before"] == {"v": "b", "name": "b"}
-        assert by_key[2]["after"] == {"v": "B", "name": "B"}
+        assert by_key[2]["before"] == {"v": "b", "name": "b", "amount": str(AMOUNT)}
+        assert by_key[2]["after"] == {"v": "B", "name": "B", "amount": str(OTHER)}
         assert by_key[3]["after"]["v"] == "c"
         shown = lake.run("history", "diff", entity, f"{THIRD}.parquet", "-n", "1").out
-        assert "updated id=2: v: b → B" in shown
+        assert "updated id=2: " in shown
+        assert "v: b → B" in shown
+        assert f"amount: {AMOUNT} → {OTHER}" in shown
         assert "1 record more" in shown
 
     def test_the_first_slice_inserted_all(self, lake: SmallLake) -> None:
@@ -109,6 +113,7 @@ class TestRecord:
             ("A", SECOND, None),
         ]
         assert [each["slice"] for each in life["versions"]] == [f"{FIRST}.parquet", f"{SECOND}.parquet"]
+        assert life["versions"][1]["values"]["amount"] == str(AMOUNT)
         assert all(each["run_id"] for each in life["versions"])
 
     def test_without_history_the_versions_of_the_table_tell_it(self, lake: SmallLake) -> None:
@@ -120,6 +125,7 @@ class TestRecord:
         assert life["versions"][0]["until"] == life["versions"][1]["since"]
         shown = lake.run("history", "row", "customers", "2").out
         assert "v=B" in shown
+        assert f"amount={OTHER}" in shown
 
     def test_a_key_of_another_shape_and_one_that_is_not_there_are_told(self, lake: SmallLake) -> None:
         done = lake.run("history", "row", "customers", "1", "2")

@@ -10,6 +10,7 @@ from lakewright.app import App
 from lakewright.errors import TargetError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.row_values import json_sql
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice, slices_in
 from lakewright.slices.rewind.known_slices import name_of
@@ -86,4 +87,4 @@ class PastTable:
         """Return the source's columns of a frame as one JSON text in SQL."""
         own = [name for name in frame.columns if name.lower() not in self.system.all]
         pairs = ", ".join(f"{text_sql(name)}, {name_sql(name)}" for name in own)
-        return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))"
+        return json_sql(f"named_struct({pairs})")

@@ -11,8 +11,9 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit
 from lakewright.lake.past import is_gone
+from lakewright.lake.row_values import parse_values
 from lakewright.lake.spark_errors import spark_errors
-from lakewright.notebook import html_table, values_text
+from lakewright.notebook import html_table, json_value, values_text
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Strategy
@@ -95,7 +96,7 @@ class RecordLife:
         return {
             "entity": self.entity,
             "key": dict(self.key),
-            "versions": [{name: getattr(each, name) for name in names} for each in self.versions],
+            "versions": [{name: json_value(getattr(each, name)) for name in names} for each in self.versions],
             "reaches_back_to": self.reaches_back_to,
         }
 
@@ -145,7 +146,7 @@ def _history(table: PastTable, where: str) -> Iterator[RecordVersion]:
         f"{table.values(frame)} AS v",
     )
     for row in sorted(found.collect(), key=lambda row: str(row["since"])):
-        yield _version(table, row.asDict())
+        yield _version(table, {**row.asDict(), "types": frame.schema})
 
 
 def _walk(table: PastTable, where: str) -> tuple[tuple[RecordVersion, ...], int | None]:
@@ -193,9 +194,10 @@ def _states(table: PastTable, versions: Sequence[int], where: str) -> dict[int, 
 
 def _read_states(table: PastTable, versions: Sequence[int], where: str) -> dict[int, dict[str, Any] | None]:
     flag, file = name_sql(table.system.deleted), name_sql(table.system.filename)
-    frames = []
+    frames, types = [], {}
     for version in versions:
         frame = table.read(version).where(where)
+        types[version] = frame.schema
         frames.append(
             frame.selectExpr(
                 f"{version} AS n", f"{flag} AS deleted", f"{file} AS file", f"{table.values(frame)} AS v"
@@ -204,7 +206,7 @@ def _read_states(table: PastTable, versions: Sequence[int], where: str) -> dict[
     union = frames[0]
     for frame in frames[1:]:
         union = union.unionAll(frame)
-    rows = {int(row["n"]): row.asDict() for row in union.collect()}
+    rows = {int(row["n"]): {**row.asDict(), "types": types[row["n"]]} for row in union.collect()}
     return {version: rows.get(version) for version in versions}
 
 
@@ -219,7 +221,7 @@ def _version(table: PastTable, row: Mapping[str, Any]) -> RecordVersion:
         since=row["since"],
         until=row["until"],
         is_deleted=bool(row["deleted"]),
-        values=json.loads(row["v"]),
+        values=parse_values(row["v"], row["types"]),
         slice=row["file"],
         run_id=None if commit is None else commit.content.get("run"),
         version=row.get("at_version") if commit is None else commit.version,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.past import readable
-from lakewright.notebook import html_table, values_text
+from lakewright.lake.row_values import json_sql, parse_values
+from lakewright.notebook import html_table, json_value, values_text
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.usecases.past_table import PastTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import StructType
 
 __all__ = ["CHANGE_COLUMNS", "RowChange", "SliceChanges", "changes_of", "slice_changes"]
 
@@ -50,10 +51,10 @@ class RowChange:
     def as_json(self) -> dict[str, Any]:
         """Return the change as commands print it."""
         return {
-            "key": dict(self.key),
+            "key": json_value(self.key),
             "change": self.change,
-            "before": None if self.before is None else dict(self.before),
-            "after": None if self.after is None else dict(self.after),
+            "before": json_value(self.before),
+            "after": json_value(self.after),
         }
 
 
@@ -139,35 +140,35 @@ def changes_of(
     Raises:
         TargetError: The files of the version, or of that before it, are gone.
     """
-    changed = _changed(table, version)
+    before, after = table.read(max(version - 1, 0)), table.read(version)
+    changed = _changed(table, before if version else before.where("false"), after)
     with readable(table.entity.name, version - 1):
         counts = {
             str(row["change"]): int(row["n"])
             for row in changed.groupBy("change").count().toDF("change", "n").collect()
         }
         rows = changed.orderBy("key").limit(limit).collect()
-    return counts, tuple(_change(row.asDict()) for row in rows)
+    return counts, tuple(_change(row, before.schema, after.schema) for row in rows)
 
 
-def _changed(table: PastTable, version: int) -> DataFrame:
-    """Return `change`, `key`, `before` and `after` of the records that a version changed."""
+def _changed(table: PastTable, old: DataFrame, new: DataFrame) -> DataFrame:
+    """Return `change`, `key`, `before` and `after` of the records that differ; all but `change` are JSON."""
     key, digest = name_sql(table.system.key), name_sql(table.system.hash)
 
-    def side(number: int, name: str) -> DataFrame:
-        frame = table.read(max(number, 0))
+    def side(frame: DataFrame, name: str) -> DataFrame:
         # The declared strategy need not be the one by which this version was made.
         has_history = table.system.valid_to.lower() in {column.lower() for column in frame.columns}
         live = table.system.current_sql(has_history=has_history)
-        frame = frame.where(live if number >= 0 else "false")
+        frame = frame.where(live)
         pairs = ", ".join(f"{text_sql(n)}, {name_sql(n)}" for n in table.keys)
         return frame.selectExpr(
             f"{key} AS {name}_pk",
             f"{digest} AS {name}_hash",
             f"{table.values(frame)} AS {name}",
-            f"to_json(named_struct({pairs})) AS {name}_key",
+            f"{json_sql(f'named_struct({pairs})', has_nulls=False)} AS {name}_key",
         )
 
-    before, after = side(version - 1, "before"), side(version, "after")
+    before, after = side(old, "before"), side(new, "after")
     joined = before.join(after, before["before_pk"] == after["after_pk"], "full_outer")
     return joined.where("not (before_pk <=> after_pk and before_hash <=> after_hash)").selectExpr(
         "CASE WHEN before_pk IS NULL THEN 'inserted' WHEN after_pk IS NULL THEN 'deleted' "
@@ -178,8 +179,9 @@ def _changed(table: PastTable, version: int) -> DataFrame:
     )
 
 
-def _change(row: Mapping[str, Any]) -> RowChange:
-    key, before, after = (None if row[n] is None else json.loads(row[n]) for n in ("key", "before", "after"))
+def _change(row: Row, old: StructType, new: StructType) -> RowChange:
+    types = (("key", old if row["after"] is None else new), ("before", old), ("after", new))
+    key, before, after = (None if row[n] is None else parse_values(row[n], kind) for n, kind in types)
     if before is not None and after is not None:
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         before, after = ({name: side.get(name) for name in names} for side in (before, after))

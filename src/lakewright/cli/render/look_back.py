@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.cli.page import Block, Branch, Span, Table, line
 from lakewright.cli.render.run import slice_branch
 from lakewright.cli.render.words import counted
+from lakewright.notebook import value_text, values_text
 
 if TYPE_CHECKING:
     from lakewright.usecases.record_life import RecordLife
@@ -64,15 +65,17 @@ def _changes(counts: Mapping[str, int], rows: Sequence[RowChange], none: str) ->
 def _row(row: RowChange) -> Any:
     head = Span(row.change, _STYLES[row.change])
     if row.before is not None and row.after is not None:
-        pairs = (f"{name}: {_text(row.before[name])} → {_text(row.after[name])}" for name in row.before)
-        return line(head, f" {_values(row.key)}: ", ", ".join(pairs))
+        pairs = (
+            f"{name}: {value_text(row.before[name])} → {value_text(row.after[name])}" for name in row.before
+        )
+        return line(head, f" {values_text(row.key)}: ", ", ".join(pairs))
     values = {k: v for k, v in (row.after or row.before or {}).items() if k not in row.key}
-    return line(head, f" {_values(row.key)}", f": {_values(values)}" if values else "")
+    return line(head, f" {values_text(row.key)}", f": {values_text(values)}" if values else "")
 
 
 def life_page(life: RecordLife) -> Iterator[Block]:
     """Yield each version of a record."""
-    yield line(Span(life.entity, "bold"), f" {_values(life.key)}")
+    yield line(Span(life.entity, "bold"), f" {values_text(life.key)}")
     if not life.versions:
         yield line("the table has no such record")
     rows = tuple(
@@ -82,7 +85,7 @@ def life_page(life: RecordLife) -> Iterator[Block]:
                 each.since or "",
                 each.until or "",
                 "deleted" if each.is_deleted else "",
-                _values({name: value for name, value in each.values.items() if name not in life.key}),
+                values_text({name: value for name, value in each.values.items() if name not in life.key}),
                 (each.slice or "") + (" (history_from)" if each.origin == "history_from" else ""),
                 (each.run_id or "")[:_SHORT_ID],
             )
@@ -96,11 +99,3 @@ def life_page(life: RecordLife) -> Iterator[Block]:
             Span("note: ", "dim"),
             f"files of versions before {life.reaches_back_to} are gone, so earlier states are not known",
         )
-
-
-def _values(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_text(value)}" for name, value in values.items())
-
-
-def _text(value: Any) -> str:
-    return "null" if value is None else str(value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.render.words import counted
+from lakewright.notebook import values_text
 
 if TYPE_CHECKING:
     from lakewright.slices.rewind.difference import TableDifference
@@ -48,4 +49,4 @@ def _plural(word: str, count: int) -> str:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in row.items() if value is not None)
+    return values_text({name: value for name, value in row.items() if value is not None})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.lake.row_values import json_sql, parse_values
 from lakewright.lake.spark_errors import analysis_error
-from lakewright.notebook import values_text
+from lakewright.notebook import json_value, values_text
 from lakewright.spec.words import counted
 from lakewright.strategies.drift import in_order
 from lakewright.transform.sql import name_sql, text_sql
@@ -99,8 +99,8 @@ class TableDifference:
             "rows_seen": self.seen,
             "rows_only_before": self.gone,
             "rows_only_after": self.new,
-            "sample_only_before": list(self.gone_rows),
-            "sample_only_after": list(self.new_rows),
+            "sample_only_before": json_value(self.gone_rows),
+            "sample_only_after": json_value(self.new_rows),
             "columns_only_before": list(self.columns_gone),
             "columns_only_after": list(self.columns_new),
             "columns_retyped": [asdict(each) for each in self.retyped],
@@ -132,9 +132,12 @@ def compare_rows(
     differing = _differing_types(before, after, both)
     retyped = tuple(_retyped(differing))
 
-    def side(frame: DataFrame, sign: int) -> DataFrame:
+    def values_of(sign: int) -> dict[str, str]:
         own = _Side(before, is_old=sign > 0)
-        values = {name: own.sql(name_sql(name), *types) for name, types in differing.items()}
+        return {name: own.sql(name_sql(name), *types) for name, types in differing.items()}
+
+    def side(frame: DataFrame, sign: int) -> DataFrame:
+        values = values_of(sign)
         # A field that only one type has counts as null, as a column does that only one table has.
         rows, times = (_json_sql(each, values, has_nulls=not retyped) for each in (rest, apart))
         return frame.selectExpr(f"{rows} as row", f"{times} as seen", f"{sign} as side")
@@ -158,10 +161,16 @@ def compare_rows(
         "coalesce(sum(least(old, new)), 0) as seen",
     ).first()
     found = {} if counts is None else counts.asDict()
+
+    def some(frame: DataFrame, sign: int, condition: str, time: str) -> tuple[Mapping[str, Any], ...]:
+        values = values_of(sign)
+        columns = [f"{values.get(name, name_sql(name))} as {name_sql(name)}" for name in (*rest, *apart)]
+        return _some(grouped.where(condition), time, frame.selectExpr(*columns).schema)
+
     return TableDifference(
         **found,
-        gone_rows=_some(grouped, "old > new", "old_seen", (*rest, *apart)) if found["gone"] else (),
-        new_rows=_some(grouped, "new > old", "new_seen", (*rest, *apart)) if found["new"] else (),
+        gone_rows=some(before, 1, "old > new", "old_seen") if found["gone"] else (),
+        new_rows=some(after, -1, "new > old", "new_seen") if found["new"] else (),
         columns_gone=_missing(before, after, ignored),
         columns_new=_missing(after, before, ignored),
         retyped=retyped,
@@ -191,7 +200,7 @@ def _json_sql(names: Sequence[str], values: Mapping[str, str], *, has_nulls: boo
     if not names:
         return "'{}'"
     pairs = ", ".join(f"{text_sql(name)}, {values.get(name, name_sql(name))}" for name in names)
-    return f"to_json(named_struct({pairs}), map('ignoreNullFields', '{str(not has_nulls).lower()}'))"
+    return json_sql(f"named_struct({pairs})", has_nulls=has_nulls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +281,12 @@ def _is_valid(frame: DataFrame, text: str) -> bool:
         return False
 
 
-def _some(
-    grouped: DataFrame, condition: str, seen: str, names: Sequence[str]
-) -> tuple[Mapping[str, Any], ...]:
-    some = grouped.where(condition).select("row", seen).orderBy("row").limit(SHOWN)
-    absent = dict.fromkeys(names)
-    return tuple({**absent, **json.loads(row), **json.loads(time)} for row, time in some.collect())
+def _some(grouped: DataFrame, seen: str, types: StructType) -> tuple[Mapping[str, Any], ...]:
+    some = grouped.select("row", seen).orderBy("row").limit(SHOWN)
+    absent = dict.fromkeys(types.names)
+    return tuple(
+        {**absent, **parse_values(row, types), **parse_values(time, types)} for row, time in some.collect()
+    )
 
 
 def _missing(of: DataFrame, among: DataFrame, ignored: Set[str]) -> tuple[str, ...]:
