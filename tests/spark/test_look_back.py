@@ -105,6 +105,28 @@ class TestSlice:
         assert f"{SECOND}.parquet" in done.err
 
 
+class TestQuery:
+    QUERY = (
+        "SELECT cast('0.00000001' AS decimal(18, 8)) AS small, "
+        "named_struct('iban', 'NL1', 'amount', 1.10BD, 'none', null) AS account, "
+        "array(named_struct('at', timestamp'2022-01-01 00:00:00.000001')) AS times, "
+        "map(date'2022-01-01', named_struct('n', 9007199254740993, 'd', 0.5D)) AS days"
+    )
+
+    def test_structs_are_objects_at_any_depth(self, lake: SmallLake) -> None:
+        """A struct was a list without the names of its fields."""
+        (found,) = lake.json("sql", self.QUERY)
+        assert found["account"] == {"iban": "NL1", "amount": "1.10", "none": None}
+        assert found["times"] == [{"at": "2022-01-01T00:00:00.000001Z"}]
+        assert found["days"] == {"2022-01-01": {"n": 9007199254740993, "d": 0.5}}
+
+    def test_a_decimal_has_the_digits_of_its_type(self, lake: SmallLake) -> None:
+        assert lake.json("sql", self.QUERY)[0]["small"] == "0.00000001"
+        shown = lake.run("sql", self.QUERY).out
+        assert "0.00000001 " in shown
+        assert '{"iban": "NL1", "amount": 1.10, "none": null}' in shown
+
+
 class TestRecord:
     def test_with_history_its_rows_tell_its_life(self, lake: SmallLake) -> None:
         life = lake.json("history", "row", "prices", "1")

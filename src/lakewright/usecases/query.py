@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.row_values import json_sql, parse_values
 from lakewright.lake.spark_errors import first_line
 from lakewright.relations.entity import read_silver
 from lakewright.spec.project import Project
@@ -32,6 +33,7 @@ from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 __all__ = ["Answer", "query_frame", "query_lake"]
 
@@ -68,6 +70,8 @@ class Answer:
 def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Answer:
     """Return the first rows of a query in Spark's SQL; instants are ISO 8601 text in UTC.
 
+    Structs and maps are dicts; a time inside a value is text, too.
+
     Accepted are queries, DESCRIBE and SHOW: no DROP, no INSERT. `SHOW TABLES` lists the project's tables and
     needs no Spark.
 
@@ -96,7 +100,7 @@ def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Ans
         _views(app.workspace, tables) as session,
     ):
         frame = _frame(session, rewritten(query, tables)).limit(limit + 1)
-        rows = [tuple(row) for row in _with_times_as_text(frame).collect()]
+        rows = _rows(frame)
         notes += () if past is None else tuple(dict.fromkeys(past.notes))
         return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
 
@@ -200,18 +204,37 @@ def _remedy(app: App, query: str) -> str:
     return listed
 
 
-def _with_times_as_text(frame: DataFrame) -> DataFrame:
-    """Return the frame with instants as ISO 8601 text in UTC; PySpark would return them in local time."""
-    from pyspark.sql import functions as f
+def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """Return the rows of a frame, with times as ISO 8601 text in UTC, and structs and maps as dicts."""
+    from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType
 
-    names = [f"c{position}" for position in range(len(frame.columns))]
     # Several columns may have the same name.
-    renamed = frame.toDF(*names)
-    return renamed.select(
-        [
-            f.concat(f.translate(f.col(name).cast("string"), " ", "T"), f.lit("Z")).alias(name)
-            if type_name == "timestamp"
-            else f.col(name)
-            for name, type_name in renamed.dtypes
-        ]
+    renamed = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
+    kinds = [field.dataType for field in renamed.schema.fields]
+    found = renamed.selectExpr(
+        *(_selected(name, kind) for name, kind in zip(renamed.columns, kinds, strict=True))
     )
+    is_written = [isinstance(kind, (ArrayType, DecimalType, MapType, StructType)) for kind in kinds]
+    return [
+        tuple(
+            parse_values(value, kind) if written and value is not None else value
+            for value, kind, written in zip(row, kinds, is_written, strict=True)
+        )
+        for row in found.collect()
+    ]
+
+
+def _selected(name: str, kind: DataType) -> str:
+    """Return SQL of a column that is collected; what has values inside, and a decimal, is JSON text."""
+    from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType, TimestampType
+
+    if isinstance(kind, (ArrayType, StructType)):
+        return json_sql(name)
+    if isinstance(kind, MapType):
+        return json_sql(f"transform_keys({name}, (k, v) -> cast(k as string))")
+    if isinstance(kind, DecimalType):
+        # PySpark would give 0.00000001 another scale.
+        return f"cast({name} as string)"
+    # PySpark would return times in local time.
+    is_time = isinstance(kind, TimestampType)
+    return f"concat(translate(cast({name} as string), ' ', 'T'), 'Z')" if is_time else name

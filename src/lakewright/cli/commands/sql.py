@@ -13,6 +13,7 @@ from lakewright.cli.options import despite_faults
 from lakewright.cli.page import Block, Span, Table, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.words import counted
+from lakewright.notebook import json_value, value_text
 
 if TYPE_CHECKING:
     from lakewright.usecases.query import Answer
@@ -64,7 +65,7 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
         call.output.note(line(Span("note: ", "dim"), note))
     if answer.is_cut and call.output.is_json:  # a page ends with it
         call.output.note(line(Span("note: ", "dim"), _count(answer)))
-    shown = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    shown = [json_value(dict(zip(answer.columns, row, strict=True))) for row in answer.rows]
     call.output.result(shown, _page(answer))
 
 
@@ -82,4 +83,4 @@ def _count(answer: Answer) -> str:
 def _shown(value: Any) -> Span:
     if value is None:
         return Span("null", "dim")
-    return Span(str(value).lower() if isinstance(value, bool) else str(value))
+    return Span(value_text(value))
