@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.table_properties import (
     HASH_VERSION_PROPERTY,
     KEY_PROPERTY,
@@ -32,19 +33,9 @@ __all__ = [
     "check_table_compatible",
 ]
 
-_RELOAD = (
-    "build the table again from its slices with `lakewright rebuild ENTITY`; "
-    "or reload it with --strategy full --allow-data-loss"
-)
-
-_PARTITIONS_REMEDY = (
-    "Declare the columns by which the table is partitioned; or build the table again from its slices with "
-    "`lakewright rebuild ENTITY`."
-)
-
 
 def check_slice_compatible(
-    state: TableState, strategy: Strategy, prepared: PreparedSlice, *, allow_data_loss: bool
+    state: TableState, strategy: Strategy, prepared: PreparedSlice, entity: Entity, *, allow_data_loss: bool
 ) -> None:
     """Raise an error unless the strategy may write a prepared slice to the existing table.
 
@@ -55,12 +46,12 @@ def check_slice_compatible(
     """
     if not state.exists:
         return
-    _check_strategy(state, strategy, allow_data_loss=allow_data_loss)
+    _check_strategy(state, strategy, entity, allow_data_loss=allow_data_loss)
     if strategy is not Strategy.FULL:
-        _check_system_columns(state, strategy, prepared)
-        _check_hash_version(state.properties)
-        _check_key(state.properties, prepared)
-        _check_names(state, prepared.names)
+        _check_system_columns(state, strategy, prepared, entity)
+        _check_hash_version(state.properties, entity)
+        _check_key(state.properties, prepared, entity)
+        _check_names(state, prepared.names, entity)
 
 
 def check_table_compatible(
@@ -76,20 +67,20 @@ def check_table_compatible(
     """
     if not state.exists:
         return
-    _check_strategy(state, strategy, allow_data_loss=allow_data_loss)
+    _check_strategy(state, strategy, entity, allow_data_loss=allow_data_loss)
     check_partitions(state.partition_columns, strategy, entity)
     if strategy is Strategy.FULL:
         return
-    _check_hash_version(state.properties)
+    _check_hash_version(state.properties, entity)
     kept = json.loads(state.properties.get(KEY_PROPERTY) or "{}")
     declared = sorted({name.lower() for name in entity.business_keys})
     if kept and sorted(kept) != declared:
-        raise _key_error(", ".join(sorted(kept)), ", ".join(declared))
-    _check_names(state, {column.source: column.silver for column in entity.columns})
+        raise _key_error(", ".join(sorted(kept)), ", ".join(declared), entity)
+    _check_names(state, {column.source: column.silver for column in entity.columns}, entity)
 
 
 def check_partitions(
-    partitions: Sequence[str], strategy: Strategy, entity: Entity, *, remedy: str = _PARTITIONS_REMEDY
+    partitions: Sequence[str], strategy: Strategy, entity: Entity, *, remedy: str | None = None
 ) -> None:
     """Raise `MigrationError` unless a table has the partition columns that the entity declares.
 
@@ -100,7 +91,7 @@ def check_partitions(
         partitions: The table's partition columns, by their names in silver.
         strategy: The strategy to apply.
         entity: The entity.
-        remedy: What to do if they differ.
+        remedy: What to do if they differ; by default to declare the table's, or to build it again.
     """
     declared = entity.partition_columns
     if not declared and strategy is not Strategy.FULL:
@@ -109,17 +100,26 @@ def check_partitions(
         raise MigrationError(
             f"the table is partitioned by {', '.join(partitions) or 'no column'}, the entity by "
             f"{', '.join(declared) or 'none'}",
-            remedy=remedy,
+            remedy=remedy or f"Declare the columns by which the table is partitioned; or {_again(entity)}.",
             details={"table": list(partitions), "entity": list(declared)},
         )
 
 
-def _check_names(state: TableState, names: Mapping[str, str]) -> None:
+def _again(entity: Entity) -> str:
+    return f"build the table again from its slices with `{rebuild_command(entity)}`"
+
+
+def _reload(entity: Entity) -> str:
+    return f"{_again(entity)}; or reload it with --strategy full --allow-data-loss"
+
+
+def _check_names(state: TableState, names: Mapping[str, str], entity: Entity) -> None:
     """Raise `SchemaDriftError` for a renamed column: it would stay empty in rows that do not change.
 
     Args:
         state: The table.
         names: Column of the source to its name in silver.
+        entity: The entity.
     """
     kept: Mapping[str, str] = json.loads(state.properties.get(NAMES_PROPERTY) or "{}")
     given = {new.lower() for new in names.values()}
@@ -130,30 +130,32 @@ def _check_names(state: TableState, names: Mapping[str, str]) -> None:
             raise SchemaDriftError(
                 f"column {source!r} is called {old!r} in the table and {new!r} now: it would be empty in all "
                 "rows that do not change",
-                remedy=f"Call it {old!r} again, with `newname`; or {_RELOAD}.",
+                remedy=f"Call it {old!r} again, with `newname`; or {_reload(entity)}.",
                 details={"column": source, "table": old, "entity": new},
             )
 
 
-def _check_strategy(state: TableState, strategy: Strategy, *, allow_data_loss: bool) -> None:
+def _check_strategy(state: TableState, strategy: Strategy, entity: Entity, *, allow_data_loss: bool) -> None:
     kept = state.properties.get(STRATEGY_PROPERTY)
     if strategy is Strategy.FULL:
         if kept in {Strategy.MERGE, Strategy.HISTORIC} and not (allow_data_loss or state.is_empty):
             raise DataLossError(f"the table holds rows of the strategy {kept}, which full would replace")
     elif kept not in {strategy, Strategy.FULL} or (kept == Strategy.FULL and strategy is Strategy.HISTORIC):
-        raise _strategy_error(kept, strategy)
+        raise _strategy_error(kept, strategy, entity)
 
 
-def _check_hash_version(properties: Mapping[str, str]) -> None:
+def _check_hash_version(properties: Mapping[str, str], entity: Entity) -> None:
     if properties.get(HASH_VERSION_PROPERTY) != HASH_VERSION:
         raise MigrationError(
             f"the table's hashes are of version {properties.get(HASH_VERSION_PROPERTY)}, this "
             f"tool's of {HASH_VERSION}: every row would count as changed",
-            remedy=f"Use the version of Lakewright that wrote them, or {_RELOAD}.",
+            remedy=f"Use the version of Lakewright that wrote them, or {_reload(entity)}.",
         )
 
 
-def _check_system_columns(state: TableState, strategy: Strategy, prepared: PreparedSlice) -> None:
+def _check_system_columns(
+    state: TableState, strategy: Strategy, prepared: PreparedSlice, entity: Entity
+) -> None:
     system = prepared.system
     needed = [system.key, system.hash, system.deleted, system.last_seen]
     missing = [
@@ -164,29 +166,29 @@ def _check_system_columns(state: TableState, strategy: Strategy, prepared: Prepa
     if missing:
         raise MigrationError(
             f"the table lacks the columns {', '.join(missing)}, which the strategy {strategy} needs",
-            remedy=f"Give the entity another destination, or {_RELOAD}.",
+            remedy=f"Give the entity another destination, or {_reload(entity)}.",
             details={"missing": missing},
         )
 
 
-def _check_key(properties: Mapping[str, str], prepared: PreparedSlice) -> None:
+def _check_key(properties: Mapping[str, str], prepared: PreparedSlice, entity: Entity) -> None:
     kept, found = properties.get(KEY_PROPERTY), key_text(prepared)
     if kept is not None and kept != found:
-        raise _key_error(kept, found)
+        raise _key_error(kept, found, entity)
 
 
-def _key_error(kept: str, found: str) -> SchemaDriftError:
+def _key_error(kept: str, found: str, entity: Entity) -> SchemaDriftError:
     return SchemaDriftError(
         f"the table's rows are keyed by {kept}, the slice's by {found}: no row would be found again",
-        remedy=f"Restore the business key and its types, or {_RELOAD}.",
+        remedy=f"Restore the business key and its types, or {_reload(entity)}.",
         details={"table": kept, "slice": found},
     )
 
 
-def _strategy_error(kept: str | None, strategy: Strategy) -> MigrationError:
+def _strategy_error(kept: str | None, strategy: Strategy, entity: Entity) -> MigrationError:
     found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
     return MigrationError(
         f"the table holds {found}; {strategy} cannot continue from them",
-        remedy=f"Give the entity another destination, or {_RELOAD}.",
+        remedy=f"Give the entity another destination, or {_reload(entity)}.",
         details={"table": kept, "strategy": strategy.value},
     )

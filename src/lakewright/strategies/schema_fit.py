@@ -130,7 +130,7 @@ def fit_slice(
         return SchemaFit(address, state, prepared, None)
     if table is None:
         return SchemaFit(address, state, prepared, None)
-    check_slice_compatible(state, strategy, prepared, allow_data_loss=allow_data_loss)
+    check_slice_compatible(state, strategy, prepared, entity, allow_data_loss=allow_data_loss)
     check_partitions(state.partition_columns, strategy, entity)
     fixed = [*prepared.system.all, *state.partition_columns]
     alignment = align(prepared.frame.schema, table, policy=entity.settings.schema_drift, fixed=fixed)

@@ -97,8 +97,14 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
     (place.bronze / "s4").write_text("something else, and longer")
     with pytest.raises(SliceError, match="s3 is gone; s4 has changed since it was processed") as raised:
         undo_of(place, "s2")
-    with pytest.raises(SliceError, match="s3 is gone"):
+    with pytest.raises(SliceError, match="s3 is gone") as rebuilt:
         plan_rebuild(place.bench, place.entity, RebuildStart())
+    name = place.entity.name
+    steps = (
+        f"`lakewright manifest skip {name}/s4`, `lakewright rebuild {name}`, then `lakewright manifest unskip"
+    )
+    assert steps in (rebuilt.value.remedy or "")
+    assert steps not in (raised.value.remedy or "")
     assert replayed(undo_of(place, "s4")) == []
     assert f"`lakewright manifest requeue {place.entity.name}/s4 --cascade`" in (raised.value.remedy or "")
 

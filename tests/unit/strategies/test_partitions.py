@@ -27,7 +27,7 @@ def test_a_table_has_the_partitions_that_are_declared(strategy: str) -> None:
     refuse(strategy, ["region", "sales day"], ["salesday", "Region"])
     with pytest.raises(MigrationError, match="by no column, the entity by region") as caught:
         refuse(strategy, ["region"], [])
-    assert "lakewright rebuild" in str(caught.value.remedy)
+    assert "`lakewright rebuild sales`" in str(caught.value.remedy)
     with pytest.raises(MigrationError, match="by day, the entity by region"):
         refuse(strategy, ["region"], ["day"])
 

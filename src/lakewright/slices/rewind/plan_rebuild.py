@@ -170,7 +170,8 @@ def plan_rebuild(
             return ""
         return f", or keep the rows before {later}: `{rebuild_command(entity)} --from {shlex.quote(later)}`"
 
-    check_bronze(context, entity, chosen, without=without)
+    rebuild = rebuild_command(entity) if is_whole else None
+    check_bronze(context, entity, chosen, without=without, rebuild=rebuild)
     check_version(context, entity, base)
     since = since_empty(log) if is_whole else [c for c in chain if base is None or c.version > base]
     lost = foreign_since(since, app)

@@ -68,6 +68,7 @@ def check_bronze(
     slices: Sequence[AppliedSlice],
     *,
     without: Callable[[AppliedSlice], str] = lambda _: "",
+    rebuild: str | None = None,
 ) -> None:
     """Raise an error unless bronze holds slices as they were when they were applied.
 
@@ -77,6 +78,7 @@ def check_bronze(
         slices: The slices.
         without: Returns what the remedy says, after a comma, of how to do without the slices up to the last
             one that is at fault.
+        rebuild: The command that applies all slices again except for those that are skipped, if it is typed.
 
     Raises:
         SliceError: Some are gone or have changed; the error names each.
@@ -97,6 +99,11 @@ def check_bronze(
     if last is not None:
         typed = command("requeue", *changed)
         instead = f", or process what is there now: `{typed} --cascade`, then a run" if changed else ""
+        if changed and rebuild is not None:
+            skip, unskip = command("skip", *changed), command("unskip", *changed)
+            instead += (
+                f", or apply it after the others: `{skip}`, `{rebuild}`, then `{unskip}`, which says how"
+            )
         raise SliceError(
             f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
             remedy=f"Bring them back as they were{instead}{without(last)}. Nothing was written.",
