@@ -48,9 +48,10 @@ class _Results:
 def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Instances) -> Iterator[Run]:
     """Yield the failed runs whose work no later run of the same job has done.
 
-    A later run with the same parameters stands for a failed one, however it ended. Runs with other parameters
-    have done its work once each step that it left undone has succeeded, or its instance as a whole. A run
-    that was killed did not record what it left undone: its instances must have succeeded as a whole.
+    A later run with the same parameters stands for a failed one, however it ended, unless it was of fewer
+    targets or phases. Such runs, and those with other parameters, have done its work once each step that it
+    left undone has succeeded, or its instance as a whole. A run that was killed did not record what it left
+    undone: its instances must have succeeded as a whole.
 
     A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
     or a rewind is refused before it begins, nothing is left undone.
@@ -66,7 +67,7 @@ def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Insta
         later = seen.setdefault((run.project, run.job), [])
         is_idle = run.facts.get("check") or run.facts.get("refused")
         if run.status in (Status.FAILED, Status.ABORTED) and not is_idle:
-            same = (each for each in later if each.parameters == run.parameters)
+            same = (each for each in later if each.parameters == run.parameters and _has_steps(each, run))
             settled = _is_settled if run.finished is not None else partial(_is_done_whole, instances(run))
             if not any(covers(each, run, has_run) for each in same) and not settled(
                 run, later, results, has_run
@@ -126,6 +127,13 @@ def covers(later: Run, run: Run, has_run: HasRun) -> bool:
         return False
     has_phase = phases[run.phase] in phases_until(phases[later.phase])
     return has_phase and has_run(later.run_id, run.phase)
+
+
+def _has_steps(later: Run, run: Run) -> bool:
+    """Return whether a later run was of all targets and phases of a run of the same phase."""
+    chosen, wanted = (set(each.facts.get("targets") or ()) for each in (later, run))
+    has_targets = not chosen or (bool(wanted) and wanted <= chosen)
+    return has_targets and bool(run.facts.get("no_lifecycle") or not later.facts.get("no_lifecycle"))
 
 
 def _is_settled(

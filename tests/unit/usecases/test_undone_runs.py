@@ -73,7 +73,7 @@ def listed(*newest_first: tuple[Run, Sequence[Mapping[str, Any]]]) -> list[str]:
     ("later", "is_left"),
     [
         ({"phase": "BUILD"}, False),
-        ({"phase": "BUILD", "facts": {"targets": ["orders"]}}, False),
+        ({"phase": "BUILD", "facts": {"targets": ["orders"]}}, True),
         ({"phase": "VERIFY"}, False),
         ({"phase": "VERIFY", "facts": {"no_lifecycle": True}}, True),
         ({"phase": "VERIFY", "facts": {"alone": True}}, True),  # of a version that did not record it
@@ -232,3 +232,29 @@ def test_the_instances_of_a_run_follow_from_its_arguments_where_these_tell_all(
     told = given_instances(project)(replace(FAILED, parameters=parameters))
     assert told == {(("day", day), ("region", "eu")) for day in found}
     assert given_instances(project)(replace(FAILED, job="weekly", parameters=parameters)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("facts", "done", "is_left"),
+    [
+        ({"targets": ["names"]}, [result("1", "SUCCESS", name="names")], True),
+        ({"targets": ["orders"]}, [result("1", "SUCCESS")], False),
+        ({"targets": ["orders"]}, [result("1", "FAILED")], True),
+        ({"no_lifecycle": True}, [result("1", "SUCCESS"), result("1", "SUCCESS", name="names")], True),
+        ({}, [result("1", "SUCCESS"), result("1", "SUCCESS", name="names")], False),
+    ],
+)
+def test_a_run_of_fewer_steps_with_the_same_arguments_does_only_the_steps_that_it_has(
+    facts: dict[str, Any], done: list[dict[str, Any]], is_left: bool
+) -> None:
+    failed = [result("1", "FAILED")]
+    if facts.get("no_lifecycle"):
+        failed = [result("1", "FAILED", "CREATE"), result("1", "NOT_REACHED")]
+    later = replace(FAILED, run_id="later", status="SUCCESS", facts=facts)
+    assert ("failed" in listed((later, done), (FAILED, failed))) is is_left
+
+
+def test_a_repeated_choice_of_targets_stands_for_the_failed_run_of_it() -> None:
+    chosen = replace(FAILED, facts={"targets": ["orders"], "no_lifecycle": True})
+    again = replace(chosen, run_id="again")
+    assert listed((again, [result("1", "FAILED")]), (chosen, [result("1", "FAILED")])) == ["again"]
