@@ -9,6 +9,7 @@ MERGE is Lakewright's own: a MERGE rewrites every file in which a key matches.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import VerificationError
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.pruning import value_sql
 from lakewright.transform.sequence import is_outdated_sql
 from lakewright.transform.sql import name_sql, text_sql
@@ -250,13 +252,14 @@ def _actions(comparison: Comparison, counts: Mapping[str, int]) -> frozenset[str
 
 
 def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
-    """Raise `VerificationError` if a key of the slice matches more than one row of the table."""
-    records = load.statistics.used
+    """Raise `VerificationError` if a record of the slice matches more than one row of the table."""
+    records, called = load.statistics.used, shlex.quote(load.entity.called)
     if labelled > records:
         raise VerificationError(
-            f"{load.address} holds several rows for a primary key of the slice: {records} records matched "
+            f"{load.address} holds several rows for one key of the slice: {records} records matched "
             f"{labelled} times",
-            remedy="Find out what else writes to it, then reload it with --strategy full --allow-data-loss.",
+            remedy=f"`lakewright doctor {called}` finds most such rows, and what else wrote to the table. "
+            f"`{rebuild_command(load.entity)}` builds it again from its slices.",
             details={"records": records, "labelled": labelled},
         )
 
