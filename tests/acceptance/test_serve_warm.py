@@ -70,7 +70,15 @@ class Served(SmallLake):
     def jvms(self) -> list[psutil.Process]:
         state = json.loads((self.folder / ".lakewright" / "serve.json").read_text())
         below = psutil.Process(state["pid"]).children(recursive=True)
-        return [each for each in below if each.name() == "java"]
+        return [each for each in below if _is_java(each)]
+
+
+def _is_java(process: psutil.Process) -> bool:
+    """Return whether a process is a JVM; one that has just ended, such as a command's, is none."""
+    try:
+        return process.name() == "java"
+    except psutil.NoSuchProcess:
+        return False
 
 
 pytestmark = pytest.mark.usefixtures("interruptible")

@@ -211,9 +211,13 @@ def test_what_a_failed_run_left_undone_is_told_once_with_that_run(tmp_path: Path
     app.store.write(Write(puts=(place.tainted("was left undone", run.run_id),)))
     found = project_status(app)
     assert (len(found.undone), found.tainted) == (1, ())
-    # A later run of another target stands for the failed one, but has not built this one.
+    # A later run of another target does not stand for the failed one.
     later = built(app, "weekly", ())
     app.journal.finish_run(replace(later, facts={"targets": ["x"]}), "SUCCESS", finished=run.started)
+    found = project_status(app)
+    assert (len(found.undone), found.tainted) == (1, ())
+    # A run of all targets does; one of them, which it did not build either, is told by itself.
+    app.journal.finish_run(built(app, "weekly", ()), "SUCCESS", finished=run.started)
     found = project_status(app)
     assert found.undone == ()
     assert [(each.target, each.reason) for each in found.tainted] == [
