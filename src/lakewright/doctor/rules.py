@@ -130,10 +130,8 @@ class ExaminedTable:
 
     @property
     def is_live(self) -> str:
-        """SQL of whether a row is the current one of a record that is not deleted."""
-        if self.is_historic:
-            return f"{name_sql(self.system.valid_to)} is null"
-        return f"not coalesce({name_sql(self.system.deleted)}, false)"
+        """SQL of whether a row is the current one of a record; a missing deleted flag counts as false."""
+        return f"coalesce({self.system.current_sql(has_history=self.is_historic)}, true)"
 
     def annotated(self) -> DataFrame:
         """Return the rows with columns about their neighbours under the same key, which rules refer to."""

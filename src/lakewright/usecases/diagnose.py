@@ -41,6 +41,7 @@ from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions
 from lakewright.usecases.items import Rows, entity_application
@@ -209,11 +210,10 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
 
 def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     """Return checks of the rows of an entity's table, and of the commits that it should have."""
-    called = shlex.quote(entity.called)
-    repair = f"`lakewright doctor {called} --repair` shows what would repair it."
+    repair = f"`lakewright doctor {shlex.quote(entity.called)} --repair` shows what would repair it."
     convert = (
         "Convert the key's columns by `transformations`, which come before the primary key, then type "
-        f"`lakewright rebuild {called}`."
+        f"`{rebuild_command(entity)}`."
     )
     for finding in diagnosis.findings:
         remedy = convert if finding.rule == KEY_ALIKE else repair
