@@ -6,13 +6,12 @@ ends where the next one begins).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.table_properties import KEY_PROPERTY
+from lakewright.strategies.table_properties import kept_key
 from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import find_name
@@ -112,7 +111,7 @@ class ExaminedTable:
         They do not if a key column is missing, or has another type than in the source.
         """
         fields = {field.name.lower(): field for field in self.frame.schema.fields}
-        classes = json.loads(self.properties.get(KEY_PROPERTY, "{}"))
+        classes = kept_key(self.properties)
         columns = {c.source.lower(): fields.get(c.silver.lower()) for c in self.entity.columns}
         values = []
         for source, kind in classes.items():

@@ -287,15 +287,13 @@ def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
     # A measure of another target may have this name, too.
     found = outcome.metrics.get("slices", ()) if step.kind == "entity" else ()
     slices = [each["slice"] for each in found]
+    planned = done_reasons(step, slices) if outcome.status.is_success else step.reasons
     return TargetResult(
         name=step.target,
         kind=step.kind,
         phase=step.phase,
         status=outcome.status,
-        reasons=(
-            *(done_reasons(step, slices) if outcome.status.is_success else step.reasons),
-            *outcome.reasons,
-        ),
+        reasons=tuple(dict.fromkeys((*planned, *outcome.reasons))),
         seconds=seconds,
         metrics=outcome.metrics,
         error=outcome.error,

@@ -18,6 +18,7 @@ from lakewright.strategies.table_properties import (
     KEY_PROPERTY,
     NAMES_PROPERTY,
     STRATEGY_PROPERTY,
+    kept_key,
     key_text,
 )
 from lakewright.transform.hash import HASH_VERSION
@@ -72,7 +73,7 @@ def check_table_compatible(
     if strategy is Strategy.FULL:
         return
     _check_hash_version(state.properties, entity)
-    kept = json.loads(state.properties.get(KEY_PROPERTY) or "{}")
+    kept = kept_key(state.properties)
     declared = sorted({name.lower() for name in entity.business_keys})
     if kept and sorted(kept) != declared:
         raise _key_error(", ".join(sorted(kept)), ", ".join(declared), entity)

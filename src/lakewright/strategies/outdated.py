@@ -23,8 +23,11 @@ from lakewright.strategies.table_properties import (
     entries_used,
     expression_digests,
     history_text,
+    is_key_cast,
     is_same_history,
+    kept_key,
 )
+from lakewright.transform.hash import class_of_ddl
 from lakewright.transform.pipeline import expressions_of
 
 if TYPE_CHECKING:
@@ -59,7 +62,7 @@ def outdated_parts(
 ) -> tuple[Outdated, ...]:
     """Return what rows of a table lack of what the entity declares now.
 
-    Of tables that earlier versions of Lakewright made, nothing is known.
+    Of the expressions of tables that earlier versions of Lakewright made, nothing is known.
 
     Args:
         state: The table.
@@ -72,8 +75,8 @@ def outdated_parts(
         return ()
     kept = state.properties.get(EXPRESSIONS_PROPERTY)
     changed = () if kept is None else _changed_expressions(json.loads(kept), entity, jobs)
-    past = (Outdated(why, rebuild_command(entity)) for why in _changed_history(state, entity, lake))
-    return (*changed, *past)
+    others = (*_source_keys(state, entity), *_changed_history(state, entity, lake))
+    return (*changed, *(Outdated(why, rebuild_command(entity)) for why in others))
 
 
 def rebuild_command(entity: Entity, names: Collection[str] = ()) -> str:
@@ -161,6 +164,21 @@ def _named(changed: Sequence[str]) -> str:
     words = [f"the expression of {', '.join(columns)}"] if columns else []
     words += ["the list of transformations"] if TRANSFORMATIONS in changed else []
     return " and ".join(words)
+
+
+def _source_keys(state: TableState, entity: Entity) -> Iterator[str]:
+    """Yield that primary keys are of the source's values, if their types have other values than these."""
+    if is_key_cast(state.properties):
+        return
+    kept = kept_key(state.properties)
+    for column in entity.columns:
+        former = kept.get(column.source.lower())
+        if former is None or column.type is None or class_of_ddl(column.type.ddl) == former:
+            continue
+        yield (
+            f"primary keys are of {column.source!r} before it is converted to {column.type.ddl}: values that "
+            "are equal only after that, such as the texts 7 and 07 of a number, are different records"
+        )
 
 
 def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> Iterator[str]:

@@ -21,7 +21,7 @@ from lakewright.strategies.drift import align, convert_sql
 from lakewright.strategies.row_checks import RowCheck, check_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
-from lakewright.strategies.table_properties import HISTORY_PROPERTY, history_text
+from lakewright.strategies.table_properties import HISTORY_PROPERTY, history_text, is_key_cast
 from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.past_versions import (
@@ -266,6 +266,7 @@ def load_past(
         slice_name="",
         at=request.at,
         strategy=Strategy.HISTORIC,
+        is_key_cast=is_key_cast(state.properties),
     )
     timed = timed_rows(prepared.frame, system, before=request.at).localCheckpoint()
     counts = check_rows(

@@ -19,7 +19,7 @@ from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
 from lakewright.strategies.drift import Alignment, align, convert_sql
-from lakewright.strategies.table_properties import own_properties
+from lakewright.strategies.table_properties import is_key_cast, own_properties
 from lakewright.transform.bad_rows import bad_rows, without_bad_rows
 from lakewright.transform.casts import cast_fault_sql
 from lakewright.transform.expression_safety import check_expressions
@@ -121,6 +121,7 @@ def fit_slice(
         slice_name=slice_name,
         at=at,
         strategy=strategy,
+        is_key_cast=is_key_cast(state.properties),
         hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
     )
     prepared = _with_types(prepared, table, policy=entity.settings.schema_drift)

@@ -27,6 +27,7 @@ __all__ = [
     "HASH_VERSION_PROPERTY",
     "HISTORY_PROPERTY",
     "KEY_PROPERTY",
+    "KEY_VALUES_PROPERTY",
     "NAMES_PROPERTY",
     "STRATEGY_PROPERTY",
     "declared_properties",
@@ -34,7 +35,9 @@ __all__ = [
     "entries_used",
     "expression_digests",
     "history_text",
+    "is_key_cast",
     "is_same_history",
+    "kept_key",
     "key_text",
     "own_properties",
     "silver_properties",
@@ -43,6 +46,11 @@ __all__ = [
 STRATEGY_PROPERTY = "lakewright.strategy"
 HASH_VERSION_PROPERTY = "lakewright.hashVersion"
 KEY_PROPERTY = "lakewright.key"
+"""JSON of the business key: column of the source, in lower case, to the class of its type."""
+
+KEY_VALUES_PROPERTY = "lakewright.keyValues"
+"""`cast` if primary keys are of values in their declared types; without it, they are of the source's."""
+
 NAMES_PROPERTY = "lakewright.names"
 """JSON of renamed columns: name in the source, in lower case, to the name in the table."""
 
@@ -54,6 +62,8 @@ The entries that `-D` overrode then stand under `GIVEN`.
 
 HISTORY_PROPERTY = "lakewright.historyFrom"
 """The declaration by which past versions were loaded before the first slice; see `history_text`."""
+
+_CAST = "cast"
 
 TRANSFORMATIONS = "transformations"
 """Name under which the digest of lists of expressions stands."""
@@ -94,8 +104,24 @@ def own_properties(prepared: PreparedSlice) -> dict[str, str]:
         HASH_VERSION_PROPERTY: HASH_VERSION,
         KEY_PROPERTY: key_text(prepared),
     }
+    if prepared.is_key_cast:
+        properties[KEY_VALUES_PROPERTY] = _CAST
     renamed = {old.lower(): new for old, new in prepared.names.items() if new != normal_name(old)}
     return properties | ({NAMES_PROPERTY: json.dumps(renamed, sort_keys=True)} if renamed else {})
+
+
+def is_key_cast(properties: Mapping[str, str]) -> bool:
+    """Return whether the primary keys of a table are of values in their declared types.
+
+    So they are where no row has a primary key yet. Tables that earlier versions of Lakewright made have
+    primary keys of the source's values, and keep them until they are built again.
+    """
+    return properties.get(KEY_VALUES_PROPERTY) == _CAST or not kept_key(properties)
+
+
+def kept_key(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the business key of a table's rows: column of the source, in lower case, to its type's class."""
+    return dict(json.loads(properties.get(KEY_PROPERTY) or "{}"))
 
 
 def declared_properties(entity: Entity) -> dict[str, str]:

@@ -35,12 +35,19 @@ from lakewright.transform.sql import name_sql, text_sql
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
-__all__ = ["HASH_VERSION", "hash_of", "hash_sql", "value_class"]
+__all__ = ["HASH_VERSION", "class_of_ddl", "hash_of", "hash_sql", "value_class"]
 
 HASH_VERSION = "2"
 """Version of the canonical text, stored as a property of each silver table."""
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
+
+_CLASSES = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "decimal"), "number"),
+    **dict.fromkeys(("float", "double"), "double"),
+    **dict.fromkeys(("char", "varchar", "void"), "string"),
+}
+"""Classes of types by their names in Spark's SQL; any other type is a class of its own."""
 
 _NULL = "~"
 
@@ -74,6 +81,17 @@ def value_class(kind: DataType) -> str:
     if name in {"float", "double"}:
         return "double"
     return name if name != "void" else "string"
+
+
+def class_of_ddl(ddl: str) -> str:
+    """Return the class of a type that is written in Spark's SQL, as `value_class` has it.
+
+    Example:
+        >>> class_of_ddl("decimal(10,2)"), class_of_ddl("bigint"), class_of_ddl("varchar(8)")
+        ('number', 'number', 'string')
+    """
+    name = ddl.partition("(")[0].partition("<")[0]
+    return _CLASSES.get(name, name)
 
 
 def _kind(kind: DataType) -> str:

@@ -48,7 +48,8 @@ class PreparedSlice:
         frame: The rows, including system columns.
         system: Names of the system columns.
         names: Name of each column in the source to its name in silver.
-        keys: Columns of the business key, by their names in the source, to the classes of their types.
+        keys: Columns of the business key, by their names in the source, to the classes of the types of their
+            values of which the primary key is computed.
         key_columns: The same columns by their names in silver; none if the slice has its own primary key.
         watermarks: Columns of watermarks, as declared, to their names in silver.
         identity: Columns in silver that are equal exactly if the primary keys are equal, for comparing rows.
@@ -58,7 +59,8 @@ class PreparedSlice:
         typeless: Column in silver that holds only nulls and has no type (a text in the frame) to whether the
             slice has it although the entity does not declare it.
         hashed: Columns of the source that the source hash is computed from.
-        key_fields: Columns of the source that the primary key is computed from.
+        key_fields: Columns that the primary key is computed from, by their names in the source.
+        is_key_cast: Whether it is computed from values in their declared types; otherwise from the source's.
         sequence: Name in silver of the column that orders the states of a record; None without one.
         ranked: All rows of the slice with the columns `IS_KEPT` and `IS_LATEST`, if `frame` holds only the
             latest row of each key; otherwise None.
@@ -79,6 +81,7 @@ class PreparedSlice:
     shape: Strategy
     hashed: tuple[StructField, ...]
     key_fields: tuple[StructField, ...]
+    is_key_cast: bool
     typeless: Mapping[str, bool] = field(default_factory=dict)
     sequence: str | None = None
     ranked: DataFrame | None = None
@@ -99,6 +102,7 @@ def prepare(
     slice_name: str,
     at: datetime,
     strategy: Strategy,
+    is_key_cast: bool,
     hashed: Collection[str] | None = None,
 ) -> PreparedSlice:
     """Return the slice after all steps of the pipeline except the last, which the strategies perform.
@@ -111,6 +115,8 @@ def prepare(
         at: The processing time.
         strategy: The strategy that processes it; rows of Historic, and of Full for a historic entity, are
             versions.
+        is_key_cast: Whether the primary key is computed from values in their declared types; otherwise it is
+            from the source's, as in tables that were made so.
         hashed: Names in silver of the only columns whose changes count; None for all columns.
 
     Raises:
@@ -134,11 +140,16 @@ def prepare(
     frame = steps.hash_rows(frame, system, source.excluded)
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
-    frame = steps.key_rows(steps.name_file(frame, system, slice_name), system, tuple(source.keys))
-    frame = steps.cast(frame, _declared_types(entity))
+    frame, types = steps.name_file(frame, system, slice_name), _declared_types(entity)
+    if is_key_cast:
+        frame = steps.cast(frame, types)
+    key_fields = tuple(frame.schema[name] for name in source.keys)
+    frame = steps.key_rows(frame, system, key_fields)
+    if not is_key_cast:
+        frame = steps.cast(frame, types)
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
     frame = steps.mark_seen(frame, system, at)
-    has_key = source.has_own_key or bool(source.keys)
+    has_key = source.has_own_key or bool(key_fields)
     sequence = _sequence(frame, entity, source.names) if has_key else None
     ranked = None
     if sequence is not None and entity.settings.duplicates == "latest":
@@ -152,16 +163,15 @@ def prepare(
         bad=bad,
         system=system,
         names=source.names,
-        keys=source.keys,
+        keys={field.name: value_class(field.dataType) for field in key_fields},
         key_columns=tuple(source.names[name] for name in source.keys),
-        identity=_identity(
-            frame, system, {source.names[field.name]: field.dataType for field in source.key_fields}
-        ),
+        identity=_identity(frame, system, {source.names[field.name]: field.dataType for field in key_fields}),
         watermarks=_silver_names([mark.column_name for mark in entity.watermarks], source.names),
         partitions=_resolved(frame.columns, entity.partition_columns),
         has_key=has_key,
         hashed=source.hashed,
-        key_fields=source.key_fields,
+        key_fields=key_fields,
+        is_key_cast=is_key_cast,
         typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
         shape=shape,
     )
@@ -190,14 +200,14 @@ class _SourceColumns:
 
     Attributes:
         excluded: Columns that the source hash leaves out.
+        keys: Names of the columns of the business key; none if the slice has its own primary key.
         has_own_key: Whether the slice has its own primary key.
     """
 
     names: Mapping[str, str]
-    keys: Mapping[str, str]
+    keys: tuple[str, ...]
     excluded: list[str]
     hashed: tuple[StructField, ...]
-    key_fields: tuple[StructField, ...]
     has_own_key: bool
 
 
@@ -208,14 +218,13 @@ def _source_columns(
     renames = {column.source: column.result for column in entity.columns}
     names = final_names([n for n in frame.columns if n.lower() not in supplied], renames, system.all)
     has_own_key = steps.find_name(frame.columns, system.key) is not None
-    keys = {} if has_own_key else dict.fromkeys(_resolved(frame.columns, entity.business_keys))
+    keys = () if has_own_key else tuple(dict.fromkeys(_resolved(frame.columns, entity.business_keys)))
     excluded = [*_sources(entity, entity.settings.hash_exclude), *_unknown(names, hashed)]
     return _SourceColumns(
         names=names,
-        keys={name: value_class(frame.schema[name].dataType) for name in keys},
+        keys=keys,
         excluded=excluded,
         hashed=steps.hashed_fields(frame, system, excluded),
-        key_fields=tuple(frame.schema[name] for name in keys),
         has_own_key=has_own_key,
     )
 

@@ -133,7 +133,7 @@ def name_file(frame: DataFrame, system: SystemColumns, slice_name: str) -> DataF
     return _with(frame, {system.filename: text_sql(slice_name)})
 
 
-def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[str]) -> DataFrame:
+def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[StructField]) -> DataFrame:
     """Return the frame with the primary key, the hash of the business key (step 6).
 
     A slice's own primary key is kept. Without a business key no primary key is added.
@@ -146,8 +146,7 @@ def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[str]) -> Da
         )
     if not keys:
         return frame
-    fields = [field for field in frame.schema.fields if field.name.lower() in {key.lower() for key in keys}]
-    return _with(frame, {system.key: hash_sql(fields)})
+    return _with(frame, {system.key: hash_sql(keys)})
 
 
 def cast(frame: DataFrame, types: Mapping[str, Type]) -> DataFrame:

@@ -212,8 +212,8 @@ def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     """Return checks of the rows of an entity's table, and of the commits that it should have."""
     repair = f"`lakewright doctor {shlex.quote(entity.called)} --repair` shows what would repair it."
     convert = (
-        "Convert the key's columns by `transformations`, which come before the primary key, then type "
-        f"`{rebuild_command(entity)}`."
+        f"`{rebuild_command(entity)}` makes one record of them: primary keys are then of the values "
+        "after the cast."
     )
     for finding in diagnosis.findings:
         remedy = convert if finding.rule == KEY_ALIKE else repair

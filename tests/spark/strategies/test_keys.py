@@ -11,6 +11,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import DuplicateBusinesskeyException
+from lakewright.strategies import schema_fit
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -32,10 +33,6 @@ APART: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         {"columns": [ID, N], "settings": {"null_keys": "allow"}},
         [{"id": i, "n": n} for i, n in [("1", None), (None, "1"), (None, None), ("1", "1"), ("11", "")]],
     ),
-    "values that are equal in the type they are cast to": (
-        {"columns": [{**ID, "datatype": "integer"}]},
-        [{"id": "1"}, {"id": "01"}],
-    ),
     "a primary key of the slice's own, beside a key that isn't asked for": (
         {},
         [{"id": 1, "PK_things": "x"}, {"id": 1, "PK_things": "X"}],
@@ -52,6 +49,10 @@ SAME: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     ),
     "a primary key of the slice's own": ({}, [{"id": n, "PK_things": "x"} for n in (1, 2)]),
     "texts": ({}, [{"id": "a"}, {"id": "a"}]),
+    "values that are equal in the type they are cast to": (
+        {"columns": [{**ID, "datatype": "integer"}]},
+        [{"id": "1"}, {"id": "01"}],
+    ),
     "texts with a collation": (COLLATED, [{"id": "a"}, {"id": "A"}, {"id": "a"}]),
 }
 
@@ -77,6 +78,40 @@ def test_keys_with_equal_hashes_are_refused(lake: SmallLake) -> None:
         assert isinstance(error, DuplicateBusinesskeyException), what
         assert error.details["duplicates"] == 1, what
         assert not lake.files(things)
+
+
+@pytest.mark.parametrize("strategy", ["merge", pytest.param("historic", marks=pytest.mark.nightly)])
+def test_a_record_keeps_its_key_however_the_source_writes_it(lake: SmallLake, strategy: str) -> None:
+    """ "Common Processing Pipeline", Generate primary key: of the values as the table has them."""
+    things = entity(strategy, columns=[{**ID, "datatype": "integer"}])
+    lake.load(things, "s1", [{"id": "104", "v": "a"}, {"id": "7", "v": "b"}])
+
+    done = lake.load(things, "s2", [{"id": "0104", "v": "c"}, {"id": "7", "v": "b"}])
+
+    assert (done.inserted, done.changed) == (0, 1)
+    assert (104, "c") in lake.rows(things, "id", "v")
+    # The source has numbers now.
+    assert lake.load(things, "s3", [{"id": 104, "v": "c"}, {"id": 8, "v": "d"}]).inserted == 1
+
+
+@pytest.mark.parametrize("strategy", ["merge", pytest.param("historic", marks=pytest.mark.nightly)])
+def test_a_table_with_keys_of_the_sources_values_keeps_them(
+    lake: SmallLake, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Earlier versions made such tables; other keys would be other records."""
+    things = entity(strategy, columns=[{**ID, "datatype": "integer"}])
+    with monkeypatch.context() as patched:
+        patched.setattr(schema_fit, "is_key_cast", lambda _: False)
+        lake.load(things, "s1", [{"id": "0104", "v": "a"}, {"id": "7", "v": "b"}])
+
+    lake.put(things, "s2", [{"id": "0104", "v": "c"}, {"id": "104", "v": "d"}])
+    result = lake.process(things)
+
+    (done,) = (each.summary for each in result.slices)
+    assert (done.inserted, done.changed) == (1, 1)
+    (told,) = result.notes
+    assert told.startswith("primary keys are of 'id' before it is converted to int: ")
+    assert told.endswith("; `lakewright rebuild things` builds it again")
 
 
 def _things(name: str, declared: dict[str, Any]) -> Entity:

@@ -89,6 +89,15 @@ def test_clean_targets_are_skipped_with_their_reason() -> None:
     assert result.exit_code == 0
 
 
+def test_what_the_plan_has_noted_is_said_once() -> None:
+    noted = replace(step("a"), reasons=("is empty", "a note"))
+
+    result, _ = run(plan_of(PhasePlan(Phase.BUILD, (noted,))), lambda *_: Outcome(reasons=("a note", "done")))
+
+    (target,) = result.targets()
+    assert target.reasons[1:] == ("a note", "done")
+
+
 def test_dependents_of_a_failure_are_blocked_and_the_rest_is_not_reached() -> None:
     result, performed = run(plan_of(CHAIN), failing("a"))
 

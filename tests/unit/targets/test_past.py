@@ -22,6 +22,8 @@ from lakewright.strategies.past_load import PastLoad
 from lakewright.strategies.table_properties import (
     EXPRESSIONS_PROPERTY,
     HISTORY_PROPERTY,
+    KEY_PROPERTY,
+    KEY_VALUES_PROPERTY,
     declared_properties,
     history_text,
 )
@@ -89,6 +91,25 @@ def test_a_changed_expression_is_named_with_the_command(tmp_path: Path) -> None:
     assert outdated_rows(unknown, after) == ()
     plain = Entity.model_validate({**before.model_dump(), "columns": [before.columns[0].model_dump()]})
     assert "the expression of total has changed" in outdated_rows(table(before), plain)[0]
+
+
+def test_keys_of_the_sources_values_are_named_if_a_cast_changes_these(tmp_path: Path) -> None:
+    before = entity(tmp_path)
+    key = {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]}
+    declared = Entity.model_validate(
+        {**before.model_dump(), "columns": [key, before.columns[1].model_dump()]}
+    )
+    made = declared_properties(declared)
+
+    def said(kind: str, **properties: str) -> tuple[str, ...]:
+        properties[KEY_PROPERTY] = json.dumps({"id": kind})
+        state = TableState(exists=True, is_empty=False, columns=(), properties={**made, **properties})
+        return outdated_rows(state, declared)
+
+    (told,) = said("string")
+    assert told.startswith("primary keys are of 'id' before it is converted to bigint")
+    assert said("number") == ()
+    assert said("string", **{KEY_VALUES_PROPERTY: "cast"}) == ()
 
 
 def test_a_changed_list_of_transformations_is_named_too(tmp_path: Path) -> None:
