@@ -277,6 +277,8 @@ def test_a_replaced_slice_that_was_processed_is_said(
             orders.read(as_of="yesterday")
         with pytest.raises(TargetError, match="has no silver table yet"):
             shop.entity("texts").read()
+        with pytest.raises(TargetError, match="entity 'texts' has no silver table yet"):
+            shop.sql("SELECT * FROM texts")
 
 
 def test_a_relation_is_read_by_partition(folder: Path, users: SparkSession) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["EntityRelation", "read_silver"]
+__all__ = ["EntityRelation", "observe_silver", "read_silver"]
 
 
 class EntityRelation(Relation):
@@ -145,6 +145,21 @@ class EntityRelation(Relation):
                 remedy="Run a target of kind entity before the targets that read it.",
             )
         return state
+
+
+def observe_silver(lake: Lake, entity: Entity) -> TableState:
+    """Return the state of an entity's table.
+
+    Raises:
+        TargetError: There is no table yet.
+    """
+    state = observe_table(lake, entity.places(lake.settings).silver)
+    if not state.exists:
+        raise TargetError(
+            f"entity {entity.name!r} has no silver table yet",
+            remedy="Run a job with its target; the first slice creates the table.",
+        )
+    return state
 
 
 def read_silver(

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
-from lakewright.errors import TargetError, UsageError
+from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit, read_commits
-from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.observation import read_table
 from lakewright.lake.row_values import json_sql
+from lakewright.relations.entity import observe_silver
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice, slices_in
 from lakewright.slices.rewind.known_slices import name_of
@@ -46,12 +47,7 @@ class PastTable:
         """
         entity = app.project.entity(name)
         address = entity.places(app.project.lake).silver
-        state = observe_table(app.lake, address)
-        if not state.exists:
-            raise TargetError(
-                f"entity {entity.name!r} has no silver table yet",
-                remedy="Run a job with its target; the first slice creates the table.",
-            )
+        state = observe_silver(app.lake, entity)
         system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
         log = read_commits(app.lake, address)
         return cls(app, entity, system, app.lake.new_session(), log, state.properties)

@@ -14,7 +14,7 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.row_values import json_sql, parse_values
 from lakewright.lake.spark_errors import first_line
-from lakewright.relations.entity import read_silver
+from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import nearest
 from lakewright.transform.sql import name_sql
@@ -83,6 +83,7 @@ def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Ans
             and named in the notes.
 
     Raises:
+        TargetError: An entity or a relation has no table yet.
         UsageError: Spark rejects the query, a name is that of an entity and of a relation, or `as_of` is no
             time.
         TargetError: The log of a table doesn't reach back so far.
@@ -114,6 +115,7 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
         as_of: A time at which tables are read; see `query_lake`.
 
     Raises:
+        TargetError: An entity or a relation has no table yet.
         UsageError: Spark rejects the query, or a name is that of an entity and of a relation.
     """
     query = query.rstrip().rstrip(";")
@@ -184,6 +186,7 @@ def _table(workspace: Workspace, table: TableName) -> DataFrame:
         return workspace.frame(table.name)
     past = workspace.lake.past
     entity = workspace.entity(table.name)
+    observe_silver(workspace.lake, entity)
     return read_silver(workspace.lake, workspace.spark, entity, at=None if past is None else past.at)
 
 

@@ -8,11 +8,11 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
-from lakewright.errors import SpecError, TargetError, UsageError
-from lakewright.lake.observation import observe_table, read_table
+from lakewright.errors import SpecError, UsageError
+from lakewright.lake.observation import read_table
 from lakewright.lake.partition import expand_selection
 from lakewright.lake.past import check_version, readable
-from lakewright.relations.entity import read_silver
+from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform.instants import parse_instant_in
@@ -47,11 +47,7 @@ def read_entity(app: App, name: str, *, as_of: AsOf | None = None, current: bool
     """
     entity = app.project.entity(name)
     address = entity.places(app.project.lake).silver
-    if not observe_table(app.lake, address).exists:
-        raise TargetError(
-            f"entity {entity.name!r} has no silver table yet",
-            remedy="Run a job with its target; the first slice creates the table.",
-        )
+    observe_silver(app.lake, entity)
     session = app.lake.new_session()
     if isinstance(as_of, int) and not isinstance(as_of, bool):
         system = SystemColumns(app.project.lake.systemfield_prefix, entity.destination)
