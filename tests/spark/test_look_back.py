@@ -137,6 +137,8 @@ class TestRecord:
         assert [each["slice"] for each in life["versions"]] == [f"{FIRST}.parquet", f"{SECOND}.parquet"]
         assert life["versions"][1]["values"]["amount"] == str(AMOUNT)
         assert all(each["run_id"] for each in life["versions"])
+        assert lake.json("history", "row", "prices", "001")["versions"] == life["versions"]
+        assert lake.json("history", "row", "prices", "one")["versions"] == []
 
     def test_without_history_the_versions_of_the_table_tell_it(self, lake: SmallLake) -> None:
         life = lake.json("history", "row", "customers", "2")

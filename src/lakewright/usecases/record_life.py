@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
@@ -22,6 +22,9 @@ from lakewright.strategies.past_load import past_app
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.usecases.past_table import PastTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 __all__ = ["RecordLife", "RecordVersion", "record_life"]
 
@@ -126,19 +129,18 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
             remedy=f"Write `lakewright history row {table.entity.called} {wanted}`." if columns else None,
         )
     named = dict(zip(columns, key, strict=True))
-    where = " AND ".join(f"cast({name_sql(n)} AS string) = {text_sql(v)}" for n, v in named.items())
     if table.entity.strategy is Strategy.HISTORIC:
-        return RecordLife(table.entity.called, named, tuple(_history(table, where)), None)
-    versions, oldest = _walk(table, where)
+        return RecordLife(table.entity.called, named, tuple(_history(table, named)), None)
+    versions, oldest = _walk(table, named)
     return RecordLife(table.entity.called, named, versions, oldest)
 
 
-def _history(table: PastTable, where: str) -> Iterator[RecordVersion]:
+def _history(table: PastTable, key: Mapping[str, str]) -> Iterator[RecordVersion]:
     """Yield the versions of a record of an entity with history."""
     frame = table.read()
     start, end, _ = map(name_sql, table.system.temporal)
     flag, file = name_sql(table.system.deleted), name_sql(table.system.filename)
-    found = frame.where(where).selectExpr(
+    found = _of_record(frame, key).selectExpr(
         _instant(start, "since"),
         _instant(end, "until"),
         f"{flag} AS deleted",
@@ -149,13 +151,13 @@ def _history(table: PastTable, where: str) -> Iterator[RecordVersion]:
         yield _version(table, {**row.asDict(), "types": frame.schema})
 
 
-def _walk(table: PastTable, where: str) -> tuple[tuple[RecordVersion, ...], int | None]:
+def _walk(table: PastTable, key: Mapping[str, str]) -> tuple[tuple[RecordVersion, ...], int | None]:
     """Return the states that a record had, and the oldest version that could be read."""
     versions = [commit.version for commit in table.log]
     states: dict[int, dict[str, Any] | None] = {}
     for start in range(len(versions), 0, -VERSIONS):
         some = versions[max(start - VERSIONS, 0) : start]
-        found = _states(table, some, where)
+        found = _states(table, some, key)
         states |= found
         if len(found) < len(some):
             break
@@ -174,10 +176,12 @@ def _walk(table: PastTable, where: str) -> tuple[tuple[RecordVersion, ...], int 
     return tuple(_version(table, life) for life in lives), min(states, default=None)
 
 
-def _states(table: PastTable, versions: Sequence[int], where: str) -> dict[int, dict[str, Any] | None]:
+def _states(
+    table: PastTable, versions: Sequence[int], key: Mapping[str, str]
+) -> dict[int, dict[str, Any] | None]:
     """Return the record in each of these versions, or None; versions whose files are gone are left out."""
     try:
-        return _read_states(table, versions, where)
+        return _read_states(table, versions, key)
     except spark_errors() as error:
         if len(versions) == 1:
             if not is_gone(error):
@@ -185,18 +189,20 @@ def _states(table: PastTable, versions: Sequence[int], where: str) -> dict[int, 
             return {}
     found: dict[int, dict[str, Any] | None] = {}
     for version in reversed(versions):
-        one = _states(table, [version], where)
+        one = _states(table, [version], key)
         if not one:
             break
         found |= one
     return found
 
 
-def _read_states(table: PastTable, versions: Sequence[int], where: str) -> dict[int, dict[str, Any] | None]:
+def _read_states(
+    table: PastTable, versions: Sequence[int], key: Mapping[str, str]
+) -> dict[int, dict[str, Any] | None]:
     flag, file = name_sql(table.system.deleted), name_sql(table.system.filename)
     frames, types = [], {}
     for version in versions:
-        frame = table.read(version).where(where)
+        frame = _of_record(table.read(version), key)
         types[version] = frame.schema
         frames.append(
             frame.selectExpr(
@@ -208,6 +214,19 @@ def _read_states(table: PastTable, versions: Sequence[int], where: str) -> dict[
         union = union.unionAll(frame)
     rows = {int(row["n"]): {**row.asDict(), "types": types[row["n"]]} for row in union.collect()}
     return {version: rows.get(version) for version in versions}
+
+
+def _of_record(frame: DataFrame, key: Mapping[str, str]) -> DataFrame:
+    """Return the rows with a business key, whose values are texts: `007` is 7 for a number."""
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
+
+    def equal(name: str, text: str) -> str:
+        kind = frame.schema[name].dataType
+        if isinstance(kind, (StringType, ArrayType, MapType, StructType, VariantType)):
+            return f"cast({name_sql(name)} AS string) = {text_sql(text)}"
+        return f"{name_sql(name)} = try_cast({text_sql(text)} AS {kind.simpleString()})"
+
+    return frame.where(" AND ".join(equal(*each) for each in key.items()))
 
 
 def _version(table: PastTable, row: Mapping[str, Any]) -> RecordVersion:
