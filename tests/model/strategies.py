@@ -51,7 +51,8 @@ class Record:
     """One row of a slice.
 
     Attributes:
-        key: Values of the business key.
+        key: Values of the business key, as the table has them.
+        written: The same as the source has them, if it has others.
         values: All other values that count as a change, by column; None and absent are the same.
         stored: What of them comes into the table, as the table's types have it.
         loose: A value that doesn't count as a change.
@@ -67,6 +68,7 @@ class Record:
     sequence: int | None = None
     deleted: bool | None = None
     fits: bool = True
+    written: tuple[Any, ...] = ()
 
     @property
     def identity(self) -> Hashable:
@@ -77,6 +79,7 @@ class Record:
     def content(self) -> Hashable:
         """What counts as a change."""
         counted = {**self.values, "mark": self.mark, "part": self.part, "seq": self.sequence}
+        counted |= {f"key {number}": value for number, value in enumerate(self.written)}
         return frozenset((name, canonical(value)) for name, value in counted.items() if value is not None)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -71,7 +71,12 @@ KEYS: dict[str, tuple[tuple[tuple[str, Any], ...], Sequence[tuple[Any, ...]]]] =
         (("born", pa.date32()), ("raw", pa.binary())),
         [(date(1970, 1, 1 + n // 2), (b"", b"\x00")[n % 2]) for n in range(6)] + [(None, b""), (None, None)],
     ),
+    "written": ((("no", pa.string()),), [(t,) for t in ("1", "01", "2", "3", "-4", "5 ", "0", "12")]),
 }
+
+CASTS: dict[str, tuple[str, Callable[[str], Any]]] = {"written": ("long", int)}
+"""Keys whose columns are declared with another type than the source has: the type, and what casts a value."""
+
 
 TEXTS: Sequence[Mapping[str, Any]] = [
     {},
@@ -255,7 +260,10 @@ class StrategyMachine(RuleBasedStateMachine):
         self.is_sequenced = duplicates is not None
         self.quarantines = quarantines
         sequence = {} if duplicates is None else {"sequence_by": "seq", "duplicates": duplicates}
-        keys: list[dict[str, Any]] = [{"name": name, "fieldroles": ["businesskey"]} for name, _ in self.keys]
+        cast = CASTS.get(key)
+        self.cast = None if cast is None else cast[1]
+        declared_key = {"fieldroles": ["businesskey"], **({} if cast is None else {"datatype": cast[0]})}
+        keys: list[dict[str, Any]] = [{"name": name, **declared_key} for name, _ in self.keys]
         partition = [{"name": "part", "fieldroles": ["partition"]}] if is_partitioned else []
         for strategy in STRATEGIES:
             infers = scope is not None and strategy != "full"
@@ -362,8 +370,10 @@ class StrategyMachine(RuleBasedStateMachine):
         if stored.get("st"):
             stored["st"] = {"x": None, "y": None, **stored["st"]}
         key = self.values[sent.key]
+        is_bad = self.quarantines and sent.is_bad
         return Record(
-            key=(None,) * len(key) if self.quarantines and sent.is_bad else key,
+            key=(None,) * len(key) if is_bad else tuple(map(self.cast, key)) if self.cast else key,
+            written=key if self.cast and not is_bad else (),
             values=values,
             stored=stored,
             mark=sent.mark,
@@ -396,7 +406,10 @@ class StrategyMachine(RuleBasedStateMachine):
             {
                 **{name: value for name, value in record.values.items() if name in schema},
                 **({"w": WORDS[sent.word]} if shape.has_w else {}),
-                **{name: value for (name, _), value in zip(self.keys, record.key, strict=True)},
+                **{
+                    name: value
+                    for (name, _), value in zip(self.keys, record.written or record.key, strict=True)
+                },
                 "mark": record.mark,
                 "part": record.part,
                 "loose": record.loose,
