@@ -41,7 +41,7 @@ __all__ = ["doctor"]
 @click.option(
     "--repair", is_flag=True, help="Show what would repair the table of ENTITY, and repair it if confirmed."
 )
-@click.option("--yes", is_flag=True, help="Repair without asking.")
+@click.option("--yes", "-y", is_flag=True, help="Repair without asking.")
 @click.option("--allow-data-loss", is_flag=True, help="Allow the repair to remove duplicate rows.")
 @author_option("Who repairs it.")
 @click.option("--reason", metavar="TEXT", default="none given", help="Why; kept with the commit.")

@@ -39,7 +39,7 @@ DECLINED = 130
 @job_arguments
 @run_options
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
-@click.option("--yes", is_flag=True, help="Remove without asking.")
+@click.option("--yes", "-y", is_flag=True, help="Remove without asking.")
 @despite_faults
 @click.pass_obj
 def job(

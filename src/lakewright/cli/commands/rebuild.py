@@ -35,7 +35,7 @@ __all__ = ["rebuild"]
 @click.option("--from", "from_slice", metavar="SLICE", help="Keep what the table held before this slice.")
 @click.option("--from-time", metavar="TIME", help="Keep what the table held before this processing time.")
 @click.option("--check", is_flag=True, help="Only build beside the table and compare.")
-@click.option("--yes", is_flag=True, help="Swap the new table in without asking.")
+@click.option("--yes", "-y", is_flag=True, help="Swap the new table in without asking.")
 @click.option("--over-foreign", is_flag=True, help="Allow commits that no slice made to be lost.")
 @operator_options
 @click.pass_obj

@@ -33,7 +33,7 @@ __all__ = ["undo"]
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.argument("slice_name", metavar="SLICE", required=False)
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-@click.option("--yes", is_flag=True, help="Undo without asking, and without comparing rows first.")
+@click.option("--yes", "-y", is_flag=True, help="Undo without asking, and without comparing rows first.")
 @click.option(
     "--skip/--requeue",
     "is_skipped",

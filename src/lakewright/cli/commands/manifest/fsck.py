@@ -28,7 +28,7 @@ __all__ = ["fsck"]
     ],
 )
 @click.option("--repair", is_flag=True, help="Show what would repair it; only --yes writes anything.")
-@click.option("--yes", is_flag=True, help="With --repair: repair it, then check again.")
+@click.option("--yes", "-y", is_flag=True, help="With --repair: repair it, then check again.")
 @author_option("Who repairs it.")
 @click.pass_obj
 def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:

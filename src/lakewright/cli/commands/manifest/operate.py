@@ -75,7 +75,9 @@ def _check_author(_context: click.Context, _option: click.Parameter, name: str) 
 def items_argument(function: F) -> F:
     """Add the argument and the options that say which items an action is for."""
     for decorate in (
-        click.option("--yes", is_flag=True, help="Change what is selected; without it, it is only shown."),
+        click.option(
+            "--yes", "-y", is_flag=True, help="Change what is selected; without it, it is only shown."
+        ),
         click.option("--all", "is_all", is_flag=True, help="Select all items that it is meant for."),
         click.option("--state", "states", multiple=True, metavar="WORD", help="Select by verdict or state."),
         click.option(
