@@ -110,7 +110,8 @@ class TestQuery:
         "SELECT cast('0.00000001' AS decimal(18, 8)) AS small, "
         "named_struct('iban', 'NL1', 'amount', 1.10BD, 'none', null) AS account, "
         "array(named_struct('at', timestamp'2022-01-01 00:00:00.000001')) AS times, "
-        "map(date'2022-01-01', named_struct('n', 9007199254740993, 'd', 0.5D)) AS days"
+        "map(date'2022-01-01', named_struct('n', 9007199254740993, 'd', 0.5D)) AS days, "
+        "named_struct('m', array(map(1.50BD, map(timestamp'2022-01-01 12:00:00', 1)))) AS maps"
     )
 
     def test_structs_are_objects_at_any_depth(self, lake: SmallLake) -> None:
@@ -119,6 +120,7 @@ class TestQuery:
         assert found["account"] == {"iban": "NL1", "amount": "1.10", "none": None}
         assert found["times"] == [{"at": "2022-01-01T00:00:00.000001Z"}]
         assert found["days"] == {"2022-01-01": {"n": 9007199254740993, "d": 0.5}}
+        assert found["maps"] == {"m": [{"1.50": {"2022-01-01 12:00:00": 1}}]}
 
     def test_a_decimal_has_the_digits_of_its_type(self, lake: SmallLake) -> None:
         assert lake.json("sql", self.QUERY)[0]["small"] == "0.00000001"

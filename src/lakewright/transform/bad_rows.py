@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from lakewright.spec.models.types import Chars, Type
 from lakewright.transform.casts import cast_fault_sql, length_fault_sql
+from lakewright.transform.row_values import object_sql
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 __all__ = [
     "CORRUPT",
@@ -112,18 +114,25 @@ def bad_rows(
     """
     if not faults:
         return None
-    present = set(frame.columns)
-    record = ", ".join(
-        f"{name_sql(name)} as {name_sql(own)}" for own, name in delivered.items() if name in present
-    )
-    key = ", ".join(name_sql(name) for name in keys)
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    record = ((own, name_sql(name), kinds[name]) for own, name in delivered.items() if name in kinds)
     found = frame.selectExpr("*", f"coalesce({', '.join(faults)}, null) as {_FAULT}")
+    key = [_key_column(frame, name) for name in keys]
     return found.where(f"{_FAULT} is not null").selectExpr(
         f"{_FAULT} as reason",
         "input_file_name() as file",
-        f"to_json(struct({key}))" + " as key" if keys else "cast(null as string) as key",
-        f"to_json(struct({record})) as record",
+        f"{object_sql(key, has_nulls=False) if key else 'cast(null as string)'} as key",
+        f"{object_sql(record, has_nulls=False)} as record",
     )
+
+
+def _key_column(frame: DataFrame, name: str) -> tuple[str, str, DataType]:
+    """Return a column of the key, for `object_sql`; a decimal is a text, which keeps its digits."""
+    from pyspark.sql.types import DecimalType
+
+    value = name_sql(name)
+    kind = frame.select(value).schema[0].dataType
+    return name, f"cast({value} as string)" if isinstance(kind, DecimalType) else value, kind
 
 
 def without_bad_rows(frame: DataFrame, faults: Sequence[str]) -> DataFrame:

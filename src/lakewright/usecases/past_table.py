@@ -10,14 +10,14 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import read_table
-from lakewright.lake.row_values import json_sql
 from lakewright.relations.entity import observe_silver
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice, slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import hint
-from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.row_values import object_sql
+from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -81,6 +81,5 @@ class PastTable:
 
     def values(self, frame: DataFrame) -> str:
         """Return the source's columns of a frame as one JSON text in SQL."""
-        own = [name for name in frame.columns if name.lower() not in self.system.all]
-        pairs = ", ".join(f"{text_sql(name)}, {name_sql(name)}" for name in own)
-        return json_sql(f"named_struct({pairs})")
+        own = (field for field in frame.schema.fields if field.name.lower() not in self.system.all)
+        return object_sql((field.name, name_sql(field.name), field.dataType) for field in own)

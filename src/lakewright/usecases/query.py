@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.row_values import json_sql, parse_values
 from lakewright.lake.spark_errors import first_line
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import nearest
+from lakewright.transform.row_values import json_sql, parse_values
 from lakewright.transform.sql import name_sql
 from lakewright.usecases.read_frames import instant_of
 from lakewright.workspace.lake_tables import (
@@ -231,10 +231,8 @@ def _selected(name: str, kind: DataType) -> str:
     """Return SQL of a column that is collected; what has values inside, and a decimal, is JSON text."""
     from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType, TimestampType
 
-    if isinstance(kind, (ArrayType, StructType)):
-        return json_sql(name)
-    if isinstance(kind, MapType):
-        return json_sql(f"transform_keys({name}, (k, v) -> cast(k as string))")
+    if isinstance(kind, (ArrayType, MapType, StructType)):
+        return json_sql(name, kind)
     if isinstance(kind, DecimalType):
         # PySpark would give 0.00000001 another scale.
         return f"cast({name} as string)"

@@ -11,7 +11,6 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit
 from lakewright.lake.past import is_gone
-from lakewright.lake.row_values import parse_values
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.slices.applied import slices_in
@@ -20,6 +19,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.past_load import past_app
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
+from lakewright.transform.row_values import parse_values
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.usecases.past_table import PastTable
 

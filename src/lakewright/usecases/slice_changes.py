@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.past import readable
-from lakewright.lake.row_values import json_sql, parse_values
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
-from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.row_values import object_sql, parse_values
+from lakewright.transform.sql import name_sql
 from lakewright.usecases.past_table import PastTable
 
 if TYPE_CHECKING:
@@ -160,12 +160,12 @@ def _changed(table: PastTable, old: DataFrame, new: DataFrame) -> DataFrame:
         has_history = table.system.valid_to.lower() in {column.lower() for column in frame.columns}
         live = table.system.current_sql(has_history=has_history)
         frame = frame.where(live)
-        pairs = ", ".join(f"{text_sql(n)}, {name_sql(n)}" for n in table.keys)
+        keys = ((name, name_sql(name), frame.schema[name].dataType) for name in table.keys)
         return frame.selectExpr(
             f"{key} AS {name}_pk",
             f"{digest} AS {name}_hash",
             f"{table.values(frame)} AS {name}",
-            f"{json_sql(f'named_struct({pairs})', has_nulls=False)} AS {name}_key",
+            f"{object_sql(keys, has_nulls=False)} AS {name}_key",
         )
 
     before, after = side(old, "before"), side(new, "after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,22 @@ def test_values_that_do_not_fit_the_table_are_put_aside(lake: SmallLake) -> None
     )
     # Neither calculated nor system columns are part of the record.
     assert json.loads(row["record"]) == {"id": 1, "v": "x", "dlf_deleted": False}
+
+
+def test_the_key_of_a_bad_row_has_the_digits_of_its_type(lake: SmallLake) -> None:
+    things = entity(
+        columns=[{"name": "id", "fieldroles": ["businesskey"]}, {"name": "n", "datatype": "integer"}],
+        settings={"on_bad_rows": "quarantine"},
+    )
+    number = Decimal("1234567890123456.1234")
+
+    assert (
+        lake.load(things, "s1", [{"id": number, "n": "x"}, {"id": Decimal("1.5000"), "n": "1"}]).quarantined
+        == 1
+    )
+
+    (row,) = aside(lake, things, "s1")
+    assert row["key"] == {"id": str(number)}
 
 
 def test_encodings_and_signs_of_csv(lake: SmallLake) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.row_values import json_sql, parse_values
 from lakewright.lake.spark_errors import analysis_error
 from lakewright.notebook import json_value, values_text
 from lakewright.spec.words import counted
 from lakewright.strategies.drift import in_order
+from lakewright.transform.row_values import object_sql, parse_values
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -139,7 +139,11 @@ def compare_rows(
     def side(frame: DataFrame, sign: int) -> DataFrame:
         values = values_of(sign)
         # A field that only one type has counts as null, as a column does that only one table has.
-        rows, times = (_json_sql(each, values, has_nulls=not retyped) for each in (rest, apart))
+        kinds = {field.name: field.dataType for field in frame.schema.fields}
+        rows, times = (
+            object_sql(_columns(each, kinds, values), has_nulls=not retyped) if each else "'{}'"
+            for each in (rest, apart)
+        )
         return frame.selectExpr(f"{rows} as row", f"{times} as seen", f"{sign} as side")
 
     # One shuffle does for both groups.
@@ -195,12 +199,12 @@ def _retyped(differing: Mapping[str, tuple[DataType, DataType]]) -> Iterator[Ret
             yield Retyped(name, old.simpleString(), new.simpleString())
 
 
-def _json_sql(names: Sequence[str], values: Mapping[str, str], *, has_nulls: bool) -> str:
-    """Return the expression of an object with these columns, as text, with null fields or without."""
-    if not names:
-        return "'{}'"
-    pairs = ", ".join(f"{text_sql(name)}, {values.get(name, name_sql(name))}" for name in names)
-    return json_sql(f"named_struct({pairs})", has_nulls=has_nulls)
+def _columns(
+    names: Sequence[str], kinds: Mapping[str, DataType], values: Mapping[str, str]
+) -> Iterator[tuple[str, str, DataType | None]]:
+    """Yield the name, SQL and type of columns; `values` has the SQL of those that have two types."""
+    for name in names:
+        yield (name, values[name], None) if name in values else (name, name_sql(name), kinds[name])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,92 @@
+"""Values of rows as Spark writes them as JSON: decimals with all their digits, times with microseconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from lakewright.transform.sql import name_sql, text_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+__all__ = ["json_sql", "object_sql", "parse_values"]
+
+_FORMATS = (
+    r"'timestampFormat', 'yyyy-MM-dd\'T\'HH:mm:ss.SSSSSSXXX', "
+    r"'timestampNTZFormat', 'yyyy-MM-dd\'T\'HH:mm:ss.SSSSSS'"
+)
+"""Spark's own formats end with milliseconds, so that times which differ in microseconds look the same."""
+
+
+def json_sql(value: str, kind: DataType | None, *, has_nulls: bool = True) -> str:
+    """Return SQL that writes a struct, list or map as JSON.
+
+    Args:
+        value: SQL of the value.
+        kind: Its type; None if it has no maps inside whose keys are no texts.
+        has_nulls: Whether fields that are null are written, too.
+    """
+    shown = value if kind is None else _with_text_keys(value, kind)
+    return f"to_json({shown}, map('ignoreNullFields', '{str(not has_nulls).lower()}', {_FORMATS}))"
+
+
+def object_sql(columns: Iterable[tuple[str, str, DataType | None]], *, has_nulls: bool = True) -> str:
+    """Return SQL that writes columns as a JSON object: each by its name, SQL and type; see `json_sql`."""
+    pairs = ", ".join(
+        f"{text_sql(name)}, {value if kind is None else _with_text_keys(value, kind)}"
+        for name, value, kind in columns
+    )
+    return json_sql(f"named_struct({pairs})", None, has_nulls=has_nulls)
+
+
+def _with_text_keys(value: str, kind: DataType, depth: int = 0) -> str:
+    """Return SQL of a value whose maps have texts as keys: Spark would write a date as a number of days."""
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+
+    item = f"e{depth}"
+    if isinstance(kind, ArrayType):
+        inner = _with_text_keys(item, kind.elementType, depth + 1)
+        return value if inner == item else f"transform({value}, {item} -> {inner})"
+    if isinstance(kind, MapType):
+        inner = _with_text_keys(f"{item}.value", kind.valueType, depth + 1)
+        if isinstance(kind.keyType, StringType) and inner == f"{item}.value":
+            return value
+        entry = f"struct(cast({item}.key as string), {inner})"
+        return f"map_from_entries(transform(map_entries({value}), {item} -> {entry}))"
+    if isinstance(kind, StructType):
+        own = {each.name: f"{value}.{name_sql(each.name)}" for each in kind.fields}
+        fields = {each.name: _with_text_keys(own[each.name], each.dataType, depth) for each in kind.fields}
+        if fields == own:
+            return value
+        pairs = ", ".join(f"{text_sql(name)}, {sql}" for name, sql in fields.items())
+        return f"if({value} is null, null, named_struct({pairs}))"
+    return value
+
+
+def parse_values(text: str, kind: DataType) -> Any:
+    """Return a value that Spark wrote as JSON; a number is a `Decimal` where the type is a decimal.
+
+    Args:
+        text: The JSON text.
+        kind: The type of the value. A struct's type may have other fields, too.
+    """
+    return _typed(json.loads(text, parse_float=Decimal), kind)
+
+
+def _typed(value: Any, kind: DataType | None) -> Any:
+    """Return a parsed value with numbers of its type; without a type, as in a variant, they are doubles."""
+    from pyspark.sql.types import ArrayType, DecimalType, MapType, StructType
+
+    if isinstance(value, dict):
+        fields = {each.name: each.dataType for each in kind.fields} if isinstance(kind, StructType) else {}
+        other = kind.valueType if isinstance(kind, MapType) else None
+        return {name: _typed(inner, fields.get(name, other)) for name, inner in value.items()}
+    if isinstance(value, list):
+        element = kind.elementType if isinstance(kind, ArrayType) else None
+        return [_typed(inner, element) for inner in value]
+    if isinstance(kind, DecimalType):
+        return Decimal(value) if isinstance(value, int) else value
+    return float(value) if isinstance(value, Decimal) else value
