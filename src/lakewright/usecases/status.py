@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 from lakewright.app import App
 from lakewright.errors import BackdatedError, StorageUnavailable
@@ -17,6 +18,7 @@ from lakewright.manifest.record import ANYONE
 from lakewright.manifest.store import Query
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
+from lakewright.run.planning import is_entry_undone
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs
@@ -36,7 +38,7 @@ from lakewright.usecases.refused_times import refused_waiting
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
-from lakewright.usecases.undone_runs import covers, given_instances, recorded_phases, undone_runs
+from lakewright.usecases.undone_runs import covers, given_instances, has_steps, recorded_phases, undone_runs
 
 __all__ = [
     "is_requeued",
@@ -182,19 +184,31 @@ def _unlisted(awaited: Iterable[Row], found: Iterable[Row]) -> Iterator[Row]:
 def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Warned]:
     """Yield the targets that ended with errors in the last run of each job up to each phase.
 
+    A later run of fewer targets or phases, or one that continued another, stands only for what it has done.
     Slices that a check has failed are left out: they are told by themselves, until somebody resolves them.
     """
     has_run = recorded_phases(journal)
+
+    def is_replaced(run: Run, later: Iterable[Run]) -> bool:
+        whole = (each for each in later if has_steps(each, run) and not each.facts.get("resume"))
+        return any(covers(each, run, has_run) for each in whole)
+
+    @cache
+    def done(run_id: str) -> frozenset[tuple[str, str]]:
+        found = journal.targets(run_id)
+        return frozenset((each["phase"], each["name"]) for each in found if not is_entry_undone(each))
+
     seen: dict[tuple[str, str], list[Run]] = {}
     for run in newest_first:
         later = seen.setdefault((run.project, run.job), [])
-        if run.finished is None or any(covers(each, run, has_run) for each in later):
+        if run.finished is None or is_replaced(run, later):
             continue
-        later.append(run)
         if run.status in (Status.SUCCESS_WITH_ERRORS, Status.FAILED):
-            entries = journal.targets(run.run_id)
+            since = {step for each in later for step in done(each.run_id)}
+            entries = (e for e in journal.targets(run.run_id) if (e["phase"], e["name"]) not in since)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)
             yield from (Warned(run, e) for e in found if e["error"] and not e.get(FAILED_ITEMS))
+        later.append(run)
 
 
 def told_changed(warned: Iterable[Warned]) -> set[str]:

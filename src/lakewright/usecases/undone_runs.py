@@ -19,7 +19,7 @@ from lakewright.usecases.resume import hidden_parameters
 if TYPE_CHECKING:
     from lakewright.spec.project import Project
 
-__all__ = ["covers", "given_instances", "recorded_phases", "undone_runs"]
+__all__ = ["covers", "given_instances", "has_steps", "recorded_phases", "undone_runs"]
 
 HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
@@ -67,7 +67,7 @@ def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Insta
         later = seen.setdefault((run.project, run.job), [])
         is_idle = run.facts.get("check") or run.facts.get("refused")
         if run.status in (Status.FAILED, Status.ABORTED) and not is_idle:
-            same = (each for each in later if each.parameters == run.parameters and _has_steps(each, run))
+            same = (each for each in later if each.parameters == run.parameters and has_steps(each, run))
             settled = _is_settled if run.finished is not None else partial(_is_done_whole, instances(run))
             if not any(covers(each, run, has_run) for each in same) and not settled(
                 run, later, results, has_run
@@ -129,7 +129,7 @@ def covers(later: Run, run: Run, has_run: HasRun) -> bool:
     return has_phase and has_run(later.run_id, run.phase)
 
 
-def _has_steps(later: Run, run: Run) -> bool:
+def has_steps(later: Run, run: Run) -> bool:
     """Return whether a later run was of all targets and phases of a run of the same phase."""
     chosen, wanted = (set(each.facts.get("targets") or ()) for each in (later, run))
     has_targets = not chosen or (bool(wanted) and wanted <= chosen)

@@ -1,0 +1,63 @@
+"""Which warnings of targets `status` still lists: those that no later run of the same target came without."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from lakewright.manifest.journal import Journal, Run
+from lakewright.manifest.lease import Holder
+from lakewright.plan.status import NOT_REACHED
+from lakewright.testing import MemoryStore
+from lakewright.usecases.status import warned_targets
+
+NOW = datetime(2024, 5, 1, tzinfo=UTC)
+WARNED = {"status": "SUCCESS_WITH_ERRORS", "error": {"message": "it was changed"}}
+CLEAN = {"status": "SKIPPED", "reasons": ["every slice has been processed"]}
+LEFT = {"status": "SKIPPED", "reasons": [NOT_REACHED]}
+
+
+def run(run_id: str, phase: str = "BUILD", **facts: Any) -> Run:
+    holder = Holder("here", 1, "then", "x", "ada")
+    return Run(run_id, "shop", "daily", phase, {}, NOW, holder, "SUCCESS_WITH_ERRORS", NOW, facts=facts)
+
+
+def entry(name: str, told: dict[str, Any], phase: str = "BUILD") -> dict[str, Any]:
+    return {"name": name, "phase": phase, "instance": {}, "reasons": [], "error": None, **told}
+
+
+def warned(*newest_first: tuple[Run, list[dict[str, Any]]]) -> list[tuple[str, str]]:
+    """Return the runs and targets of the listed warnings of a history."""
+    journal = Journal(MemoryStore())
+    for each, entries in newest_first:
+        journal.record_targets(each, dict(enumerate(entries)))
+    found = warned_targets(journal, [each for each, _ in newest_first])
+    return [(each.run.run_id, each.entry["name"]) for each in found]
+
+
+BOTH = (run("both"), [entry("orders", WARNED), entry("names", WARNED)])
+
+
+@pytest.mark.parametrize(
+    ("later", "left"),
+    [
+        ((run("later"), [entry("orders", CLEAN), entry("names", CLEAN)]), []),
+        ((run("later", targets=["names"]), [entry("names", CLEAN)]), ["orders"]),
+        ((run("later", targets=["names"]), [entry("names", LEFT)]), ["orders", "names"]),
+        ((run("later", resume="both"), [entry("names", CLEAN)]), ["orders"]),
+        ((run("later", "VERIFY", no_lifecycle=True), [entry("names", CLEAN, "VERIFY")]), ["orders", "names"]),
+        ((run("later", "CREATE"), [entry("names", CLEAN, "CREATE")]), ["orders", "names"]),
+    ],
+)
+def test_a_warning_stays_until_its_target_is_done_without_it(
+    later: tuple[Run, list[dict[str, Any]]], left: list[str]
+) -> None:
+    assert warned(later, BOTH) == [("both", name) for name in left]
+
+
+def test_a_target_that_is_warned_of_again_is_listed_with_the_last_run() -> None:
+    one = (run("one", targets=["names"]), [entry("names", WARNED)])
+    two = (run("two", targets=["names"]), [entry("names", WARNED)])
+    assert warned(two, one, BOTH) == [("two", "names"), ("both", "orders")]
