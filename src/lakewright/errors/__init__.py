@@ -40,6 +40,7 @@ LakewrightError
 ├── SequenceConflict                  caller: the item has changed since it was read
 ├── RunFailed                         caller: a run did not succeed; `RunResult.check` raises it
 ├── NotInstalled                      installation: a required package or program is missing
+├── ServiceEnded                      installation: a part of the server has ended by an error
 └── SparkUnavailable                  installation: Spark cannot be started or reached
 ```
 
@@ -52,7 +53,7 @@ from lakewright.errors.base import LakewrightError
 from lakewright.errors.base import retryable_codes as retryable_codes
 from lakewright.errors.caller import RunFailed, SpecError, UsageError
 from lakewright.errors.fault import Fault, Location
-from lakewright.errors.installation import NotInstalled, SparkUnavailable
+from lakewright.errors.installation import NotInstalled, ServiceEnded, SparkUnavailable
 from lakewright.errors.manifest import IllegalTransition, ManifestCorrupt, SequenceConflict
 from lakewright.errors.operator import (
     ItemFailed,
@@ -125,6 +126,7 @@ __all__ = [
     "RunFailed",
     "SchemaDriftError",
     "SequenceConflict",
+    "ServiceEnded",
     "SliceError",
     "SliceUnsettled",
     "SparkUnavailable",

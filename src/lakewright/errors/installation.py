@@ -6,6 +6,7 @@ from lakewright.errors.base import LakewrightError
 
 __all__ = [
     "NotInstalled",
+    "ServiceEnded",
     "SparkUnavailable",
 ]
 
@@ -14,6 +15,12 @@ class NotInstalled(LakewrightError):
     """A required package or program is missing. The remedy names the command that installs it."""
 
     code = "not_installed"
+
+
+class ServiceEnded(LakewrightError):
+    """A part of the server has ended by an error of its own; the server stops. The log has the traceback."""
+
+    code = "service_ended"
 
 
 class SparkUnavailable(LakewrightError):

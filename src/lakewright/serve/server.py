@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 
+from lakewright.errors import ServiceEnded
 from lakewright.serve.service import Addressed, Service, ServiceFactory, Serving
 
 __all__ = ["SERVICES", "make_services", "running", "serve"]
@@ -46,6 +47,7 @@ def serve(
     Raises:
         UsageError: Another server runs for this project, or an option is wrong.
         LakewrightError: A service can't start; those that have started are stopped.
+        ServiceEnded: A service has ended by an error; the others are stopped.
     """
     serving.options.check()
     with serving.files.locked():
@@ -56,11 +58,21 @@ def serve(
             begun = clock()
             while not is_stopping():
                 sleep(PAUSE)
+                _check_alive(services)
                 begun = clock() if any(service.is_busy for service in services) else begun
                 if serving.options.is_on_demand and clock() - begun > IDLE_SECONDS:
                     log.info("the server stops: it was started on demand, and had nothing to do")
                     break
         log.info("the server has stopped")
+
+
+def _check_alive(services: Sequence[Service]) -> None:
+    for service in services:
+        if service.has_ended:
+            raise ServiceEnded(
+                f"the service {service.name} has ended by an error, so the server stops",
+                remedy="Its traceback is above, or in .lakewright/serve.log. Start the server again.",
+            )
 
 
 def make_services(serving: Serving, factories: Sequence[str] = SERVICES) -> tuple[Service, ...]:

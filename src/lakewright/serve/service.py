@@ -29,6 +29,11 @@ class Service(Protocol):
         """Whether it does or awaits something, so that an idle server must not stop by itself."""
         ...
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended by an error, which the log has, although nobody stopped it."""
+        ...
+
     def start(self) -> None:
         """Begin to work, and return.
 

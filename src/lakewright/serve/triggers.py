@@ -84,6 +84,11 @@ class TriggerService:
         """Whether the project has triggers: a server that waits for something does not stop by itself."""
         return any(trigger.enabled for trigger in self._declared.values())
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether no rounds are made any more."""
+        return self._thread is not None and not self._thread.is_alive() and not self._stopping.is_set()
+
     def start(self) -> None:
         """Begin to make rounds."""
         self._thread = Thread(target=self._run, name="triggers", daemon=True)

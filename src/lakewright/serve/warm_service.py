@@ -90,6 +90,11 @@ class WarmService:
         """Whether a request runs."""
         return self.gauges.running > 0
 
+    @property
+    def has_ended(self) -> bool:
+        """Never: if the host can't be kept, commands run without the server, as the log says."""
+        return False
+
     def start(self) -> None:
         """Listen, and start the first host.
 

@@ -96,3 +96,22 @@ def test_the_server_says_how_to_open_its_page(tmp_path: Path) -> None:
     made.start()
     made.stop()
     assert said[0].startswith("open http://127.0.0.1:")
+
+
+def test_an_error_that_ends_its_thread_is_logged_and_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    write_project(tmp_path)
+    broken = make(tmp_path, print)
+    monkeypatch.setattr(http.CalmServer, "run", run)
+    broken.start()
+    assert broken._thread is not None
+    broken._thread.join(10)
+
+    assert broken.has_ended
+    assert "the page and the API have ended" in caplog.text
+    broken.stop()
+    assert not broken.has_ended

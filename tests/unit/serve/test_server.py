@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakewright.errors import UsageError
+from lakewright.errors import ServiceEnded, UsageError
 from lakewright.serve import server
 from lakewright.serve.options import ServeOptions
 from lakewright.serve.requests import Requests
@@ -23,6 +23,7 @@ class Part:
     start_fails: bool = False
     stop_fails: bool = False
     is_busy: bool = False
+    has_ended: bool = False
 
     def start(self) -> None:
         self.seen.append(f"start {self.name}")
@@ -122,3 +123,15 @@ def test_a_server_on_demand_stops_when_it_has_had_nothing_to_do(
 
     serve(serving(tmp_path, is_on_demand=False), is_stopping, clock=clock, sleep=clock.sleep)
     assert clock.now > 10_000
+
+
+def test_a_server_stops_with_an_error_when_a_service_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, seen = Clock(), list[str]()
+    monkeypatch.setattr(server, "make_services", lambda _: (Part("a", seen), Part("b", seen, has_ended=True)))
+
+    with pytest.raises(ServiceEnded, match="the service b has ended by an error"):
+        serve(serving(tmp_path, is_on_demand=False), lambda: clock.now > 100, clock=clock, sleep=clock.sleep)
+
+    assert seen == ["start a", "start b", "stop b", "stop a"]

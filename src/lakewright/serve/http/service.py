@@ -64,6 +64,13 @@ def make_service(serving: Serving, make_pages: MakePages | None = None) -> HttpS
     return HttpService(serving, site, make_pages)
 
 
+def _answer(server: uvicorn.Server, listener: socket.socket) -> None:
+    try:
+        server.run(sockets=[listener])
+    except BaseException:  # the server finds that the thread has ended, and stops
+        log.exception("the page and the API have ended")
+
+
 def _opener(serving: Serving) -> Callable[[Callable[[Path], None]], App]:
     refused = NotInstalled(
         "the server's own process starts no Spark", remedy="Type the command instead: it may start Spark."
@@ -87,6 +94,7 @@ class HttpService:
     _server: uvicorn.Server | None = field(init=False, default=None)
     _thread: threading.Thread | None = field(init=False, default=None)
     _socket: socket.socket | None = field(init=False, default=None)
+    _is_stopping: bool = field(init=False, default=False)
 
     @property
     def name(self) -> str:
@@ -97,6 +105,11 @@ class HttpService:
     def is_busy(self) -> bool:
         """Whether a command that was begun over HTTP is running."""
         return self.site.commands.running > 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing answers any more."""
+        return self._thread is not None and not self._thread.is_alive() and not self._is_stopping
 
     @property
     def url(self) -> str:
@@ -115,14 +128,14 @@ class HttpService:
         self._socket = _listening(self.serving.options.host, self.serving.options.port)
         self.serving.files.write(self.serving.files.token, self.site.access.token + "\n")
         server = self._server = CalmServer(_config(make_application(self.site, self.make_pages)))
-        sockets = [self._socket]
-        self._thread = threading.Thread(target=server.run, kwargs={"sockets": sockets}, name="http")
+        self._thread = threading.Thread(target=_answer, args=(server, self._socket), name="http")
         self._thread.start()
         threading.Thread(target=self._warm, daemon=True).start()
         self.serving.report(self._greeting())
 
     def stop(self) -> None:
         """Stop answering, and close the project."""
+        self._is_stopping = True
         if self._server is not None:
             self._server.should_exit = True
         self.site.commands.close()
