@@ -38,6 +38,12 @@ BATCH = 500
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
 
+_CHOICE = ("targets", "no_lifecycle", "resume")
+"""Facts of a run that left out steps."""
+
+_USES = {"SUCCESS": ("good", "done"), "SUCCESS_WITH_ERRORS": ("done",)}
+"""What a run is kept for, by its status, besides being the last of its kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -71,7 +77,7 @@ class Run:
     @property
     def is_partial(self) -> bool:
         """Whether it left out steps of its instances that a run up to its phase has."""
-        return any(map(self.facts.get, ("targets", "no_lifecycle", "resume")))
+        return any(map(self.facts.get, _CHOICE))
 
     @property
     def key(self) -> str:
@@ -243,8 +249,9 @@ class Journal:
     def old_runs(self, before: datetime) -> Iterator[Run]:
         """Yield the runs that began before an instant and may be deleted, newest first.
 
-        For each job, phase and parameters the last run and the last successful run are kept, because resuming
-        depends on them. Running ones are kept too.
+        For each job, phase, parameters and choice of targets, the last run and the last successful run are
+        kept, and the last one that succeeded with errors after that: resuming depends on them, and so does
+        what is known of when targets were built. Running ones are kept too.
         """
         kept: set[tuple[object, ...]] = set()
         for run in self.runs():
@@ -253,8 +260,9 @@ class Journal:
                 run.job,
                 run.phase,
                 json.dumps(dict(run.parameters), sort_keys=True, default=str),
+                json.dumps([run.facts.get("targets"), *(bool(run.facts.get(name)) for name in _CHOICE)]),
             )
-            uses = {(*kind, "last"), *([(*kind, "good")] if run.status == "SUCCESS" else [])}
+            uses = {(*kind, "last"), *((*kind, use) for use in _USES.get(run.status, ()))}
             if run.status != RUNNING and uses <= kept and run.started < before:
                 yield run
             kept |= uses

@@ -166,8 +166,7 @@ def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:
 def prune_runs(app: App, age: str | None = None, *, is_dry: bool = False) -> list[Run]:
     """Remove runs older than `age`, by default the manifest's retention; return them.
 
-    The last run of each job with its phase and parameters is kept, as is the last successful one and all
-    that are running. Records of slices are never removed.
+    Those that `Journal.old_runs` keeps stay. Records of slices are never removed.
 
     Raises:
         UsageError: Neither `age` nor a retention is given.

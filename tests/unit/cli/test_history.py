@@ -243,6 +243,22 @@ class TestPrune:
         left = checked(json.loads(call_with(app, "history", "-o", "json").out))
         assert [run["run_id"] for run in left] == ["c2-run", "b1-run", "a0-run", "old-2", "old-1"]
 
+    def test_what_tells_when_targets_were_built_stays(self) -> None:
+        """A run of other targets, or one that failed, has not built what the run before it built."""
+        app = FakeApp()
+        of_names = {"targets": ["names"]}
+        whole = ["SUCCESS", "SUCCESS_WITH_ERRORS", "SUCCESS_WITH_ERRORS", "FAILED"]
+        for number, status in enumerate([*whole, "SUCCESS", "SUCCESS"]):
+            facts = of_names if number >= len(whole) else {}
+            begun = NOW - timedelta(days=100 - number)
+            holder = Holder("here", 1, "then", "x")
+            run = Run(f"run-{number}", "shop", "daily", "BUILD", {}, begun, holder, facts=facts)
+            app.journal.finish_run(app.journal.start_run(run), status, finished=begun)
+
+        call_with(app, "history", "prune", "--older-than", "30d")
+
+        assert sorted(run.run_id for run in app.journal.runs()) == ["run-0", "run-2", "run-3", "run-5"]
+
     def test_what_was_kept_of_its_targets_goes_with_it(self) -> None:
         app = a_history()
         assert list(app.journal.targets("a0-run"))

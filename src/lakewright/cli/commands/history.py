@@ -159,8 +159,8 @@ def row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
 def prune(call: Call, /, *, age: str | None, dry_run: bool) -> None:
     """Remove old runs from the history.
 
-    The last run of each job with its phase and parameters is kept, as is the last successful one and all that
-    are running. Records of slices are never removed.
+    Of each job, phase, parameters and choice of targets, the last run is kept, and the last one that
+    succeeded, with and without errors. So are runs that are going on, and all records of slices.
     """
     from lakewright.usecases.history import prune_runs
 
