@@ -241,6 +241,11 @@ def is_changed(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     return any(recorded[key] != found[key] for key in recorded.keys() & found.keys())
 
 
+def has_same_amounts(recorded: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Return whether two fingerprints have the same size and number of files: rows may be the same."""
+    return all(recorded.get(key) == found.get(key) for key in ("size", "files"))
+
+
 _SINGLE_MARKS = ("new", "processing", "failed", "resolved")
 
 

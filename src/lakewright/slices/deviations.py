@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, SliceError
-from lakewright.manifest.item import Verdict, is_changed
+from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
@@ -23,6 +23,7 @@ from lakewright.spec.words import first_of
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
+    from lakewright.slices.bronze import Slice
     from lakewright.slices.discover import Listing
 
 __all__ = ["SLICES_CHANGED", "Deviations", "changed_items", "later_processed"]
@@ -152,35 +153,56 @@ class Deviations:
         if not self.changed:
             return
         names = tuple(map(slice_name, self.changed))
-        was, it = ("it was", "it") if len(names) == 1 else ("they were", "them")
+        was = "it was" if len(names) == 1 else "they were"
         yield (
             f"{_slices(len(names))} of {self.entity} changed since {was} processed: {_named(names)}",
-            f"Process {it} again with {self._typed}.",
+            self._remedy,
             SLICES_CHANGED,
         )
 
     @property
+    def _remedy(self) -> str:
+        """What to do about changed slices: first what harms nothing, if their rows may be the same."""
+        it = "it" if len(self.changed) == 1 else "them"
+        accept = f"`{command('accept', *(called_name(self.entity, item) for item in self.changed))}`"
+        if not self._have_same_amounts:
+            return f"Process {it} again with {self._typed}, or keep what was processed with {accept}."
+        size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
+        return (
+            f"{size} the same: if the rows are too, keep what was processed with {accept}. "
+            f"If not, process {it} again with {self._typed}."
+        )
+
+    @property
+    def _have_same_amounts(self) -> bool:
+        present = _by_item(self.listing)
+        found = ((item.fingerprint, present.get(item.item_id)) for item in self.changed)
+        return all(then and now and has_same_amounts(then, now.fingerprint) for then, now in found)
+
+    @property
     def _typed(self) -> str:
         """The commands that have the changed slices processed again."""
-        names = (called_name(self.entity, item) for item in self.changed)
-        accept = f", or keep what was processed with `{command('accept', *names)}`"
         if self.processes is not None:
-            return f"`{self.requeue}`, then {self.processes}{accept}"
+            return f"`{self.requeue}`, then {self.processes}"
         jobs = " and ".join(f"`{command}`" for command in self.jobs)
         if self.jobs and self.is_requeued_by_jobs:
-            return jobs + accept
-        return f"`{self.requeue}`" + (f", then {jobs}" if jobs else "") + accept
+            return jobs
+        return f"`{self.requeue}`" + (f", then {jobs}" if jobs else "")
 
 
 def changed_items(items: Iterable[Item], listing: Listing, application: Application) -> Iterator[Item]:
     """Yield the items that were processed, but whose slice has another fingerprint now."""
-    present = {item_id(slice_.path): slice_ for slice_ in listing.slices}
+    present = _by_item(listing)
     for item in items:
         slice_, recorded = present.get(item.item_id), item.fingerprint
         if slice_ is None or recorded is None or item.verdict(application) is not Verdict.PROCESSED:
             continue
         if is_changed(recorded, slice_.fingerprint):
             yield item
+
+
+def _by_item(listing: Listing) -> dict[str, Slice]:
+    return {item_id(slice_.path): slice_ for slice_ in listing.slices}
 
 
 def later_processed(first: Item, items: Iterable[Item], application: Application) -> tuple[Item, ...]:

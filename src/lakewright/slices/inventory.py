@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.observation import last_commit_number
-from lakewright.manifest.item import is_changed
+from lakewright.manifest.item import has_same_amounts, is_changed
 from lakewright.manifest.store import Query
 from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import (
@@ -86,7 +86,7 @@ class Inventory:
             present = {item_id(slice_.path): slice_ for slice_ in slices}
             known = self._items(entity)
             gone = (item for item in known if item.item_id not in present)
-            differences.changed += map(self._known_entry(entity), _changed(known, present))
+            differences.changed += map(self._changed_entry(entity, present), _changed(known, present))
             differences.missing += map(self._missing_entry(entity), gone)
             differences.unrecorded += self._unrecorded(entity, known)
         return differences
@@ -107,6 +107,16 @@ class Inventory:
     def _known_entry(self, entity: Entity) -> Callable[[Item], dict[str, Any]]:
         application = self.application_of(entity)
         return lambda item: {**_entry(item), "verdict": item.verdict(application).value}
+
+    def _changed_entry(
+        self, entity: Entity, present: Mapping[str, Slice]
+    ) -> Callable[[Item], dict[str, Any]]:
+        """Return an entry with whether the slice has the size and number of files that were recorded."""
+        known = self._known_entry(entity)
+        return lambda item: {
+            **known(item),
+            "is_same_size": has_same_amounts(item.fingerprint or {}, present[item.item_id].fingerprint),
+        }
 
     def _missing_entry(self, entity: Entity) -> Callable[[Item], dict[str, Any]]:
         """Return an entry with whether the item is of another place than the entity's bronze folder."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -261,3 +262,12 @@ def test_discovery_names_each_slice_and_what_to_do(app: FakeApp) -> None:
         "do: `lakewright manifest skip orders/2.csv`",
         "unrecorded 0: none",
     ]
+
+
+def test_discovery_names_accept_first_for_a_slice_that_was_delivered_again(app: FakeApp) -> None:
+    os.utime(app.bronze / "1.csv", (1, 1))
+    said = " ".join(call_with(app, "manifest", "discover").out.split())
+    assert (
+        "do: `lakewright manifest accept orders/1.csv` if its rows are the same; "
+        "if not, `lakewright manifest requeue orders/1.csv`"
+    ) in said

@@ -138,8 +138,10 @@ def test_a_slice_that_was_accepted_with_other_times_is_applied_as_it_is_now(tmp_
     """After a copy of the lake without the times of its files, `accept` was not enough for a rewind."""
     place = place_of(tmp_path, "s1", "s2", "s3")
     touch(place, "s3")
-    with pytest.raises(SliceError, match="s3 has changed since it was processed"):
+    with pytest.raises(SliceError, match="s3 has changed since it was processed") as caught:
         undo_of(place, "s2")
+    typed = f"If the rows of {place.entity.name}/s3 are the same, type `lakewright manifest accept"
+    assert str(caught.value.remedy).startswith(typed)
     now = accept(place, "s3")
     place.warnings.clear()
     (later,) = undo_of(place, "s2").replayed

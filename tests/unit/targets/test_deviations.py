@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -131,6 +132,24 @@ def test_the_command_cascades_where_later_slices_are_processed_a2(
     for name in changed:
         write(tmp_path / "lake/bronze/orders", name, 1, 2)
     assert command in str(fault_of(observed(context)).remedy)
+
+
+def test_a_slice_that_is_delivered_again_is_accepted_first_a2(tmp_path: Path) -> None:
+    """The remedy that harms nothing comes first: where only times changed, nothing must be processed."""
+    context = processed(tmp_path)
+    bronze = tmp_path / "lake/bronze/orders"
+    os.utime(bronze / "2022-2", (1, 1))
+    remedy = str(fault_of(observed(context)).remedy)
+    assert remedy == (
+        "Its size is the same: if the rows are too, keep what was processed with "
+        "`lakewright manifest accept orders/2022-2`. If not, process it again with "
+        "`lakewright manifest requeue orders/2022-2 --cascade`."
+    )
+    write(bronze, "2022-1", 1, 2)
+    remedy = str(fault_of(observed(context)).remedy)
+    assert remedy.startswith(
+        "Process them again with `lakewright manifest requeue orders/2022-1 --cascade`, or"
+    )
 
 
 def test_the_command_stays_right_once_the_run_has_processed_later_slices_a2(tmp_path: Path) -> None:

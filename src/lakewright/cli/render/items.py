@@ -195,7 +195,10 @@ def _difference(kind: str, item: Mapping[str, Any]) -> Branch:
     # By entity and slice, commands would find the slice of that name where the entity's slices are now.
     is_short = item["entity"] and item["slice"] and not item.get("is_elsewhere")
     called = f"{item['entity']}/{item['slice']}" if is_short else item["item_id"]
-    below = (Branch(line(Span("do: ", "dim"), f"`{command(typed, called)}`")),) if typed else ()
+    remedy = f"`{command(typed, called)}`" if typed else ""
+    if verdict == "processed" and item.get("is_same_size"):
+        remedy = f"`{command('accept', called)}` if its rows are the same; if not, {remedy}"
+    below = (Branch(line(Span("do: ", "dim"), remedy)),) if remedy else ()
     return Branch(line(f"{named}{number}", place), below)
 
 

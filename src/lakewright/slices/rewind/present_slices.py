@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SliceError
-from lakewright.manifest.item import is_changed
+from lakewright.manifest.item import has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.rewind.known_slices import name_of
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["as_accepted", "check_bronze"]
 
 MOST_NAMED = 5
-
-_AMOUNTS = ("size", "files")
-"""Entries of a fingerprint that tell of other content, whatever the times of the files are."""
 
 
 def as_accepted(
@@ -56,8 +53,7 @@ def _as_accepted(applied: AppliedSlice, item: Item | None, application: Applicat
         return applied
     recorded, accepted = applied.fingerprint, item.fingerprint or {}
     is_of_item = item.tokens.get(application.key) == applied.number
-    is_other = any(recorded.get(key) != accepted.get(key) for key in _AMOUNTS)
-    if not is_of_item or is_other or not is_changed(recorded, accepted):
+    if not is_of_item or not is_changed(recorded, accepted) or not has_same_amounts(recorded, accepted):
         return applied
     return replace(applied, content={**applied.content, "fingerprint": dict(accepted)})
 
@@ -84,7 +80,7 @@ def check_bronze(
         SliceError: Some are gone or have changed; the error names each.
     """
     bronze = entity.places(context.lake.settings).bronze
-    faults, changed, last = [], [], None
+    faults, changed, same, last = [], [], [], None
     for each in slices:
         name = name_of(each)
         found = find_slice(bronze, name, context.lake)
@@ -96,6 +92,8 @@ def check_bronze(
         else:
             faults.append(f"{name} has changed since it was processed")
             changed.append(called_name(entity.called, name))
+            if has_same_amounts(each.fingerprint, found.fingerprint):
+                same.append(changed[-1])
     if last is not None:
         typed = command("requeue", *changed)
         instead = f", or process what is there now: `{typed} --cascade`, then a run" if changed else ""
@@ -106,6 +104,14 @@ def check_bronze(
             )
         raise SliceError(
             f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
-            remedy=f"Bring them back as they were{instead}{without(last)}. Nothing was written.",
+            remedy=f"{_accepting(same)}Bring them back as they were{instead}{without(last)}. "
+            "Nothing was written.",
             details={"slices": faults},
         )
+
+
+def _accepting(same: Sequence[str]) -> str:
+    """Return the sentence of a remedy for slices that have changed at the same size; empty if none has."""
+    if not same:
+        return ""
+    return f"If the rows of {first_of(same, MOST_NAMED)} are the same, type `{command('accept', *same)}`. "
