@@ -27,7 +27,9 @@ log = logging.getLogger(__name__)
 TRIGGER = "LAKEWRIGHT_TRIGGER"
 """The environment variable that tells a command which trigger began it."""
 
-FAILED = 1
+KILLED = 128 + signal.SIGKILL
+"""The exit code of a request whose worker ended without one."""
+
 ENCODINGS = ["utf-8:strict", "utf-8:backslashreplace", "utf-8:backslashreplace"]
 
 Stream = int | IO[bytes] | None
@@ -183,11 +185,11 @@ class _Warm:
             self._connection.send(bytes((number,)))
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Return its exit code; 1 if the server's workers have ended before it."""
+        """Return its exit code; that of a killed process if the server's workers have ended."""
         with self._waiting:
             if self._code is None and select.select([self._connection], [], [], timeout)[0]:
                 code = client.result(self._connection)
-                self._code = FAILED if code is None else code
+                self._code = KILLED if code is None else code
                 self._connection.close()
             return self._code
 

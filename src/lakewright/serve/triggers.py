@@ -247,7 +247,8 @@ class _Runs:
                     del self._begun[lane]
             ending = ending_of(attempt, 1 if code is None else code, _content(out), app.clock())
             if ending.result is not Result.SUCCEEDED:
-                log.info("%s ended with code %s:\n%s", " ".join(arguments), code, _content(log_of_run))
+                printed = _content(log_of_run)
+                log.warning("%s ended with code %s:\n%s", " ".join(arguments), code, printed)
             return ending
 
 

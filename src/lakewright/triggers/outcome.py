@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -42,9 +43,7 @@ def ending_of(attempt: Attempt, code: int, printed: str, finished: datetime) -> 
     else:
         result = Result.RETRY if code > _SIGNALLED else Result.FAILED
     if result is not Result.SUCCEEDED and not message:
-        message = (
-            f"signal {code - _SIGNALLED} ended it" if code > _SIGNALLED else f"it ended with code {code}"
-        )
+        message = f"{_ended(code)}; what it printed is in the log of the server"
     return Ending(
         due=attempt.due,
         started=attempt.started,
@@ -53,6 +52,18 @@ def ending_of(attempt: Attempt, code: int, printed: str, finished: datetime) -> 
         message="" if result is Result.SUCCEEDED else message,
         run_id=document.get("run_id"),
     )
+
+
+def _ended(code: int) -> str:
+    """Return what is known of a process that did not say why it ended."""
+    if code <= _SIGNALLED:
+        return f"its process ended with code {code}, and did not say why"
+    number = code - _SIGNALLED
+    named = {each.value: f" ({each.name})" for each in signal.Signals}.get(number, "")
+    text = f"signal {number}{named} ended its process"
+    if number != signal.SIGKILL:
+        return text
+    return f"{text}: somebody killed it, or the machine ran out of memory (see `dmesg`)"
 
 
 def _read(printed: str) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ __all__ = [
     "GRACE",
     "LONGEST_PAUSE",
     "MOST_PENDING",
+    "SERVER_ENDED",
     "Attempt",
     "Ending",
     "Result",
@@ -46,6 +47,9 @@ CLOCK_STEP = timedelta(hours=1)
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 """The pause before the first retry, doubled before each further one, and the longest pause."""
+
+SERVER_ENDED = "was stopped or killed during the run"
+"""What is said of a run whose server ended."""
 
 JITTER = 0.25
 """Pauses are longer or shorter by up to this share, so that servers that failed together retry apart."""
@@ -209,7 +213,7 @@ class TriggerState:
         """Return the state of a trigger whose server ended during a run: the run is repeated."""
         if self.running is None:
             return self
-        message = "the server ended during the run"
+        message = f"the server that ran it {SERVER_ENDED}"
         ending = Ending(self.running.due, self.running.started, now, Result.RETRY, message)
         return self.finish(trigger, ending, jitter)
 

@@ -266,7 +266,7 @@ def concern_of_trigger(each: TriggerStatus) -> Concern:
     """Return why the last run of a trigger failed."""
     name = f"{each.lane.trigger} {each.lane.entity}".strip()
     first, *then = each.commands
-    advice = "It is tried again by itself."
+    advice = "It is tried again by itself" + ("." if each.holder else " as soon as a server runs.")
     if each.word == "failed":
         advice = "It runs again when the cause is mended."
     if then:
@@ -281,6 +281,7 @@ def concern_of_trigger(each: TriggerStatus) -> Concern:
         since=None,
         advice=advice,
         command=first,
+        run_id=each.run_id,
     )
 
 

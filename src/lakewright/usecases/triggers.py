@@ -11,6 +11,7 @@ from typing import Any, cast
 from lakewright.app import App
 from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Lease, find_lease
 from lakewright.manifest.lock import recovery_command
 from lakewright.manifest.record import format_instant
@@ -21,7 +22,7 @@ from lakewright.spec.suggestions import suggestion
 from lakewright.stores.registry import read_store
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
 from lakewright.triggers.scheduler import lanes
-from lakewright.triggers.state import TriggerState, next_due
+from lakewright.triggers.state import SERVER_ENDED, Ending, TriggerState, next_due
 from lakewright.usecases.items import entity_application, typed_name
 from lakewright.usecases.resume import failed_items, next_step
 
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 MOST_NAMED = 3
+RECENT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class TriggerStatus:
         state: What the manifest keeps of it.
         next: The next time of its schedule; None if it waits for an event.
         holder: The server that runs it, as text; None if none does.
+        run_id: Its last run in the history, if that did not succeed and got that far.
         first: The commands without which a run that failed would fail again, once the cause is mended.
     """
 
@@ -54,6 +57,7 @@ class TriggerStatus:
     state: TriggerState
     next: datetime | None
     holder: str | None
+    run_id: str | None = None
     first: tuple[str, ...] = ()
 
     @property
@@ -69,11 +73,15 @@ class TriggerStatus:
 
     @property
     def word(self) -> str:
-        """Its state in one word: disabled, paused, running, retrying, failed, due or waiting."""
+        """Its state in one word: disabled, paused, interrupted, running, retrying, failed, due or waiting.
+
+        A run is interrupted if its server has ended, and no other one has begun to repeat it.
+        """
         state = self.state
         words = {
             "disabled": not self.trigger.enabled,
             "paused": state.is_paused,
+            "interrupted": state.running is not None and self.holder is None,
             "running": state.running is not None,
             "retrying": state.failures > 0,
             "failed": bool(state.waits),
@@ -83,17 +91,21 @@ class TriggerStatus:
 
     @property
     def has_failed(self) -> bool:
-        """Whether its last run failed, and is tried again or not."""
-        return self.word in {"failed", "retrying"}
+        """Whether its last run failed or was interrupted, and is tried again or not."""
+        return self.word in {"failed", "retrying", "interrupted"}
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands to type in this order after a failure: the last one makes a run due."""
+        """The commands to type in this order after a failure: the last one has a run begin."""
+        if self.word in {"retrying", "interrupted"} and self.holder is None:
+            return ("lakewright serve",)
         return (*self.first, shlex.join(("lakewright", "triggers", "run", self.lane.trigger)))
 
     @property
     def message(self) -> str:
         """Why its last run did not succeed; empty if it did."""
+        if self.word == "interrupted":
+            return f"the server that ran it {SERVER_ENDED}, and no server runs now to repeat it"
         return self.state.waits or (self.state.last.message if self.state.last else "")
 
     def as_json(self) -> dict[str, Any]:
@@ -109,7 +121,7 @@ class TriggerStatus:
             "due": [format_instant(at) for at in state.pending],
             "failures": state.failures,
             "message": self.message or None,
-            "do": list(self.commands) if self.word == "failed" else [],
+            "do": list(self.commands) if self.word in {"failed", "interrupted"} else [],
             "last": None
             if last is None
             else {
@@ -117,7 +129,7 @@ class TriggerStatus:
                 "started": format_instant(last.started),
                 "finished": format_instant(last.finished),
                 "result": last.result.value,
-                "run_id": last.run_id,
+                "run_id": last.run_id or self.run_id,
             },
             "held_by": self.holder,
             "description": self.trigger.description,
@@ -233,12 +245,29 @@ def _statuses(app: App, store: Store, declared: Mapping[str, Trigger]) -> Iterat
             state = saved.get(lane, SavedState()).state
             holder = _holder(lease) if is_held else None
             found = TriggerStatus(lane, trigger, state, next_due(trigger, now), holder)
-            yield replace(found, first=_first(app, lane, state)) if found.word == "failed" else found
+            if found.has_failed:
+                run = _last_run(app, found)
+                first = _first(app, lane, run) if found.word == "failed" else ()
+                found = replace(found, run_id=None if run is None else run.run_id, first=first)
+            yield found
 
 
-def _first(app: App, lane: Lane, state: TriggerState) -> tuple[str, ...]:
+def _last_run(app: App, trigger: TriggerStatus) -> Run | None:
+    """Return the last run of a trigger in the history; a run that was killed did not tell its id."""
+    state, job = trigger.state, trigger.trigger.job
+    last = state.running or state.last
+    if isinstance(last, Ending) and last.run_id:
+        return app.journal.run(last.run_id)
+    if last is None or not job:
+        return None
+    runs = app.journal.runs(RECENT, project=app.project.name, job=job, since=last.started)
+    ended = last.finished if isinstance(last, Ending) else None
+    of_trigger = (run for run in runs if run.facts.get("trigger") == trigger.lane.trigger)
+    return next((run for run in of_trigger if ended is None or run.started <= ended), None)
+
+
+def _first(app: App, lane: Lane, run: Run | None) -> tuple[str, ...]:
     """Return the commands that a failed run of a trigger needs before another one can succeed."""
-    run = app.journal.run(state.last.run_id) if state.last is not None and state.last.run_id else None
     if not lane.entity:
         failed = [] if run is None else failed_items(app, run)
     elif ("entity", lane.entity) in app.project.faulty:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from lakewright.app import App
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Leases
 from lakewright.spec.models.trigger import Trigger
+from lakewright.triggers.outcome import ending_of
 from lakewright.triggers.records import Lane, TriggerRecords
-from lakewright.triggers.state import Ending, Result, TriggerState
+from lakewright.triggers.state import Attempt, Ending, Result, TriggerState
 from lakewright.usecases.inbox import read_inbox
 
 MODULE = """
@@ -29,6 +31,7 @@ triggers:
   later: {job: gold, phase: build, cron: "@daily", enabled: false}
 """
 DUE = datetime(2026, 5, 1, 1, 15, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
 NIGHTLY = Lane("nightly")
 
 
@@ -78,6 +81,55 @@ def test_status_tells_a_trigger_that_failed_with_what_to_type(
     assert "Nothing is running" not in told
     found = {each["trigger"]: each for each in shell.json("status")["triggers"]}
     assert found["nightly"]["last"]["run_id"] == "run-7"
+
+
+def record_run(app: App) -> None:
+    """Record a run that the trigger began, and that was killed."""
+    dead = replace(app.holder, pid=2**30)
+    run = Run("run-8", "shop", "gold", "BUILD", {}, DUE + MINUTE, dead, facts={"trigger": "nightly"})
+    app.journal.start_run(run)
+
+
+def test_a_trigger_whose_run_was_killed_names_the_run_and_that_it_is_tried_again(shell: InProcess) -> None:
+    """A run that was killed did not tell its id, so that nothing said where to look."""
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    record_run(app)
+    trigger: Trigger = app.project.trigger("nightly")
+
+    def kill(state: TriggerState) -> TriggerState:
+        attempt = Attempt(DUE, DUE)
+        return state.ask(DUE).start(DUE).finish(trigger, ending_of(attempt, 137, "", DUE + 2 * MINUTE))
+
+    TriggerRecords(app.store, "shop").change(NIGHTLY, kill)
+    told = " ".join(shell.run("status").out.split())
+    assert "retrying nightly: job gold build signal 9 (SIGKILL) ended its process" in told
+    assert "attempt 2 once a server runs, by itself look: `lakewright history show run-8`" in told
+    assert "`lakewright history show run-8` do: `lakewright serve`" in told
+    app.leases().acquire("trigger shop/nightly")
+    assert "attempt 2 now, by itself look: `lakewright history show run-8`" in " ".join(
+        shell.run("triggers").out.split()
+    )
+    app.close()
+
+
+def test_a_run_whose_server_was_killed_is_not_said_to_be_running(shell: InProcess) -> None:
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    record_run(app)
+    TriggerRecords(app.store, "shop").change(NIGHTLY, lambda state: state.ask(DUE).start(DUE))
+    told = " ".join(shell.run("status").out.split())
+    assert (
+        "interrupted nightly: job gold build the server that ran it was stopped or killed during the run, "
+        "and no server runs now to repeat it look: `lakewright history show run-8` do: `lakewright serve`"
+    ) in told
+    found = {each["trigger"]: each for each in shell.json("triggers")}["nightly"]
+    assert (found["state"], found["do"]) == ("interrupted", ["lakewright serve"])
+    (concern,) = [each for each in read_inbox(app).concerns if each.kind == "trigger"]
+    assert (concern.command, concern.run_id) == ("lakewright serve", "run-8")
+    app.leases().acquire("trigger shop/nightly")
+    assert {each["trigger"]: each for each in shell.json("triggers")}["nightly"]["state"] == "running"
+    app.close()
 
 
 @pytest.mark.parametrize("lane", [NIGHTLY, Lane("arrivals", "orders")], ids=["job", "entity"])

@@ -26,7 +26,7 @@ import psutil
 import pytest
 
 import lakewright_client as client
-from lakewright.serve.requests import Requests
+from lakewright.serve.requests import Requests, _Warm
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.warm_service import WarmService
 from lakewright.serve.worker_host import LIMIT
@@ -336,6 +336,13 @@ def test_a_socket_with_a_long_path_is_reached(tmp_path: Path) -> None:
         begun = client._connected(str(files.socket))
         assert select.select([listener], [], [], 10)[0]
         begun.close()
+
+
+def test_a_request_whose_worker_ended_without_a_code_counts_as_killed() -> None:
+    """It counted as failed, so that its trigger waited for an operator."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    assert _Warm(ours).wait() == 137
 
 
 def test_a_host_that_is_killed_is_replaced(host: Host) -> None:

@@ -50,6 +50,12 @@ def test_a_run_is_repeated_unless_one_of_its_errors_needs_a_person(
 
 
 def test_a_run_that_a_signal_ends_before_it_says_anything_is_repeated() -> None:
-    assert ended(137, "") == Ending(NOW, NOW, NOW, Result.RETRY, "signal 9 ended it")
+    """The state of the trigger said `signal 9 ended it`, and nothing of the cause or where to look."""
+    said = (
+        "signal 9 (SIGKILL) ended its process: somebody killed it, or the machine ran out of memory "
+        "(see `dmesg`); what it printed is in the log of the server"
+    )
+    assert ended(137, "") == Ending(NOW, NOW, NOW, Result.RETRY, said)
+    assert ended(143, "").message.startswith("signal 15 (SIGTERM) ended its process; ")
     assert ended(137, '{"errors": [').result is Result.RETRY
     assert ended(1, "").result is Result.FAILED

@@ -179,7 +179,7 @@ def test_a_run_whose_server_ended_is_repeated() -> None:
     assert again.running is None
     assert again.due(NOW + HOUR + MINUTE) == NOW + HOUR
     assert again.last is not None
-    assert "ended during" in again.last.message
+    assert "was stopped or killed during" in again.last.message
 
 
 def test_the_next_time_is_that_of_the_schedule() -> None:

@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["fault_blocks", "next_line", "trigger_branch", "trigger_branches", "triggers_page"]
 
-STYLES = {"failed": "bold red", "retrying": "yellow", "running": "cyan", "due": "cyan", "paused": "yellow"}
-STUCK = ("failed", "retrying", "paused")
+STYLES = {
+    "failed": "bold red",
+    "retrying": "yellow",
+    "interrupted": "yellow",
+    "running": "cyan",
+    "due": "cyan",
+    "paused": "yellow",
+}
+STUCK = ("failed", "retrying", "interrupted", "paused")
 MOST_FAULTS = 10
 
 
@@ -75,12 +82,17 @@ def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
     head = line(Span(trigger.word, STYLES[trigger.word]), f" {trigger.lane}: {trigger.runs}")
     below = [Branch(line(text)) for text in trigger.message.splitlines()[:1]]
     if trigger.word == "retrying" and state.retry_at is not None:
-        below.append(Branch(line(f"attempt {state.failures + 1} {_when(state.retry_at, now)}")))
+        when = _when(state.retry_at, now) if trigger.holder else "once a server runs"
+        below.append(Branch(line(f"attempt {state.failures + 1} {when}, by itself")))
+    if trigger.run_id is not None:
+        below.append(Branch(line(Span("look: ", "dim"), f"`lakewright history show {trigger.run_id}`")))
     if trigger.word == "paused":
         below = [_do(f"`lakewright triggers resume {trigger.lane.trigger}`")]
     if trigger.word == "failed":
         typed = ", then ".join(f"`{each}`" for each in trigger.commands)
         below.append(_do(f"mend the cause, then {typed}"))
+    elif trigger.word in ("retrying", "interrupted") and trigger.holder is None:
+        below.append(_do(", then ".join(f"`{each}`" for each in trigger.commands)))
     return Branch(head, tuple(below))
 
 
