@@ -165,10 +165,12 @@ class App:
     @cached_property
     def journal(self) -> Journal:
         """The history of runs."""
-        return self.journal_of(self.store)
+        return Journal(self.store, redactor=self.redactor, is_dead=is_dead)
 
     def journal_of(self, store: Store) -> Journal:
-        """Return the history of runs in a store."""
+        """Return the history of runs in a store; in the project's own one, it is `journal`."""
+        if store is self.__dict__.get("store") and self.journal.store is store:
+            return self.journal
         return Journal(store, redactor=self.redactor, is_dead=is_dead)
 
     @property
@@ -192,6 +194,8 @@ class App:
 
     def close(self) -> None:
         """Close the store and stop Spark, if they were used."""
+        if "journal" in self.__dict__:
+            self.journal.save_ends()
         for part, stop in (("lake", "stop"), ("store", "close")):
             if part in self.__dict__:
                 getattr(self.__dict__.pop(part), stop)()

@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any
 
+from lakewright.errors import LakewrightError
 from lakewright.manifest.lease import Holder, IsDead, assume_alive
 from lakewright.manifest.payload import bounded
 from lakewright.manifest.record import format_instant, parse_instant
@@ -164,24 +166,42 @@ class Journal:
     Attributes:
         redactor: Removes secrets from what is saved.
         is_dead: Returns whether a holder is a process of this host that has ended.
+        ended: Runs of this process whose end could not be saved, by id. It is saved with the next start of a
+            run, or when runs are read.
     """
 
     store: Store
     redactor: Redactor = field(default_factory=Redactor)
     is_dead: IsDead = assume_alive
+    ended: dict[str, Run] = field(default_factory=dict, compare=False)
 
     def start_run(self, run: Run, puts: Sequence[Put] = ()) -> Run:
         """Save the start of a run, with taints, and return the saved run."""
+        self.save_ends()
         run = replace(run, parameters=self.hide_secrets(run.parameters), facts=self._bounded(run.facts))
         pointer = Put(RUN_KEY, run.run_id, {"key": run.key})
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()), pointer, *map(self._taint, puts))))
         return run
 
     def finish_run(self, run: Run, status: str, *, finished: datetime, **facts: Any) -> Run:
-        """Save the end of a run, and return the saved run."""
+        """Save the end of a run, and return the saved run; if that fails, it is remembered."""
         run = replace(run, status=status, finished=finished, facts={**run.facts, **self._bounded(facts)})
+        self.ended[run.run_id] = run
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
+        self.ended.pop(run.run_id, None)
         return run
+
+    def abort_run(self, run: Run) -> None:
+        """Save that a run has ended, without knowing what it left undone; if that fails, it is remembered."""
+        self.ended[run.run_id] = replace(run, status=ABORTED)
+        self.save_ends()
+
+    def save_ends(self) -> None:
+        """Save the ends of runs that are remembered, if the store answers."""
+        for run in tuple(self.ended.values()):
+            with suppress(LakewrightError):
+                self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
+                self.ended.pop(run.run_id, None)
 
     def record_targets(
         self, run: Run, results: Mapping[int, Mapping[str, Any]], puts: Sequence[Put] = ()
@@ -234,6 +254,7 @@ class Journal:
         since: datetime | None = None,
     ) -> Iterator[Run]:
         """Yield runs, newest first; an argument that is not given does not restrict."""
+        self.save_ends()
         hidden = None if parameters is None else self.hide_secrets(parameters)
         wanted = {"project": project, "job": job, "status": status, "parameters": hidden}
         given = {name: value for name, value in wanted.items() if value is not None}
@@ -287,6 +308,7 @@ class Journal:
 
     def _run(self, document: Document) -> Run:
         run = Run.from_json(document.value)
+        run = self.ended.get(run.run_id, run)
         is_aborted = run.status == RUNNING and self.is_dead(run.holder)
         return replace(run, status=ABORTED) if is_aborted else run
 

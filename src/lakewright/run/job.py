@@ -276,12 +276,12 @@ class JobRun:
     def _ending(self, run: Run, recorder: Recorder) -> Iterator[None]:
         """Record the end of a run that an error outside its targets ends.
 
-        If the result of a step can't be recorded, neither is the end: what such a run left undone is not
+        If the result of a step can't be recorded, the run counts as aborted: what it left undone is not
         known, as of one that was killed.
         """
         try:
             yield
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             try:
                 recorder.flush()
                 if recorder.is_complete:
@@ -289,6 +289,8 @@ class JobRun:
                     self.journal.finish_run(run, failed, finished=self.clock(), exit_code=1)
             except Exception as error:  # the first one is raised
                 log.warning("the end of run %s is not recorded: %s", run.run_id, text_of(error))
+            if not recorder.is_complete:
+                self.journal.abort_run(run)
             raise
 
     def _finish(self, run: Run, result: RunResult, metrics: Sequence[Published]) -> None:

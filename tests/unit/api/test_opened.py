@@ -95,3 +95,11 @@ def test_plan_and_run_take_the_same_options_with_the_same_defaults(shop: Project
     )
     assert job_request("daily", "build", ()) == JobRequest("daily", Phase.BUILD)
     assert shop.plan("daily", day="2024-05-01", keep_going=True, wait=True).job == "daily"
+
+
+def test_runs_and_the_history_know_the_same_ends(shop: Project) -> None:
+    """An end that could not be saved is remembered by the journal of the run."""
+    app = shop.app
+    assert app.journal_of(app.store) is app.journal
+    app.close()
+    assert app.journal_of(app.store).store is app.store

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from tests.records import START, Clock, holder
 
+from lakewright.errors import StoreUnavailable
 from lakewright.manifest.journal import ABORTED, RUNNING, TAINT, Journal, Run, TargetPhase
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Put, Write, Written
@@ -78,6 +80,25 @@ def test_a_run_whose_process_has_ended_is_aborted() -> None:
     ended = journal.run("run-1")
     assert ended is not None
     assert ended.status == "SUCCESS"
+
+
+def test_an_end_that_could_not_be_saved_is_saved_with_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(MemoryStore())
+    begun = journal.start_run(run(1))
+
+    def away(_: Write) -> Written:
+        raise StoreUnavailable("the manifest does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal.store, "write", away)
+        with pytest.raises(StoreUnavailable):
+            journal.finish_run(begun, "SUCCESS", finished=START)
+        found = journal.run("run-1")
+        assert found is not None
+        assert found.status == "SUCCESS"
+    journal.start_run(run(2))
+    (_, saved) = Journal(journal.store).runs()
+    assert (saved.status, saved.finished) == ("SUCCESS", START)
 
 
 def test_secrets_are_hidden_and_size_is_bounded() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.unit.run.bench import Bench, Listening, ended, would_run
 
+from lakewright.errors import StoreUnavailable
 from lakewright.manifest.journal import RUN, RUN_TARGET, TAINT, Journal
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Write, Written
@@ -248,3 +249,40 @@ def test_a_secret_argument_is_kept_nowhere_and_its_run_is_resumed(tmp_path: Path
 
     assert ended(resumed) == {"BUILD b": Status.SUCCESS}
     assert list(bench.journal.taints("fake")) == []
+
+
+def test_a_run_that_broke_off_is_not_running_although_its_process_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook, a run that ended while the manifest was away was RUNNING until the kernel ended."""
+    bench = Bench(tmp_path, {"a": {}})
+    write, calls = bench.store.write, iter(range(1))
+
+    def failing(given: Write) -> Any:
+        if next(calls, None) is None:
+            raise StoreUnavailable("the manifest does not answer")
+        return write(given)
+
+    monkeypatch.setattr(bench.store, "write", failing)
+    with pytest.raises(StoreUnavailable):
+        bench.run(Phase.BUILD)
+    assert [each.status for each in bench.journal.runs()] == ["ABORTED"]
+    assert [each.status for each in Journal(bench.store).runs()] == ["RUNNING"]
+
+    monkeypatch.undo()
+    assert [each.status for each in bench.journal.runs()] == ["ABORTED"]
+    (run,) = Journal(bench.store).runs()
+    assert (run.status, run.finished) == ("ABORTED", None), "others see it too, once the manifest answers"
+
+
+def test_a_run_that_an_interruption_breaks_off_is_not_running(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {"a": {}, "b": {}})
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    listener = Listening()
+    listener.step_started = interrupt  # type: ignore[method-assign]  # Ctrl-C at this moment
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(Phase.BUILD, listening=listener)
+    assert [each.status for each in Journal(bench.store).runs()] == ["ABORTED"]
