@@ -275,14 +275,19 @@ def test_a_run_that_broke_off_is_not_running_although_its_process_goes_on(
     assert (run.status, run.finished) == ("ABORTED", None), "others see it too, once the manifest answers"
 
 
-def test_a_run_that_an_interruption_breaks_off_is_not_running(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, {"a": {}, "b": {}})
+def test_a_run_that_ctrl_c_breaks_off_as_it_ends_is_not_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path, {"a": {}})
+    write, ends = bench.store.write, iter([KeyboardInterrupt])
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    def interrupted(given: Write) -> Written:
+        is_end = any(put.kind == RUN and put.value and put.value["finished"] for put in given.puts)
+        if is_end and (error := next(ends, None)):
+            raise error
+        return write(given)
 
-    listener = Listening()
-    listener.step_started = interrupt  # type: ignore[method-assign]  # Ctrl-C at this moment
+    monkeypatch.setattr(bench.store, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        bench.run(Phase.BUILD, listening=listener)
-    assert [each.status for each in Journal(bench.store).runs()] == ["ABORTED"]
+        bench.run(Phase.BUILD)
+    assert [each.status for each in Journal(bench.store).runs()] == ["FAILED"]
