@@ -305,6 +305,28 @@ def test_a_slice_that_was_skipped_since_it_was_processed_is_left_out_of_a_rebuil
     assert (shop.verdicts("orders")[last], shop.watermark("orders")) == ("processed", 3)
 
 
+def test_a_slice_that_waits_is_put_in_its_place_by_a_rebuild(spark: SparkSession, tmp_path: Path) -> None:
+    """Each version begins when its slice says, also if the slice was undone, or came after later ones."""
+    shop, (first, second, last) = Shop.make(tmp_path / "shop", spark), SLICES
+    shop.load("prices", *SLICES)
+    whole = shop.rows("prices"), shop.watermark("prices")
+    assert shop.run("undo", "prices", second, "--yes").code == 0
+    assert shop.run("rebuild", "prices", "--include", second, "--yes").code == 2  # it is skipped
+    assert shop.run("manifest", "unskip", f"prices/{second}").code == 0
+    refused = shop.run("rebuild", "prices", "--include", second, "--from", last, "--yes")
+    assert (refused.code, "Give --include without --from" in refused.err) == (2, True), refused.all
+
+    done = shop.json("rebuild", "prices", "--include", second, "--yes")
+
+    assert (done["included"], done["slices"]) == ([second], [first, second, last])
+    assert (shop.rows("prices"), shop.watermark("prices")) == whole
+    assert set(shop.verdicts("prices").values()) == {"processed"}
+    assert shop.json("doctor", "prices")["ok"]
+    assert shop.run("manifest", "fsck").code == 0
+    again = shop.run("rebuild", "prices", "--include", second, "--yes")
+    assert (again.code, "it is processed" in again.err) == (2, True), again.all
+
+
 @pytest.mark.nightly
 def test_a_later_slice_that_was_skipped_since_it_was_processed_is_left_out_of_an_undo(
     spark: SparkSession, tmp_path: Path

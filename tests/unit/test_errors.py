@@ -107,6 +107,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "SchemaDriftError": "schema_drift",
         "RunFailed": "run_failed",
         "SequenceConflict": "sequence_conflict",
+        "ServiceEnded": "service_ended",
         "SliceError": "slice",
         "SliceUnsettled": "slice_unsettled",
         "SparkUnavailable": "spark_unavailable",

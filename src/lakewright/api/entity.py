@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
@@ -210,6 +211,7 @@ class Entity:
         *,
         from_slice: str | None = None,
         from_time: str | None = None,
+        include: Sequence[str] = (),
         over_foreign: bool = False,
         check: bool = False,
         reason: str = NO_REASON,
@@ -219,6 +221,7 @@ class Entity:
         Args:
             from_slice: The first slice that is applied again; what the table held before it stays.
             from_time: The processing time from which on slices are applied again: ISO 8601.
+            include: Names of slices that wait, which are applied where their processing times put them.
             over_foreign: Allow commits that no slice made to be lost.
             check: Only build beside the table and compare.
             reason: Why; kept in the commit and in the records.
@@ -235,6 +238,7 @@ class Entity:
                 self.declared.id,
                 from_slice=from_slice,
                 from_time=from_time,
+                include=include,
                 is_over_foreign=over_foreign,
                 is_check=check,
                 author=user_name(),

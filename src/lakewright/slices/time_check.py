@@ -217,7 +217,7 @@ def _backdated_error(
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}",
-        remedy=f"Give a later time: {_in_turn(typed, len(early))}. "
+        remedy=f"Give a later time: {_in_turn(typed, len(early))}. Or put {_in_place(entity, early)}. "
         "--allow-backdated permits the earlier one, unless versions of a record would overlap.",
         details={
             "processing_time": at.isoformat(),
@@ -226,6 +226,15 @@ def _backdated_error(
             "slices": len(early),
         },
     )
+
+
+def _in_place(entity: Entity, names: Sequence[str]) -> str:
+    """Return what gives slices their place among those before and after them, as the rest of a sentence."""
+    again = f"lakewright rebuild {shlex.quote(entity.called)}"
+    if len(names) > MOST_TYPED:
+        return f"them in their place: `{again}`, with `--include SLICE` for each"
+    included = " ".join(f"--include {shlex.quote(name)}" for name in names)
+    return f"{'it in its' if len(names) == 1 else 'them in their'} place: `{again} {included}`"
 
 
 def _in_turn(typed: Sequence[str], slices: int) -> str:

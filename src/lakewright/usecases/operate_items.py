@@ -150,11 +150,16 @@ def skip_item(app: App, text: str, *, application: str | None = None, author: st
 def unskip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
     """Undo a skip: the item is ready again, as a new revision.
 
+    Without an application, the skip for everyone is undone, or else the only one that there is.
+
     Raises:
         UsageError: The manifest has no such item, or there is no such application.
     """
     item = find_item(app, text)
     whom = _application(app, item, application)
+    skipped = {mark.application for mark in item.skipped}
+    if application is None and len(skipped) == 1:
+        (whom,) = skipped
     ready = app.ledger_of(app.store, author).unskip(item.item_id, reason, application=whom)
     return Operated(_rows(app, ready), tuple(unskip_notes(app, ready)))
 

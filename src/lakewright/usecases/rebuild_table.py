@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from lakewright.slices.rewind.side_table import side_address
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints, tainted_words
+from lakewright.usecases.included_slices import included_slices
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -105,6 +107,7 @@ def rebuild_table(
     *,
     from_slice: str | None = None,
     from_time: str | None = None,
+    include: Sequence[str] = (),
     is_over_foreign: bool = False,
     is_check: bool = False,
     author: str,
@@ -120,6 +123,7 @@ def rebuild_table(
         entity: Name or id of the entity.
         from_slice: The first slice that is applied again; what the table held before it stays.
         from_time: The processing time from which on slices are applied again: ISO 8601.
+        include: Names of slices that wait, which are applied at the place that their processing times give.
         is_over_foreign: Whether commits that no slice made may be lost.
         is_check: Only compare; what was built stays beside the table, and the next rebuild continues it.
         author: Who does it.
@@ -127,7 +131,7 @@ def rebuild_table(
         interruption: Shows whether to stop.
 
     Raises:
-        UsageError: No slice was processed, or the start is not valid.
+        UsageError: No slice was processed, the start is not valid, or a slice to include does not wait.
         LeaseHeld: Another run writes or rewinds the table.
         ItemLocked: A slice of the entity is being processed.
         DataLossError: Commits that no slice made would be lost.
@@ -135,13 +139,18 @@ def rebuild_table(
         TargetError: A slice cannot be applied under today's declaration; the table is as it was.
     """
     start = _start(app, from_slice, from_time)
+    if include and start != RebuildStart():
+        raise UsageError(
+            "a rebuild that keeps what the table held before can't include slices that wait",
+            remedy="Give --include without --from and --from-time: all slices are applied again.",
+        )
     found = app.project.entity(entity)
     check_session(app)
     app.make_store()
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)
     words = f"rebuild of {found.name}"
-    start_facts = {"from": from_slice, "from-time": from_time}
+    start_facts = {"from": from_slice, "from-time": from_time, "include": list(include) or None}
     build = partial(build_beside, is_compared=_was_compared(app, found))
     facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
     with (
@@ -151,7 +160,8 @@ def rebuild_table(
         without_id_warnings(app.lake),
     ):
         check = check_of(app, interruption)
-        plan = plan_rebuild(context, found, start, is_over_foreign=is_over_foreign)
+        included = included_slices(app, found, include)
+        plan = plan_rebuild(context, found, start, included=included, is_over_foreign=is_over_foreign)
         if is_check:
             build(context, found, plan, check=check)
             beside = side_address(found.places(app.project.lake).silver)

@@ -274,10 +274,17 @@ def test_a_skip_for_all_instances_shows_on_the_one_that_is_there() -> None:
     document(app, "manifest", "skip", ITEM + "d", "--for", ALL_INSTANCES)
     assert of_each(app, "d") == {OWN: "skipped"}
     assert document(app, "manifest", "stats")[OWN] == {"failed": 1, "locked": 1, "processed": 1, "skipped": 2}
-    assert "Give --for lakewright/shop/orders." in call_with(app, "manifest", "unskip", ITEM + "d").err
-    document(app, "manifest", "unskip", ITEM + "d", "--for", ALL_INSTANCES)
+    document(app, "manifest", "unskip", ITEM + "d")  # the only skip that there is
     assert of_each(app, "d") == {OWN: "ready"}
     assert [row["slice"] for row in document(app, "status")["waiting"]] == ["d"]
+
+
+def test_of_several_skips_one_must_be_named_to_undo_it() -> None:
+    app = a_lake("/lake/bronze/orders")
+    for application in (ALL_INSTANCES, "snowplow/loader"):
+        app.ledger.skip(ITEM + "d", "not mine", application=Application.named(application))
+    told = call_with(app, "manifest", "unskip", ITEM + "d")
+    assert (told.code, f"Give --for {ALL_INSTANCES} or snowplow/loader." in told.err) == (2, True)
 
 
 def test_who_was_never_more_than_skipped_does_not_wait_once_that_is_taken_back() -> None:

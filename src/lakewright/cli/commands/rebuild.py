@@ -29,11 +29,18 @@ __all__ = ["rebuild"]
         "lakewright rebuild regions --check",
         "lakewright rebuild regions --yes --reason 'regions have a history now'",
         "lakewright rebuild regions --from 2025-07-02-slice.parquet --yes",
+        "lakewright rebuild regions --include 2025-07-02-slice.parquet --yes",
     ],
 )
 @click.argument("entity", shell_complete=names_of("entities"))
 @click.option("--from", "from_slice", metavar="SLICE", help="Keep what the table held before this slice.")
 @click.option("--from-time", metavar="TIME", help="Keep what the table held before this processing time.")
+@click.option(
+    "--include",
+    metavar="SLICE",
+    multiple=True,
+    help="Apply this slice, which waits, where its processing time puts it; repeatable.",
+)
 @click.option("--check", is_flag=True, help="Only build beside the table and compare.")
 @click.option("--yes", "-y", is_flag=True, help="Swap the new table in without asking.")
 @click.option("--over-foreign", is_flag=True, help="Allow commits that no slice made to be lost.")
@@ -89,6 +96,8 @@ def _page(found: Rebuilt) -> Iterator[Block]:
     plan = found.plan
     start = "" if plan.base is None else f", after the rows of version {plan.base}"
     yield line(Span(found.entity, "bold"), f": built again from {counted(len(plan.slices), 'slice')}{start}")
+    for name in plan.included:
+        yield Branch(line(f"{name}, which waited, is in its place"))
     if found.skipped_words is not None:
         yield Branch(line(found.skipped_words))
     for commit in plan.foreign:

@@ -89,6 +89,7 @@ class RebuildPlan:
         slices: The slices that are applied again, in order.
         kept: The slices that the table holds in that version.
         skipped: The items of slices that are left out, because they were skipped since they were processed.
+        included: Names of the slices that waited, and are applied, too.
         foreign: Commits of other writers, of repairs and of an adoption that are lost.
         digest: The same for rebuilds that can continue each other.
     """
@@ -100,6 +101,7 @@ class RebuildPlan:
     foreign: tuple[Commit, ...]
     digest: str
     skipped: tuple[Item, ...] = ()
+    included: tuple[str, ...] = ()
 
     @property
     def skipped_names(self) -> list[str]:
@@ -113,6 +115,7 @@ class RebuildPlan:
             "base": self.base,
             "slices": [known.name for known in self.slices],
             "skipped": self.skipped_names,
+            "included": list(self.included),
             "foreign_commits": [commit.version for commit in self.foreign],
         }
 
@@ -122,6 +125,7 @@ def plan_rebuild(
     entity: Entity,
     start: RebuildStart,
     *,
+    included: Sequence[AppliedSlice] = (),
     is_over_foreign: bool = False,
 ) -> RebuildPlan:
     """Return how an entity's table is built again from its slices; nothing is written.
@@ -134,6 +138,8 @@ def plan_rebuild(
         context: The context of the processing.
         entity: The entity.
         start: Where the rebuild starts.
+        included: Slices that wait, each of which is applied before those with a later processing time. Only a
+            rebuild of all slices has some.
         is_over_foreign: Whether commits of other writers may be lost.
 
     Raises:
@@ -148,7 +154,7 @@ def plan_rebuild(
     log = read_commits(context.lake, silver) if state.exists else ()
     chain = tuple(effective_commits(log, app))
     logged = [each for commit in reversed(chain) for each in slices_in(commit, app)]
-    applied = _in_order(context, logged)
+    applied = _with_included(_in_order(context, logged), included)
     skipped = skipped_items(context, applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))
     first = next(starts, None)
@@ -181,7 +187,28 @@ def plan_rebuild(
     past = past_fingerprint(context.lake, entity) if base is None else None
     digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
     left_out = tuple(skipped[each.item_id] for each in rest if each.item_id in skipped)
-    return RebuildPlan(state, base, slices, kept, lost, digest, left_out)
+    return RebuildPlan(
+        state, base, slices, kept, lost, digest, left_out, tuple(name_of(each) for each in included)
+    )
+
+
+def _with_included(applied: Sequence[AppliedSlice], included: Sequence[AppliedSlice]) -> list[AppliedSlice]:
+    """Return processed slices with others, each before the first of a later processing time.
+
+    A slice of which the table has an earlier processing stands once.
+    """
+    again = {each.item_id for each in included}
+    found = [each for each in applied if each.item_id not in again]
+    for each in included:
+        at = parse_instant(each.content["processingTime"])
+        later = (n for n, one in enumerate(found) if _is_after(one, at))
+        found.insert(next(later, len(found)), each)
+    return found
+
+
+def _is_after(applied: AppliedSlice, at: datetime) -> bool:
+    time = applied.content.get("processingTime")
+    return time is not None and parse_instant(time) > at
 
 
 def _in_order(context: ProcessingContext, logged: Sequence[AppliedSlice]) -> list[AppliedSlice]:
