@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakewright.errors import CommitTooLate, ItemFailed, ItemLocked, LakewrightError, ManifestCorrupt
+from lakewright.errors import (
+    CommitTooLate,
+    ItemFailed,
+    ItemLocked,
+    LakewrightError,
+    LateSliceError,
+    ManifestCorrupt,
+)
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
 from lakewright.manifest.payload import MAY_SKIP
@@ -20,6 +27,7 @@ from lakewright.manifest.record import format_instant
 __all__ = [
     "EARLIER",
     "FAILED_ITEMS",
+    "RESOLVE_IT",
     "Lock",
     "command",
     "failed_error",
@@ -88,6 +96,9 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
 
 FAILED_ITEMS = "failed_items"
 """Detail of an error that lists the items whose failures it tells."""
+
+RESOLVE_IT = "resolve the item"
+"""What a remedy says where the command to type belongs; after others, the command stands by itself."""
 
 _OLD_SKIP = "; otherwise resolve and skip it"
 """Ends remedies in records of earlier versions, which tell only thus that a slice may be skipped."""
@@ -182,8 +193,8 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     skip = f"`{command('resolve', named)}`, then `{command('skip', named)}`"
     error = _recorded_error(item)
     remedy = str(error.get("remedy") or "")
-    # A rebuild leaves the failed item failed: its remedy still needs the command that follows.
-    if "`lakewright" in remedy.replace("`lakewright rebuild`", ""):
+    # Its commands free the item. Others, such as `doctor` and `rebuild`, leave it failed.
+    if remedy and error.get("code") == LateSliceError.code:
         return remedy
     after = ""
     if item.failed is not None and not item.failed.application.is_of_entity:
@@ -194,7 +205,7 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     may_skip = error.get(MAY_SKIP) or _OLD_SKIP in remedy
     remedy = remedy.partition(_OLD_SKIP)[0]
     otherwise = f" Otherwise resolve and skip it: {skip}." if may_skip else ""
-    if "resolve" in remedy:
+    if RESOLVE_IT in remedy:
         return f"{remedy.rstrip('.')}: {typed}{after}.{otherwise}"
     first = f"{remedy} Then" if remedy else "Fix the cause, then"
     return f"{first} {typed}{after}.{otherwise}"

@@ -34,13 +34,15 @@ from lakewright.errors import (
     ManifestCorrupt,
     SequenceConflict,
     SliceError,
+    StorageUnavailable,
     UsageError,
+    VerificationError,
 )
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lease import LEASE, find_lease
 from lakewright.manifest.ledger import Ledger
-from lakewright.manifest.lock import recovery_advice, recovery_command
+from lakewright.manifest.lock import RESOLVE_IT, recovery_advice, recovery_command
 from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.manifest.record import ANYONE, State
 from lakewright.manifest.redact import Redactor
@@ -691,6 +693,20 @@ def test_the_suggested_command_fits_the_failure(error: Exception, holds_back: bo
             "Deliver it again. Then `{resolve}`. Otherwise resolve and skip it: `{resolve}`, then `{skip}`.",
         ),
         (
+            VerificationError(
+                "twice", remedy="`lakewright doctor a` finds it. `lakewright rebuild a` helps."
+            ),
+            "`lakewright doctor a` finds it. `lakewright rebuild a` helps. Then `{resolve}`.",
+        ),
+        (
+            StorageUnavailable("no access", remedy="Name a host that DNS can resolve."),
+            "Name a host that DNS can resolve. Then `{resolve}`.",
+        ),
+        (
+            LateSliceError("older", remedy="Apply it with `lakewright manifest requeue orders/1 --late`."),
+            "Apply it with `lakewright manifest requeue orders/1 --late`.",
+        ),
+        (
             CommitTooLate("late", remedy="See whether they are there."),
             "See whether they are there. If they are, resolve and skip it: `{resolve}`, then `{skip}`. "
             "If not, requeue it: `lakewright manifest requeue orders/1`.",
@@ -718,12 +734,21 @@ def test_a_remedy_of_two_commands_prints_both(error: LakewrightError, advice: st
     assert recovery_advice(failed, "orders/1") == advice.format(**typed)
 
 
+def remedies() -> Iterator[str]:
+    """Yield the remedies that errors are given as text."""
+    for path in Path(lakewright.__file__).parent.rglob("*.py"):
+        joined = re.sub(r'"\s*\n\s*f?"', "", path.read_text("utf-8"))
+        yield from re.findall(r'remedy=(?:remedy or )?f?"([^"]*)"', joined)
+
+
+def test_every_remedy_that_says_resolve_has_the_words_after_which_the_command_stands() -> None:
+    found = [text for text in remedies() if re.search(r"\bresolve\b", text) and "`" not in text]
+    assert len(found) > 10
+    assert [text for text in found if RESOLVE_IT not in text] == []
+
+
 def test_no_error_says_in_words_alone_that_its_slice_may_be_skipped() -> None:
-    texts = [path.read_text("utf-8") for path in Path(lakewright.__file__).parent.rglob("*.py")]
-    joined = (re.sub(r'"\s*\n\s*f?"', "", text) for text in texts)
-    assert [
-        found for text in joined for found in re.findall(r'remedy="([^"]*(?:and|or) skip[^"]*)"', text)
-    ] == []
+    assert [text for text in remedies() if re.search("(?:and|or) skip", text) and "`" not in text] == []
 
 
 def test_an_error_of_another_program_may_have_details_of_any_kind() -> None:
