@@ -9,6 +9,7 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -183,7 +184,8 @@ class Deviations:
     def _typed(self) -> str:
         """The commands that have the changed slices processed again."""
         if self.processes is not None:
-            return f"`{self.requeue}`, then {self.processes}"
+            rebuild = f"lakewright rebuild {shlex.quote(self.entity)}"
+            return f"`{self.requeue}`, then {self.processes}, or with the slices' own times `{rebuild}`"
         jobs = " and ".join(f"`{command}`" for command in self.jobs)
         if self.jobs and self.is_requeued_by_jobs:
             return jobs

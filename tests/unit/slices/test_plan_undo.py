@@ -100,9 +100,7 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
     with pytest.raises(SliceError, match="s3 is gone") as rebuilt:
         plan_rebuild(place.bench, place.entity, RebuildStart())
     name = place.entity.name
-    steps = (
-        f"`lakewright manifest skip {name}/s4`, `lakewright rebuild {name}`, then `lakewright manifest unskip"
-    )
+    steps = f"in its place: `lakewright manifest requeue {name}/s4 --late`, then `lakewright rebuild {name}`"
     assert steps in (rebuilt.value.remedy or "")
     assert steps not in (raised.value.remedy or "")
     assert replayed(undo_of(place, "s4")) == []
@@ -169,6 +167,13 @@ def test_what_a_requeued_slice_is_to_be_processed_with_counts_only_once_it_is(tm
     place.ledger.requeue(place.item("s3").item_id, "again", fingerprint=found.fingerprint)
     with pytest.raises(SliceError, match="s3 has changed since it was processed"):
         undo_of(place, "s2")
+
+    place.warnings.clear()
+    assert plan_rebuild(place.bench, place.entity, RebuildStart()).slices[-1].fingerprint == found.fingerprint
+    (said,) = place.warnings
+    assert said.startswith(
+        "orders: s3 changed since the last processing, and was requeued: what is there now"
+    )
 
 
 def test_a_slice_that_was_delivered_again_is_applied_as_it_was_processed_last(tmp_path: Path) -> None:

@@ -216,7 +216,8 @@ def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
             BY_DAY,
             "`lakewright manifest requeue orders/2024-05-02.csv --cascade`, "
             "then `lakewright process orders 2024-05-02.csv --processing-time 2024-05-03T00:00:01+00:00`, "
-            "then `lakewright process orders 2024-05-03.csv --processing-time 2024-05-03T00:00:02+00:00`",
+            "then `lakewright process orders 2024-05-03.csv --processing-time 2024-05-03T00:00:02+00:00`, "
+            "or with the slices' own times `lakewright rebuild orders`",
         ),
         (
             "merge",

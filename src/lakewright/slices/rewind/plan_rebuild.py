@@ -34,7 +34,7 @@ from lakewright.slices.rewind.plan_undo import (
     unlogged_slices,
     version_before,
 )
-from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
+from lakewright.slices.rewind.present_slices import as_accepted, as_requeued, check_bronze
 from lakewright.slices.rewind.side_table import plan_digest
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
@@ -167,7 +167,8 @@ def plan_rebuild(
     base = None if is_whole else _base(entity, chain, app, applied[first])
     kept = () if is_whole else tuple(applied[:first])
     rest = applied[len(kept) :]
-    chosen = as_accepted(context, entity, [each for each in rest if each.item_id not in skipped])
+    again = [each for each in rest if each.item_id not in skipped]
+    chosen = as_requeued(context, entity, as_accepted(context, entity, again))
 
     def without(last: AppliedSlice) -> str:
         behind = dropwhile(lambda each: each.item_id != last.item_id, chosen)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SliceError
-from lakewright.manifest.item import has_same_amounts, is_changed
+from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.rewind.known_slices import name_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["as_accepted", "check_bronze"]
+__all__ = ["as_accepted", "as_requeued", "check_bronze"]
 
 MOST_NAMED = 5
 
@@ -56,6 +56,33 @@ def _as_accepted(applied: AppliedSlice, item: Item | None, application: Applicat
     if not is_of_item or not is_changed(recorded, accepted) or not has_same_amounts(recorded, accepted):
         return applied
     return replace(applied, content={**applied.content, "fingerprint": dict(accepted)})
+
+
+def as_requeued(
+    context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice]
+) -> tuple[AppliedSlice, ...]:
+    """Return slices with the fingerprints with which an operator has requeued them, if they wait.
+
+    A warning names the slices that have another one now.
+    """
+    items = context.ledger.store.read([each.item_id for each in slices])
+    found = tuple(_as_requeued(each, items.get(each.item_id), context.application) for each in slices)
+    names = [name_of(now) for now, then in zip(found, slices, strict=True) if now is not then]
+    if names:
+        context.warn(
+            f"{entity.name}: {first_of(names, MOST_NAMED)} changed since the last processing, and "
+            f"{'was' if len(names) == 1 else 'were'} requeued: what is there now is applied in its place"
+        )
+    return found
+
+
+def _as_requeued(applied: AppliedSlice, item: Item | None, application: Application) -> AppliedSlice:
+    if item is None or item.verdict(application) is not Verdict.READY:
+        return applied
+    requeued = item.fingerprint or {}
+    if not is_changed(applied.fingerprint, requeued):
+        return applied
+    return replace(applied, content={**applied.content, "fingerprint": dict(requeued)})
 
 
 def check_bronze(
@@ -98,10 +125,7 @@ def check_bronze(
         typed = command("requeue", *changed)
         instead = f", or process what is there now: `{typed} --cascade`, then a run" if changed else ""
         if changed and rebuild is not None:
-            skip, unskip = command("skip", *changed), command("unskip", *changed)
-            instead += (
-                f", or apply it after the others: `{skip}`, `{rebuild}`, then `{unskip}`, which says how"
-            )
+            instead = f", or apply what is there now in its place: `{typed} --late`, then `{rebuild}`"
         raise SliceError(
             f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
             remedy=f"{_accepting(same)}Bring them back as they were{instead}{without(last)}. "
