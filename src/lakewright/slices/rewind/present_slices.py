@@ -36,9 +36,7 @@ def as_accepted(
 
     A warning names the slices that have another one now.
     """
-    items = context.ledger.store.read([each.item_id for each in slices])
-    found = tuple(_as_accepted(each, items.get(each.item_id), context.application) for each in slices)
-    names = [name_of(now) for now, then in zip(found, slices, strict=True) if now is not then]
+    found, names = _changed_by(_as_accepted, context, slices)
     if names:
         verb = "has" if len(names) == 1 else "have"
         context.warn(
@@ -48,8 +46,22 @@ def as_accepted(
     return found
 
 
-def _as_accepted(applied: AppliedSlice, item: Item | None, application: Application) -> AppliedSlice:
-    if item is None or not item.is_processed_by(application):
+def _changed_by(
+    change: Callable[[AppliedSlice, Item, Application], AppliedSlice],
+    context: ProcessingContext,
+    slices: Sequence[AppliedSlice],
+) -> tuple[tuple[AppliedSlice, ...], list[str]]:
+    """Return slices after a change that follows from their items, and the names of those that it changed."""
+    items = context.ledger.store.read([each.item_id for each in slices])
+    found = tuple(
+        each if (item := items.get(each.item_id)) is None else change(each, item, context.application)
+        for each in slices
+    )
+    return found, [name_of(now) for now, then in zip(found, slices, strict=True) if now is not then]
+
+
+def _as_accepted(applied: AppliedSlice, item: Item, application: Application) -> AppliedSlice:
+    if not item.is_processed_by(application):
         return applied
     recorded, accepted = applied.fingerprint, item.fingerprint or {}
     is_of_item = item.tokens.get(application.key) == applied.number
@@ -65,9 +77,7 @@ def as_requeued(
 
     A warning names the slices that have another one now.
     """
-    items = context.ledger.store.read([each.item_id for each in slices])
-    found = tuple(_as_requeued(each, items.get(each.item_id), context.application) for each in slices)
-    names = [name_of(now) for now, then in zip(found, slices, strict=True) if now is not then]
+    found, names = _changed_by(_as_requeued, context, slices)
     if names:
         context.warn(
             f"{entity.name}: {first_of(names, MOST_NAMED)} changed since the last processing, and "
@@ -76,8 +86,8 @@ def as_requeued(
     return found
 
 
-def _as_requeued(applied: AppliedSlice, item: Item | None, application: Application) -> AppliedSlice:
-    if item is None or item.verdict(application) is not Verdict.READY:
+def _as_requeued(applied: AppliedSlice, item: Item, application: Application) -> AppliedSlice:
+    if item.verdict(application) is not Verdict.READY:
         return applied
     requeued = item.fingerprint or {}
     if not is_changed(applied.fingerprint, requeued):
