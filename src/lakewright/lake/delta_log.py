@@ -16,7 +16,7 @@ from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import split_url
 from lakewright.lake.storage_errors import reading
-from lakewright.lake.table_state import TableState, columns_of_schema
+from lakewright.lake.table_state import DECLARED_LENGTH, TableState, columns_of_schema
 from lakewright.spark.launch import environment_set
 
 if TYPE_CHECKING:
@@ -225,6 +225,9 @@ def state_of(table: DeltaFile) -> TableState:
     schema = json.loads(table.schema().to_json())
     files = table.get_add_actions(flatten=True)
     rows, is_empty = _count_rows(table, files)
+    # Spark pads such a text, so that the log has other values than were given.
+    limited = {field["name"] for field in schema["fields"] if DECLARED_LENGTH in field["metadata"]}
+    is_known = limited.isdisjoint(metadata.partition_columns)
     return TableState(
         exists=True,
         version=table.version(),
@@ -235,7 +238,7 @@ def state_of(table: DeltaFile) -> TableState:
         rows=rows,
         size=sum(files.column("size_bytes").to_pylist()),
         features=frozenset(table.protocol().reader_features or ()),
-        partitions=_partitions(metadata.partition_columns, files),
+        partitions=_partitions(metadata.partition_columns, files) if is_known else None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.transform.sql import name_sql
 
-__all__ = ["ABSENT", "VECTORS", "TableState", "columns_of_schema"]
+__all__ = ["ABSENT", "DECLARED_LENGTH", "VECTORS", "TableState", "columns_of_schema"]
 
 VECTORS = "deletionVectors"
 """The feature of tables whose files may have marked rows."""
@@ -80,6 +80,9 @@ class TableState:
         column = self.column(name) if name in self.partition_columns else None
         return column is not None and type(value) is _EXACT.get(column.type.ddl) and value != ""
 
+
+DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+"""Metadata of a text of a declared length, `char` or `varchar`; Spark pads a `char` when it reads it."""
 
 ABSENT = TableState(exists=False, is_empty=True, rows=0)
 """The state of a table that doesn't exist."""

@@ -15,7 +15,7 @@ from lakewright.lake.commit import LandedCommit, Token, carrying_token, find_com
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import read_table
 from lakewright.lake.table import ensure_database, set_properties
-from lakewright.lake.table_state import TableState
+from lakewright.lake.table_state import DECLARED_LENGTH, TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.spec.models.places import Address
 from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
@@ -45,10 +45,6 @@ __all__ = [
     "fit_request",
     "prepare_load",
 ]
-
-
-_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
-"""Metadata of a text of a declared length, `char` or `varchar`; Spark pads a `char` when it reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +162,7 @@ class SliceLoad:
     def _padded(self) -> frozenset[str]:
         """Names of the table's columns that may give values back with other spaces than were written."""
         fields = () if self.table is None else self.table.fields
-        return frozenset(each.name for each in fields if _LENGTH in each.metadata)
+        return frozenset(each.name for each in fields if DECLARED_LENGTH in each.metadata)
 
     def aligned(self, frame: DataFrame, *, unless: str | None = None) -> DataFrame:
         """Return rows of the slice with the columns of the existing table.

@@ -14,6 +14,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.delta_merge import Clause
+from lakewright.relations.relation import OutputMode
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, lower
 from lakewright.spec.models.sql_text import SqlText
 from lakewright.targets.context import Context
@@ -81,6 +82,11 @@ class MergeTarget(RelationTarget):
                 remedy="Name a relation of kind delta.",
             )
         return relation
+
+    def mode_of(self, defaults: TargetDefaults) -> OutputMode:
+        """Return that rows are updated: those that no row matches stay."""
+        del defaults
+        return OutputMode.UPDATE
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs, because only the merge itself shows whether rows change."""

@@ -194,7 +194,7 @@ class WritingTarget(Target):
         return build_dirtiness(
             self._policy(defaults),
             observation,
-            is_append=self._mode(defaults) is OutputMode.APPEND,
+            is_append=self.mode_of(defaults) is OutputMode.APPEND,
             is_partitioned=bool(self.partition),
         )
 
@@ -229,7 +229,7 @@ class WritingTarget(Target):
         relation, workspace = self.stored(context.workspace), context.workspace
         partition = canonical_partition(relation.partitions, self.partition)
         mode, skipped = effective_mode(
-            self.label, relation, workspace, partition=partition, mode=self._mode(context.defaults)
+            self.label, relation, workspace, partition=partition, mode=self.mode_of(context.defaults)
         )
         if skipped is not None:
             return skipped
@@ -286,7 +286,8 @@ class WritingTarget(Target):
     def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
         return self.build_policy or defaults.build_policy
 
-    def _mode(self, defaults: TargetDefaults) -> OutputMode:
+    def mode_of(self, defaults: TargetDefaults) -> OutputMode:
+        """Return how it treats existing rows."""
         return self.mode or defaults.output_mode
 
 

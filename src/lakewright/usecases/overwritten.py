@@ -41,7 +41,7 @@ def overwritten_output(
         found = Target.named(workspace, target)
         if not isinstance(found, WritingTarget):
             return None
-        mode = found.mode or TargetDefaults.of(app.project.config).output_mode
+        mode = found.mode_of(TargetDefaults.of(app.project.config))
         return found.provides(workspace, Phase.BUILD) if mode is OutputMode.OVERWRITE else None
     except (LakewrightError, KeyError, ValueError):  # a secret value is not recorded, parameters have changed
         return None

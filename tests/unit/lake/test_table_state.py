@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
-from lakewright.lake.table_state import TableState
+from lakewright.lake.delta_log import state_of
+from lakewright.lake.table_state import DECLARED_LENGTH, TableState
 from lakewright.spec.models.fields import Field, parse_type
 
 DAY = date(2022, 1, 1)
@@ -63,3 +67,13 @@ def test_a_partition_whose_value_the_table_keeps_in_another_form_is_unknown_not_
 ) -> None:
     """An overwrite of a partition that is taken for absent would append its rows again."""
     assert table({(kept,)}, p=type_).has_files({"p": asked}) is None
+
+
+def test_partitions_of_texts_of_a_declared_length_are_unknown(tmp_path: Path) -> None:
+    """Spark pads them: the log has `DE   ` where `DE` was given."""
+    field = pa.field("c", pa.string(), metadata={DECLARED_LENGTH: "char(5)"})
+    schema = pa.schema([field, ("n", pa.int64())])
+    write_deltalake(tmp_path, pa.table({"c": ["DE   "], "n": [1]}, schema=schema), partition_by="c")
+    state = state_of(DeltaTable(tmp_path))
+    assert state.partition_columns == ("c",)
+    assert state.has_files({"c": "DE"}) is None

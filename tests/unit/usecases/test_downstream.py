@@ -56,6 +56,7 @@ relations:
   report: {kind: file, format: json, location: gold/report}
   whole: {kind: file, format: json, location: gold/whole}
   added: {kind: file, format: json, location: gold/added}
+  merged: {kind: delta, location: gold/merged}
   others: {kind: values, records: [{id: 1}], columns: {id: long}}
 mappings:
   orders: {kind: relation, relation: orders}
@@ -68,10 +69,11 @@ targets:
   others: {kind: blackhole, mapping: others}
   whole: {kind: relation, mapping: orders, relation: whole}
   added: {kind: relation, mapping: orders, relation: added, mode: APPEND}
+  merged: {kind: merge, mapping: orders, relation: merged, mergeKey: id, clauses: [{action: update}]}
 jobs:
   daily:
     parameters: [{name: day, type: date, default: "2022-01-01"}]
-    targets: [orders, names, others, whole, added]
+    targets: [orders, names, others, whole, added, merged]
   weekly:
     targets: [report]
 """
@@ -354,21 +356,21 @@ def test_of_instances_that_overwrite_one_table_the_last_is_to_be_built_again_or_
     app = lake(tmp_path)
     orders = app.project.entity("orders")
     for day in ("2022-01-01", "2022-01-02"):
-        built(app, "daily", ("orders", "names", "whole", "added"), day=day)
+        built(app, "daily", ("orders", "names", "whole", "added", "merged"), day=day)
 
     def tainted() -> dict[str, list[str]]:
         return {each.target: [one["day"] for one in each.instances] for each in tainted_targets(app)}
 
     app.store.write(Write(puts=downstream_taints(app, orders, "went back")))
     both = ["2022-01-01", "2022-01-02"]
-    assert tainted() == {"names": both, "whole": ["2022-01-02"], "added": both}
+    assert tainted() == {"names": both, "whole": ["2022-01-02"], "added": both, "merged": both}
 
     before = tuple(app.journal.taints("shop"))
-    result: Any = built(app, "daily", ("names", "whole", "added"), day="2022-01-03")
+    result: Any = built(app, "daily", ("names", "whole", "added", "merged"), day="2022-01-03")
     forget_overwritten(app, (), result)
     assert "whole" in tainted()  # a taint that came while the run ran
     forget_overwritten(app, before, result)
-    assert tainted() == {"names": both, "added": both}
+    assert tainted() == {"names": both, "added": both, "merged": both}
     app.close()
 
 
@@ -416,10 +418,10 @@ def test_what_could_not_be_tainted_is_told_beside_what_was_processed(
     assert result.slices == (done,)
     (error,) = result.errors
     assert error.message == (
-        "orders: what is built from it could not be marked as dirty (added, names, report and 1 more): "
+        "orders: what is built from it could not be marked as dirty (added, merged, names and 2 more): "
         "the disk is full"
     )
-    daily = "`lakewright job daily build --dirty=added --dirty=names --dirty=whole`"
+    daily = "`lakewright job daily build --dirty=added --dirty=merged --dirty=names --dirty=whole`"
     assert f"{daily}, `lakewright job weekly build --dirty=report`." in str(error.remedy)
     assert result.is_unrecorded
 
