@@ -207,7 +207,7 @@ def concern_of_run(app: App, run: Run) -> Concern:
         blocked=tuple(blocked),
         advice=_advice_of_run(run, step, is_mended=mended is not None),
         command=step.commands[0],
-        action=None if is_rewind(run) or step.refused else "resume",
+        action=None if is_rewind(run) or step.refused or step.left_out else "resume",
         run_id=run.run_id,
     )
 
@@ -216,6 +216,8 @@ def _advice_of_run(run: Run, step: NextStep, *, is_mended: bool) -> str:
     if step.refused is not None:
         after = "".join(f", then `{each}`" for each in step.commands[1:])
         return f"Process the slice with a later time{after}."
+    if step.left_out is not None:
+        return f"Mend the cause, then type the command: it also takes {step.left_out}; --resume does not."
     if is_rewind(run):
         return "Mend the cause, then do it again: what is done already is not repeated."
     return "Resume the run." if is_mended else "Mend the cause, then resume the run."

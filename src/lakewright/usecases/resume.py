@@ -6,15 +6,22 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.redact import HIDDEN
+from lakewright.manifest.store import Query
+from lakewright.plan.phase import Phase
 from lakewright.run.planning import is_entry_undone
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import item_id
+from lakewright.slices.other_runs import entity_name
+from lakewright.spec.words import counted
 from lakewright.usecases.refused_times import refused_time
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.manifest.item import Item
+    from lakewright.spec.models.entity import Entity
 
 __all__ = ["NextStep", "failed_items", "hidden_parameters", "is_rewind", "next_step", "resume_command"]
 
@@ -30,10 +37,12 @@ class NextStep:
         commands: The commands to type, in this order. The last one resumes the run, unless more slices need a
             command first than are named.
         refused: Why the run would fail again if it were only resumed; None if nothing speaks against it.
+        left_out: What a run that is only resumed would leave out, so that the command runs all of the job.
     """
 
     commands: tuple[str, ...]
     refused: str | None = None
+    left_out: str | None = None
 
 
 def failed_items(app: App, run: Run) -> list[Item]:
@@ -46,12 +55,43 @@ def failed_items(app: App, run: Run) -> list[Item]:
 def next_step(app: App, run: Run) -> NextStep:
     """Return what to do about a failed run, as the table and the slices that are ready are now."""
     resume = resume_command(run)
-    error = None if is_rewind(run) else refused_time(app, run)
-    if error is None:
+    if is_rewind(run):
         return NextStep((resume,))
+    error = refused_time(app, run)
+    if error is None:
+        left_out = _left_out(app, run)
+        whole = resume.removesuffix(" --resume")
+        return NextStep((resume,)) if left_out is None else NextStep((whole,), left_out=left_out)
     typed = tuple(error.details["commands"])
     is_all = len(typed) == error.details["slices"]
     return NextStep((*typed, resume) if is_all else typed, error.message)
+
+
+def _left_out(app: App, run: Run) -> str | None:
+    """Return which slices wait in entities that a run has processed: a run that is resumed skips these.
+
+    What failed after them, such as a check, may depend on them: they may be the correction.
+    """
+    entries = [each for each in app.journal.targets(run.run_id) if each["phase"] == Phase.BUILD]
+    undone = {each["name"] for each in entries if is_entry_undone(each)}
+    waiting = {}
+    for name in dict.fromkeys(each["name"] for each in entries):
+        definition = app.project.targets.get(name)
+        if definition is None or definition.kind != "entity" or name in undone:
+            continue
+        entity = entity_name(app.project, definition.raw)
+        if entity is not None and (count := _count_ready(app, app.project.entity(entity))):
+            waiting[entity] = count
+    if not waiting:
+        return None
+    return " and ".join(f"{counted(count, 'slice')} of {entity}" for entity, count in waiting.items())
+
+
+def _count_ready(app: App, entity: Entity) -> int:
+    prefix = item_id(entity.places(app.project.lake).bronze) + "/"
+    application = application_of(app.project.name, entity)
+    query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
+    return sum(item.verdict(application) is Verdict.READY for item in app.store.select(query))
 
 
 def is_rewind(run: Run) -> bool:

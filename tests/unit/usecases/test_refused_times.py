@@ -31,17 +31,16 @@ def app_of(folder: Path) -> Iterator[App]:
         yield project.app
 
 
-def failed_run(folder: Path, code: str) -> None:
-    """Record a run that left the target of `orders` undone."""
+def failed_run(folder: Path, code: str, name: str = "orders") -> None:
+    """Record a run that left a target undone, by default that of `orders`."""
     with app_of(folder) as app:
         now, given = app.store.now(), {"day": "2024-05-01"}
         run = app.journal.start_run(Run("run-1", "shop", "daily", "BUILD", given, now, app.holder))
         error = {"code": code, "message": "refused", "remedy": None, "location": None}
-        entry = {"name": "orders", "kind": "entity", "phase": "BUILD", "status": "FAILED"}
-        app.journal.record_targets(
-            run,
-            {0: {**entry, "error": error, "instance": given, "reasons": [], "metrics": {}, "seconds": 0.1}},
-        )
+        common = {"phase": "BUILD", "instance": given, "reasons": [], "metrics": {}, "seconds": 0.1}
+        done = {"name": "orders", "kind": "entity", "status": "SUCCESS", "error": None, **common}
+        failed = {**done, "name": name, "status": "FAILED", "error": error}
+        app.journal.record_targets(run, dict(enumerate((failed,) if name == "orders" else (done, failed))))
         app.journal.finish_run(run, "FAILED", finished=now)
 
 
@@ -117,6 +116,21 @@ def test_a_run_that_would_refuse_a_requeued_slice_is_told_with_the_command_that_
     process(tmp_path, LATE)
     assert told(shop) == [RESUME]
     assert "would fail again" not in shop.run("status").out
+
+
+def test_a_slice_that_waits_where_the_run_was_done_is_not_left_out_by_resuming(tmp_path: Path) -> None:
+    """Of a check that failed because of a slice, which was corrected since: it failed again and again."""
+    shop = processed(tmp_path, "merge", BY_SLICE)
+    failed_run(tmp_path, "verification", name="checks")
+    assert told(shop) == [RESUME]
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+
+    assert told(shop) == [RESUME.removesuffix(" --resume")]
+    page = " ".join(shop.run("status").out.split())
+    assert "--resume would leave out 1 slice of orders do: see why" in page
+    with app_of(tmp_path) as app:
+        (concern,) = [each for each in read_inbox(app).concerns if each.kind == "run"]
+    assert (concern.command, concern.action) == (RESUME.removesuffix(" --resume"), None)
 
 
 def test_the_page_of_the_run_offers_no_button_that_fails_again(tmp_path: Path) -> None:

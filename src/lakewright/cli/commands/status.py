@@ -147,7 +147,8 @@ def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
     filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
     said = line(*_said_of_run(run, now), "; not run since")
     refused = () if step.refused is None else (Branch(line(f"it would fail again: {step.refused}")),)
-    return Branch(said, (*refused, _do(f"see why with {why}, then {typed}{filled}")))
+    left = () if step.left_out is None else (Branch(line(f"--resume would leave out {step.left_out}")),)
+    return Branch(said, (*refused, *left, _do(f"see why with {why}, then {typed}{filled}")))
 
 
 def _warning(found: Warned, now: datetime) -> Branch:

@@ -25,6 +25,9 @@ __all__ = ["SqlAssertion", "SqlTest"]
 _SHOWN = 5
 Row: TypeAlias = tuple[str | None, ...]
 
+LONGEST = 40
+"""Digits of a number that is written without an exponent."""
+
 
 class SqlTest(Model):
     """A query and its expected rows: lists of values or single values, in any order."""
@@ -104,11 +107,20 @@ def _comparable(row: Row) -> Row:
 
 
 def _canonical(text: str) -> str:
+    """Return a number without zeros at the end of its fraction; other texts as they are.
+
+    Example:
+        >>> _canonical("1090"), _canonical("2.50"), _canonical("1e300"), _canonical("x")
+        ('1090', '2.5', '1E+300', 'x')
+    """
     try:
         number = Decimal(text)
     except InvalidOperation:
         return text
-    return str(number.normalize()) if number.is_finite() else text
+    if not number.is_finite():
+        return text
+    is_short = abs(number.adjusted()) < LONGEST
+    return format(number.normalize(), "f") if is_short else str(number.normalize())
 
 
 def _sample(word: str, rows: Counter[Row]) -> str:
