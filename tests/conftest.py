@@ -14,6 +14,7 @@ from tests.sessions import BOTH_COMPILERS
 from tests.shared_jvm import ADDRESS, SharedJvm, session_in
 from tests.stores.cluster import programs, running_cluster
 
+from lakewright.cli.logs import PYSPARKS, silence
 from lakewright.lake.object_storage import LOG_STORE
 from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 settings.register_profile("nightly", max_examples=2000, deadline=None, print_blob=True)
+
+
+# pytest adds its handlers to loggers that do not propagate; those of PySpark would change their formatter.
+silence(PYSPARKS)
 
 
 def pytest_configure(config: pytest.Config) -> None:
