@@ -11,7 +11,7 @@ from lakewright.errors import MigrationError
 from lakewright.lake.catalog import run_statement
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import HadoopFiles, files_at
-from lakewright.lake.observation import observe_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
@@ -180,8 +180,14 @@ def restore_table(session: SparkSession, address: Address, version: int | None) 
     The commit is one of the session, whose settings say what it carries. RESTORE carries user metadata, but
     no transaction id.
     """
-    restore = f"RESTORE TABLE {address.sql} TO VERSION AS OF {version}"
-    session.sql(f"DELETE FROM {address.sql}" if version is None else restore).collect()  # noqa: S608 - quoted
+    if version is not None:
+        session.sql(f"RESTORE TABLE {address.sql} TO VERSION AS OF {version}").collect()
+        return
+    from pyspark.sql import functions
+
+    # A DELETE makes no commit to a table without files.
+    writer = read_table(session, address).limit(0).writeTo(address.sql)
+    writer.option("partitionOverwriteMode", "static").overwrite(functions.lit(True))
 
 
 def drop_table(lake: Lake, address: Address) -> None:

@@ -257,6 +257,17 @@ def vacuumed(lake: SmallLake, things: Entity) -> None:
     lake.spark.sql(f"VACUUM {things.places(lake.lake.settings).silver.sql}").collect()
 
 
+def test_a_slice_of_a_table_without_rows_is_undone(lake: SmallLake) -> None:
+    """A DELETE made no commit to such a table, so that the undo waited for one."""
+    things, schema = entity(), [("id", pa.int64()), ("v", pa.string())]
+    for name in ("s1", "s2"):
+        lake.load(things, name, [], schema)
+    undo_in(lake, things, "s1", is_requeued=True)
+    assert [done.name for done in lake.process(things).slices] == ["s1", "s2"]
+    undo_in(lake, things, "s1")
+    assert lake.rows(things, "id") == []
+
+
 @pytest.mark.nightly
 def test_what_a_vacuum_has_removed_is_no_base_of_an_undo(lake: SmallLake) -> None:
     """Without `undo_window`, a VACUUM removes files after 7 days; the slices themselves remain."""
