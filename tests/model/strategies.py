@@ -228,6 +228,10 @@ class Model:
                 deleted = self._as_deleted(present, new.record.rank)
                 if deleted != present or self.last_seen == "column":
                     table[key] = replace(deleted, seen=new.seen)
+            elif self.duplicates is not None:
+                part = new.record.part if self.is_partitioned else None
+                bare = replace(new.record, values={}, stored={}, mark=None, loose=None, part=part, fits=True)
+                table[key] = replace(new, record=bare, deleted=True)
         elif present is None:
             counts.inserted += 1
             table[key] = new

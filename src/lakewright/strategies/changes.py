@@ -180,9 +180,10 @@ def _with_sequence(load: SliceLoad, comparison: Comparison) -> Comparison:
 def _aligned(load: SliceLoad) -> DataFrame:
     """Return the slice's rows with the table's columns, and without a primary key that is not needed yet.
 
-    Rows that arrive deleted are not written.
+    Rows that arrive deleted are not written, or as tombstones.
     """
-    frame = load.aligned(load.prepared.frame, unless=name_sql(load.system.deleted))
+    frame = load.as_tombstones(load.prepared.frame) if load.keeps_tombstones else load.prepared.frame
+    frame = load.aligned(frame, unless=name_sql(load.system.deleted))
     return frame if load.system.key in load.matched else frame.drop(load.system.key)
 
 

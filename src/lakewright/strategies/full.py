@@ -39,7 +39,7 @@ def apply_full(load: SliceLoad) -> Summary:
         SchemaDriftError: The slice does not fit the table.
     """
     deleted = load.statistics.arrived_deleted if load.prepared.shape is not Strategy.FULL else 0
-    rows = _without_deleted(load) if deleted else load.prepared.frame
+    rows = _rows(load, deleted)
     summary = load.summary(
         Strategy.FULL,
         inserted=load.statistics.used - deleted,
@@ -69,16 +69,24 @@ def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
         without_row=deleted,
         is_first=load.is_first,
     )
-    rows = _without_deleted(load) if deleted else load.prepared.frame
+    rows = _rows(load, deleted)
     if not load.state.exists:
         return load.commit(summary, create(load, rows))
-    if not summary.inserted:
+    if not summary.inserted and not (deleted and load.keeps_tombstones):
         return summary
     return load.commit(summary, append(load, load.aligned(rows)))
 
 
-def _without_deleted(load: SliceLoad) -> DataFrame:
-    return load.prepared.frame.where(f"not {name_sql(load.system.deleted)}")
+def _rows(load: SliceLoad, deleted: int) -> DataFrame:
+    """Return the slice's rows without those that arrive deleted, or with tombstones for them."""
+    frame = load.prepared.frame
+    if not deleted:
+        return frame
+    return (
+        load.as_tombstones(frame)
+        if load.keeps_tombstones
+        else frame.where(f"not {name_sql(load.system.deleted)}")
+    )
 
 
 def _check_not_outdated(load: SliceLoad) -> None:

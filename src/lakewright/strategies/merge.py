@@ -1,7 +1,7 @@
 """The Merge strategy: new records are inserted, changed ones updated, deleted ones flagged, matched by key.
 
 Source: `processing-strategies.md`, "Merge Strategy"; that deleted records can come back, and that deletes of
-unknown keys are ignored, is Lakewright's own.
+unknown keys are ignored, or with `sequence_by` kept as tombstones, is Lakewright's own.
 """
 
 from __future__ import annotations
@@ -49,17 +49,20 @@ def apply_merge(load: SliceLoad) -> Summary:
         inferred_deletes=changes.inferred_deletes,
         outdated=counts.get(OUTDATED, 0),
     ).checked()
+    inserts = sum(counts[label] for label, actions in _actions(load).items() if _INSERT in actions)
     matches = changes.inferred_deletes + sum(
-        counts[label] for label in _actions(load) if label in counts and label != "insert"
+        counts[label]
+        for label, actions in _actions(load).items()
+        if label in counts and _INSERT not in actions
     )
-    if not matches + counts["insert"]:
+    if not matches + inserts:
         return summary
     write = write_changes(
         load,
         changes,
         _clauses(load),
         target=written_condition(load, changes.inferred_deletes),
-        inserts=counts["insert"],
+        inserts=inserts,
         matches=matches,
     )
     return load.commit(summary, write)
@@ -94,6 +97,7 @@ def _actions(load: SliceLoad) -> dict[str, tuple[Action, ...]]:
     )
     return {
         "insert": (_INSERT,),
+        **({"unknown": (_INSERT,)} if load.keeps_tombstones else {}),
         "update": (_UPDATE,),
         "revive": (_UPDATE,),
         "delete": (_DELETE,),

@@ -17,6 +17,7 @@ from lakewright.lake.observation import read_table
 from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import DECLARED_LENGTH, TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
 from lakewright.strategies.drift import Alignment, Drift
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from lakewright.lake.lake import Lake
-    from lakewright.spec.models.entity import Entity, Strategy
+    from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
     from lakewright.transform.system_columns import SystemColumns
 
@@ -169,12 +170,13 @@ class SliceLoad:
 
         Args:
             frame: The rows.
-            unless: Condition on rows that are not written. Their values in columns of another type become
+            unless: Condition on rows that arrive deleted. Their values in columns of another type become
                 null, so that a value which the table's type cannot hold does no harm. The column of
-                `sequence_by` keeps them, because deletes are ordered by it too.
+                `sequence_by` keeps them, because deletes are ordered by it too, and so do the columns of
+                tombstones.
         """
         changed = self.fit.drift.retyped or {} if unless else {}
-        retyped = {name for name in changed if not self._is_sequence(name)}
+        retyped = {name for name in changed if name.lower() not in self._kept_deleted}
         columns = self.fit.columns.items()
         fitted = {name: f"if({unless}, null, {sql})" if name in retyped else sql for name, sql in columns}
         return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in fitted.items()))
@@ -190,6 +192,37 @@ class SliceLoad:
         """Return SQL of the value that rows of the table have of that column."""
         known = next((c for c in self.state.columns if c.name.lower() == sequence.lower()), None)
         return name_sql(sequence) if known is not None else "null"
+
+    @property
+    def keeps_tombstones(self) -> bool:
+        """Whether a record that arrives deleted gets a row, deleted, if the table has none of it.
+
+        With `sequence_by`, no older row of the record may bring it back.
+        """
+        return self.prepared.shape is Strategy.MERGE and self.sequence is not None
+
+    def as_tombstones(self, frame: DataFrame) -> DataFrame:
+        """Return rows of the slice of which those that arrive deleted have only what tells them apart.
+
+        That are the system columns, the business key, the columns of partitions, and that of `sequence_by`.
+        """
+        kept, deleted = self._kept_deleted, name_sql(self.system.deleted)
+        columns = ((name, name_sql(name)) for name in frame.columns)
+        return frame.selectExpr(
+            *(
+                sql if name.lower() in kept else f"if({deleted}, null, {sql}) as {sql}"
+                for name, sql in columns
+            )
+        )
+
+    @property
+    def _kept_deleted(self) -> frozenset[str]:
+        """Names, in lower case, of the columns whose values are kept of a row that arrives deleted."""
+        sequence = () if self.prepared.sequence is None else (self.prepared.sequence,)
+        if not self.keeps_tombstones:
+            return frozenset(name.lower() for name in sequence)
+        own = (*self.prepared.key_columns, *self.prepared.partitions, *self.state.partition_columns)
+        return self.system.all.union(name.lower() for name in (*sequence, *own))
 
     def _is_sequence(self, name: str) -> bool:
         return self.prepared.sequence is not None and name.lower() == self.prepared.sequence.lower()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa
+from tests.spark.strategies.rewinding import rebuild_in
 
 from lakewright.errors import DataLossError, DuplicateBusinesskeyException, SchemaDriftError
 from lakewright.plan.permissions import Permissions
@@ -142,3 +143,20 @@ def test_a_second_delete_moves_the_record_on_in_the_sequence(lake: SmallLake, la
 
     assert done.summary.outdated == 1
     assert lake.rows(crm, "id", "n", "dlf_deleted") == [(1, 7, True)]
+
+
+def test_a_delete_of_a_record_without_a_row_is_kept_as_a_tombstone(lake: SmallLake) -> None:
+    """A11: nothing older brings the record back: neither a late slice, nor a rebuild in another order."""
+    crm = entity(settings={"sequence_by": "n", "late_slices": "apply"})
+    lake.load(crm, "s2", rows((1, "a", 3), (5, "gone", 4, True), (6, "gone", 4, True)), SCHEMA)
+    summary = lake.load(crm, "s3", rows((7, "gone", 4, True)), SCHEMA)
+    assert (summary.inserted, summary.deleted, summary.without_row) == (0, 1, 1)
+
+    lake.put(crm, "s1", rows((1, "a", 1), (5, "b", 2), (6, "later", 5), (7, "b", 1)), SCHEMA)
+    (done,) = lake.process(crm).slices
+
+    assert (done.summary.outdated, done.summary.changed) == (3, 1)
+    table = [(1, "a", 3, False), (5, None, 4, True), (6, "later", 5, False), (7, None, 4, True)]
+    assert lake.rows(crm, "id", "v", "n", "dlf_deleted") == table
+    rebuild_in(lake, crm)
+    assert lake.rows(crm, "id", "v", "n", "dlf_deleted") == table
