@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import CommitTooLate
 from lakewright.lake.delta_log import TableLog, read_history, read_log
-from lakewright.lake.observation import delta_table, last_commit_number, table_log
+from lakewright.lake.observation import delta_table, last_commit_number, observe_table, table_log
 from lakewright.lake.tracing import span
 from lakewright.spec.models.places import Address
 
@@ -39,6 +39,7 @@ __all__ = [
     "find_commit",
     "is_superseded",
     "item_contents",
+    "latest_commits",
     "read_commits",
     "strict_session",
 ]
@@ -273,6 +274,25 @@ def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
     log = table_log(lake, address)
     commits = map(_commit, _history(lake, address, log, read_log(log)[1], None))
     return tuple(sorted(commits, key=lambda commit: commit.version))
+
+
+def latest_commits(lake: Lake, address: Address, is_last: Callable[[Commit], bool]) -> tuple[Commit, ...]:
+    """Return the latest commits of a table, newest first, before the first that meets a condition.
+
+    None are returned if none meets it. Of a log in S3, each commit costs a request.
+    """
+    log = table_log(lake, address)
+    is_read, table = read_log(log)
+    if table is None and (is_read or not observe_table(lake, address).exists):
+        return ()
+    for limit in (1, FEW, None):
+        commits = [_commit(entry) for entry in _history(lake, address, log, table, limit)]
+        for number, commit in enumerate(commits):
+            if is_last(commit):
+                return tuple(commits[:number])
+        if limit is not None and len(commits) < limit:
+            break
+    return ()
 
 
 def _commit(entry: Mapping[str, Any]) -> Commit:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakewright.lake.commit import Commit
-from lakewright.slices.reconcile import ROW_OPERATIONS, restored_version
+from lakewright.slices.reconcile import has_changed_rows, restored_version
 from lakewright.strategies.past_load import past_app
 
 __all__ = ["AppliedSlice", "each_once", "effective_commits", "foreign_since", "since_empty", "slices_in"]
@@ -112,5 +112,5 @@ def since_empty(log: Sequence[Commit]) -> tuple[Commit, ...]:
 def foreign_since(commits: Sequence[Commit], app: str) -> tuple[Commit, ...]:
     """Return the commits that changed rows and are not of slices, rewinds or past versions, oldest first."""
     own = (app, f"{app}/undo", past_app(app))
-    found = [c for c in commits if c.operation in ROW_OPERATIONS and c.content.get("app") not in own]
+    found = [c for c in commits if has_changed_rows(c) and c.content.get("app") not in own]
     return tuple(sorted(found, key=lambda commit: commit.version))

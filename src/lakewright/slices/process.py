@@ -31,6 +31,7 @@ from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.fold import FoldResult, fold_slices
 from lakewright.slices.fold_choice import FEWEST, choose_fold, one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost
+from lakewright.slices.other_writers import find_other_writers
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of
@@ -74,6 +75,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
     warning = times.check_readable()
     waiting = tuple(slice_name(item) for item in pending.waiting)
+    other_writers = find_other_writers(context, entity)
     if chosen:
         before = check_table_not_lost(context, entity)
         processor = SliceProcessor(context, entity, times=times, late=pending.late)
@@ -94,6 +96,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         waits_for=pending.waits_for,
         warnings=() if warning is None else (warning,),
         deviations=pending.deviations,
+        other_writers=other_writers,
     )
 
 

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
 
-__all__ = ["ROW_OPERATIONS", "Mismatch", "foreign_commits", "has_no_commit", "mismatches", "restored_version"]
+__all__ = [
+    "Mismatch",
+    "foreign_commits",
+    "has_changed_rows",
+    "has_no_commit",
+    "mismatches",
+    "restored_version",
+]
 
 ROW_OPERATIONS = frozenset(
     (
@@ -142,6 +149,9 @@ def foreign_commits(log: Sequence[Commit]) -> tuple[Commit, ...]:
     """Return the commits of other writers that changed rows, since Lakewright's first commit."""
     own = [commit.version for commit in log if "app" in commit.content]
     later = (commit for commit in log if own and commit.version > own[0])
-    return tuple(
-        commit for commit in later if commit.operation in ROW_OPERATIONS and "app" not in commit.content
-    )
+    return tuple(commit for commit in later if "app" not in commit.content and has_changed_rows(commit))
+
+
+def has_changed_rows(commit: Commit) -> bool:
+    """Return whether a commit is of an operation that changes rows."""
+    return commit.operation in ROW_OPERATIONS

@@ -105,6 +105,7 @@ class ProcessResult:
         warnings: Warnings about the processing time.
         notes: Which slices were folded into one commit, or why none were.
         deviations: How bronze deviates from what the manifest has recorded.
+        other_writers: That other programs have changed rows of the table, or None.
         unrecorded: Names of the slices that were begun, but whose end the manifest could not record.
     """
 
@@ -118,6 +119,7 @@ class ProcessResult:
     warnings: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = ()
     deviations: Deviations | None = None
+    other_writers: Fault | None = None
     unrecorded: tuple[str, ...] = ()
 
     @property
@@ -141,7 +143,8 @@ class ProcessResult:
     def warning(self) -> Fault | None:
         """What an operator should look at beside the errors, or None."""
         said = (error.message for error in self.errors)
-        return None if self.deviations is None else self.deviations.fault_beside(*said)
+        found = None if self.deviations is None else self.deviations.fault_beside(*said)
+        return found if self.other_writers is None else self.other_writers.and_also(found)
 
     def __repr__(self) -> str:
         parts = ("slices", "failed", "errors", "waiting")

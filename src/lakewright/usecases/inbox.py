@@ -33,7 +33,7 @@ from lakewright.usecases.concerns import (
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
-from lakewright.usecases.status import is_requeued, told_changed, warned_targets
+from lakewright.usecases.status import is_requeued, warned_targets
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
 from lakewright.usecases.undone_runs import given_instances, undone_runs
@@ -121,7 +121,7 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
             *undone,
             *stuck,
             *warned,
-            *observed_concerns(app, observed, told_changed(warnings), ready),
+            *observed_concerns(app, observed, warnings, ready),
             *map(concern_of_tainted, islice(tainted, MOST)),
         ),
         hidden=_hidden(app, len(failed)),

@@ -12,9 +12,10 @@ from lakewright.slices.application import application_of
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
+from lakewright.usecases.history import Warned
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
-from lakewright.usecases.status import unrecorded_entities
+from lakewright.usecases.status import told_changed, told_messages, unrecorded_entities
 
 __all__ = ["Observed", "observe_lake", "observed_concerns", "observed_notices"]
 
@@ -49,7 +50,7 @@ def observe_lake(app: App) -> Observed:
 def observed_concerns(
     app: App,
     observed: Observed | None,
-    told: Collection[str],
+    warned: Collection[Warned],
     ready: Mapping[tuple[str, str | None], int],
 ) -> Iterator[Concern]:
     """Yield what of the lake needs a person: changed slices, what can't be read, tables to build again.
@@ -57,7 +58,7 @@ def observed_concerns(
     Args:
         app: The project.
         observed: What a look found; None before the first one.
-        told: Items of changed slices of which a run has told.
+        warned: What runs have told already.
         ready: How many slices each application has ready, by its key.
     """
     if observed is None:
@@ -74,7 +75,10 @@ def observed_concerns(
             command="lakewright manifest discover",
         )
     bronze = observed.bronze
-    for kind, faults in (("changed", bronze.changed_beside(told)), ("unreadable", bronze.unreadable)):
+    for kind, faults in (
+        ("changed", bronze.changed_beside(told_changed(warned))),
+        ("unreadable", bronze.unreadable),
+    ):
         for fault in faults[:MOST]:
             yield Concern(
                 kind=kind,
@@ -87,6 +91,15 @@ def observed_concerns(
             )
     for due in observed.rebuilds.due[:MOST]:
         yield _rebuild_concern(app, due, ready)
+    for fault in observed.rebuilds.rows_changed_beside(told_messages(warned))[:MOST]:
+        yield Concern(
+            kind="rows_changed",
+            subject="silver",
+            why=fault.message,
+            since=None,
+            advice=fault.remedy or "",
+            code=fault.code,
+        )
 
 
 def _rebuild_concern(app: App, due: DueRebuild, ready: Mapping[tuple[str, str | None], int]) -> Concern:

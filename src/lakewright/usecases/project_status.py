@@ -30,6 +30,7 @@ _SHOWN = (
         "elsewhere",
         "rebuilds",
         "unseen",
+        "rows_changed",
         "tainted",
         "quarantined",
         "vanished",
@@ -87,6 +88,7 @@ class ProjectStatus:
         changed: Slices that changed since they were processed, as errors with the commands to type.
         rebuilds: Tables that only a rebuild makes as they are declared now.
         unseen: Tables of which that is not known.
+        rows_changed: That other programs have changed rows of tables, as errors with the commands to type.
         tainted: Targets that are dirty until they are built again, as what they were built from has changed.
         unreadable: What can't be read in bronze and silver, as errors.
         unwritable: That the manifest can be read but not written, so that a run would fail; None if it can.
@@ -118,6 +120,7 @@ class ProjectStatus:
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    rows_changed: tuple[Fault, ...] = ()
     tainted: tuple[TaintedTarget, ...] = ()
     unwritable: Fault | None = None
     next_steps: Mapping[str, NextStep] = field(default_factory=dict)
@@ -155,6 +158,7 @@ class ProjectStatus:
             or self.faults
             or self.changed
             or self.rebuilds
+            or self.rows_changed
             or self.tainted
             or self.unreadable
             or self.unwritable
@@ -217,6 +221,7 @@ class ProjectStatus:
             "vanished": [each.as_json() for each in self.vanished],
             "rebuilds": [each.as_json() for each in self.rebuilds],
             "unseen": [each.as_json() for each in self.unseen],
+            "rows_changed": [fault.as_json() for fault in self.rows_changed],
             "tainted": [each.as_json() for each in self.tainted],
             "last_runs": [
                 {**run_as_json(run), "do": self.step_after(run).commands[0] if run.run_id in undone else None}
@@ -229,8 +234,9 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     """Yield a state, an entity or target, a message and what to do, for what is beside runs and slices."""
     for fault in status.faults:
         yield "project", "", fault.located_message, fault.remedy or ""
-    for fault in (*status.changed, *status.unreadable):
-        yield "bronze", "", fault.message, fault.remedy or ""
+    of_bronze = [("bronze", fault) for fault in (*status.changed, *status.unreadable)]
+    for state, fault in (*of_bronze, *(("table", fault) for fault in status.rows_changed)):
+        yield state, "", fault.message, fault.remedy or ""
     for entry in (each.entry for each in status.warned):
         error = entry["error"] or {"message": "; ".join(entry["reasons"])}
         yield "warning", entry["name"], error["message"], error.get("remedy") or ""

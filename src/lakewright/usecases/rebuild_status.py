@@ -1,4 +1,4 @@
-"""Tables that only a rebuild makes true again, as a look at their logs shows it, without Spark.
+"""Tables that only a rebuild makes true again, or that others wrote to, as their logs show it, without Spark.
 
 Tables in object stores are looked at together, for a bounded time. What was not looked at is named. Of the
 manifest, only whether a slice was processed into a table that does not exist is read.
@@ -13,13 +13,14 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import LakewrightError
+from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of
 from lakewright.slices.lost_table import first_processed, lost_table_error
 from lakewright.slices.other_runs import processing_jobs
+from lakewright.slices.other_writers import commits_of_others, others_fault
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.narrowed import narrowed_reasons
 from lakewright.strategies.outdated import outdated_parts, rebuild_command
@@ -27,6 +28,7 @@ from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.lake.commit import Commit
     from lakewright.manifest.item import Item
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
@@ -89,10 +91,16 @@ class RebuildStatus:
 
     Attributes:
         unseen: The tables of which that is not known.
+        rows_changed: That other programs have changed rows of tables, each with the command to type.
     """
 
     due: tuple[DueRebuild, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    rows_changed: tuple[Fault, ...] = ()
+
+    def rows_changed_beside(self, told: Collection[str]) -> tuple[Fault, ...]:
+        """Return the faults of changed rows without those whose message was told already."""
+        return tuple(each for each in self.rows_changed if each.message not in told)
 
 
 def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
@@ -104,8 +112,10 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
     """
     due: list[DueRebuild] = []
     unseen: list[Unseen] = []
+    rows_changed: list[Fault] = []
     looks = dict(_looks(app, app.project.entities, seconds))
-    missing = [name for name, seen in looks.items() if isinstance(seen, TableState) and not seen.exists]
+    seen_now = {name: seen for name, seen in looks.items() if isinstance(seen, _Look)}
+    missing = [name for name, seen in seen_now.items() if not seen.state.exists]
     processed = dict(_processed(app, missing))
     # A run that goes on meanwhile makes the table first, and then records its slice. So a table is lost only
     # if it is still missing after its slice was found.
@@ -114,18 +124,32 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
         entity = app.project.entities[name]
         if isinstance(seen, str):
             unseen.append(Unseen(entity.called, seen))
-        elif not seen.exists:
+        elif not seen.state.exists:
             due += _lost(app, entity, processed.get(name))
-        elif STRATEGY_PROPERTY in seen.properties:
+        elif STRATEGY_PROPERTY in seen.state.properties:
             # Another is no table yet, or one of another program, which no slices could make again.
-            due += _of(app, entity, seen)
-    return RebuildStatus(tuple(due), tuple(unseen))
+            due += _of(app, entity, seen.state)
+            if seen.others and any(_processed(app, [name])):
+                rows_changed.append(others_fault(entity, seen.others))
+    return RebuildStatus(tuple(due), tuple(unseen), tuple(rows_changed))
 
 
-def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[str, TableState | str]]:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A table as its log shows it.
+
+    Attributes:
+        others: The commits of other programs that changed rows since Lakewright's last commit, oldest first.
+    """
+
+    state: TableState
+    others: tuple[Commit, ...] = ()
+
+
+def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[str, _Look | str]]:
     """Yield the names of entities that are processed, each with its table or with why that is not known."""
-    remote: dict[str, Callable[[], TableState | str]] = {}
-    found: dict[str, TableState | str] = {}
+    remote: dict[str, Callable[[], _Look | str]] = {}
+    found: dict[str, _Look | str] = {}
     for name in names:
         entity = app.project.entities[name]
         if not entity.enabled:
@@ -143,25 +167,26 @@ def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[s
     yield from (found | _within(remote, seconds)).items()
 
 
-def _look_at(app: App, silver: Address) -> Callable[[], TableState | str]:
-    def look() -> TableState | str:
+def _look_at(app: App, silver: Address) -> Callable[[], _Look | str]:
+    def look() -> _Look | str:
         try:
-            return observe_without_spark(app.lake, silver) or _ONLY_SPARK
+            state = observe_without_spark(app.lake, silver)
+            if state is None:
+                return _ONLY_SPARK
+            return _Look(state, commits_of_others(app.lake, silver) if state.exists else ())
         except LakewrightError as error:
             return error.message
 
     return look
 
 
-def _within(
-    looks: Mapping[str, Callable[[], TableState | str]], seconds: float
-) -> dict[str, TableState | str]:
+def _within(looks: Mapping[str, Callable[[], _Look | str]], seconds: float) -> dict[str, _Look | str]:
     """Return what each look has found in time, or that it has not.
 
     Threads that still wait for a store are left behind; they end by themselves, or with the process.
     """
-    waiting: SimpleQueue[tuple[str, Callable[[], TableState | str]]] = SimpleQueue()
-    answers: SimpleQueue[tuple[str, TableState | str]] = SimpleQueue()
+    waiting: SimpleQueue[tuple[str, Callable[[], _Look | str]]] = SimpleQueue()
+    answers: SimpleQueue[tuple[str, _Look | str]] = SimpleQueue()
     for pair in looks.items():
         waiting.put(pair)
 
@@ -178,7 +203,7 @@ def _within(
 
     for _ in range(min(AT_ONCE, len(looks))):
         Thread(target=work, name="due rebuilds", daemon=True).start()
-    found: dict[str, TableState | str] = dict.fromkeys(
+    found: dict[str, _Look | str] = dict.fromkeys(
         looks, f"reading the tables in object stores takes longer than {seconds:g} s"
     )
     end = monotonic() + seconds

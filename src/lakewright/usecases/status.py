@@ -44,6 +44,7 @@ __all__ = [
     "is_requeued",
     "project_status",
     "told_changed",
+    "told_messages",
     "unrecorded_entities",
     "warned_targets",
 ]
@@ -104,6 +105,7 @@ def project_status(app: App) -> ProjectStatus:
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
         unseen=rebuilds.unseen,
+        rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),
         tainted=tuple(tainted_targets(app, {run.run_id for run in (*running, *undone)})),
         unwritable=write_fault(select_backend(app.manifest_settings)),
         next_steps={run.run_id: next_step(app, run) for run in undone},
@@ -214,6 +216,12 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
 def told_changed(warned: Iterable[Warned]) -> set[str]:
     """Return the items of changed slices of which warnings tell."""
     return {item_id for each in warned for item_id in each.entry.get("changed", ())}
+
+
+def told_messages(warned: Iterable[Warned]) -> set[str]:
+    """Return the messages of warnings, line by line."""
+    errors = (each.entry["error"] for each in warned)
+    return {line for error in errors if error for line in str(error["message"]).splitlines()}
 
 
 def is_requeued(app: App, warned: Warned) -> bool:

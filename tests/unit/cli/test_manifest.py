@@ -607,7 +607,8 @@ class TestStatus:
         assert list(found) == [
             *("running", "waiting", "arrived", "failed", "warnings", "stale"),
             *("quarantined", "unrecorded", "triggers", "unwritable", "faults", "withheld"),
-            *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "tainted", "last_runs"),
+            *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "rows_changed"),
+            *("tainted", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]

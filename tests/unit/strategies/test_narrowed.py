@@ -160,6 +160,7 @@ def test_a_run_warns_of_narrower_types_before_it_processes(
         "prepare_cluster",
         "SliceProcessor",
         "_wait_for_pending",
+        "find_other_writers",
     ):
         monkeypatch.setattr(process, name, lambda *_, **__: SimpleNamespace(waiting=(), late=frozenset()))
     monkeypatch.setattr(process, "choose_slices", lambda *_: ["s1"])

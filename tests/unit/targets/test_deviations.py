@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from deltalake import write_deltalake
 from tests.contexts import make_context
 from tests.projects import make_workspace
-from tests.silver import make_empty_silver
+from tests.silver import make_empty_silver, pa, sign_last_commit
 from tests.unit.run.test_execute import Recorder
 
 from lakewright.errors import Fault, SliceError, StorageUnavailable, VerificationError
@@ -517,15 +518,23 @@ def test_the_plan_says_that_verify_fails_as_long_as_nothing_makes_the_table(tmp_
 
 
 @pytest.mark.parametrize(
-    ("late", "sequence", "is_told"), [("apply", True, True), ("apply", False, False), ("refuse", True, False)]
+    ("strategy", "late", "sequence", "is_told"),
+    [
+        ("historic", "apply", True, True),
+        ("merge", "apply", True, False),
+        ("historic", "apply", False, False),
+        ("historic", "refuse", True, False),
+    ],
 )
 def test_the_plan_says_that_a_late_slice_is_refused_or_what_it_can_bring_back_in_spite_of_sequence_by(
-    tmp_path: Path, late: str, sequence: bool, is_told: bool
+    tmp_path: Path, strategy: str, late: str, sequence: bool, is_told: bool
 ) -> None:
-    """A11: a delete of a record without a row leaves no trace."""
+    """A11: a delete of a record without a version leaves no trace; with Merge it leaves a tombstone."""
+    make_empty_silver(tmp_path / "lake/silver/orders", strategy)
     store = processed(tmp_path, late=late).ledger.store
     write(tmp_path / "lake/bronze/orders", "2022-1b", 1)
-    declared = PROJECT.replace("late_slices:", "sequence_by: n, late_slices:") if sequence else PROJECT
+    declared = PROJECT.replace("merge", strategy)
+    declared = declared.replace("late_slices:", "sequence_by: n, late_slices:") if sequence else declared
     context = make_context(
         make_workspace(tmp_path, declared.format(policy="warn", late=late)), store=store, run_id="later"
     )
@@ -561,3 +570,30 @@ def test_the_plan_says_what_a_late_slice_does_to_records_that_it_lacks(
     if told is not None:
         assert notes[0].startswith("2022-1b is late: with ")
         assert notes[0].endswith((told, f"{told} from a late slice"))
+
+
+def test_rows_that_another_program_changed_are_told_until_a_slice_is_processed(tmp_path: Path) -> None:
+    """The plan and the run warn; a table that TRUNCATE emptied is no news."""
+    context = processed(tmp_path)
+    silver = tmp_path / "lake/silver/orders"
+    sign_last_commit(silver)
+    assert observed(context).warning is None
+    write_deltalake(silver, pa.table({"id": [1]}), mode="append")
+
+    fault = fault_of(observed(context))
+
+    assert fault.message.startswith(
+        "rows of orders were changed by another program since Lakewright's last commit: version 1 of 20"
+    )
+    assert fault.message.endswith(" UTC (WRITE)")
+    assert fault.remedy is not None
+    assert "`lakewright rebuild orders --over-foreign` makes the table again from its slices" in fault.remedy
+    outcome = built(context)
+    assert (outcome.status, outcome.error) == (Status.SUCCESS_WITH_ERRORS, fault)
+
+    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
+    both = fault_of(observed(context)).message.splitlines()
+    assert both == [fault.message, "1 slice of orders changed since it was processed: 2022-2"]
+
+    truncated = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
+    assert observed(truncated).warning is None

@@ -11,8 +11,9 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from tests.commands import InProcess
+from tests.silver import sign_last_commit
 from tests.unit.slices.test_recover_from_log import pa
 from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
 
@@ -34,6 +35,8 @@ from lakewright.strategies.table_properties import (
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.usecases import rebuild_status
 from lakewright.usecases.entity_overview import read_entity
+from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.observed_lake import observe_lake
 
 MODEL = """
 connections: {{c: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}}}
@@ -197,6 +200,7 @@ def test_status_says_which_tables_it_did_not_look_at(tmp_path: Path, monkeypatch
     monkeypatch.setattr(
         rebuild_status, "observe_without_spark", lambda *a: look(*a) if a[1].location else None
     )
+    monkeypatch.setattr(rebuild_status, "commits_of_others", lambda *_: ())
     begun = monotonic()
     found = rebuild_status.due_rebuilds(app, 0.5)
     assert monotonic() - begun < 10
@@ -260,6 +264,27 @@ def test_a_table_that_is_gone_is_told_and_no_slice_alone_makes_a_new_one(tmp_pat
     assert refused.code == 1
     assert "no table exists there" in refused.err
     assert not (tmp_path / "lake/silver/orders").exists()
+
+
+def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path) -> None:
+    """Before a run tells of it, `status` and the inbox do; then the run's warning stands for it."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    silver = tmp_path / "lake/silver/orders"
+    sign_last_commit(silver)
+    assert json.loads(shop.run("status", "-o", "json").out)["rows_changed"] == []
+    DeltaTable(silver).delete("id = 1")
+
+    told = " ".join(shop.run("status").out.split())
+
+    assert "Tables that another program has changed 1" in told
+    assert "rows of orders were changed by another program since Lakewright's last commit: version 2" in told
+    assert "`lakewright rebuild orders --over-foreign`" in told
+    app = App.open(tmp_path, environ={})
+    observed = observe_lake(app)
+    (concern,) = read_inbox(app, observed=observed).concerns
+    assert (concern.kind, concern.code) == ("rows_changed", "rows_changed")
+    (fault,) = observed.rebuilds.rows_changed
+    assert observed.rebuilds.rows_changed_beside({fault.message}) == ()
 
 
 def test_a_table_that_a_run_makes_while_status_looks_is_not_lost(

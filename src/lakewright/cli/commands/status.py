@@ -80,6 +80,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
     rebuilds = [_rebuild(each) for each in found.rebuilds]
     yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
+    rows_changed = [fault_branch(fault, is_warning=True) for fault in found.rows_changed]
+    yield from _section("Tables that another program has changed", rows_changed, "lakewright status -o json")
     tainted = [_tainted(each) for each in found.tainted]
     yield from _section("Targets to build again", tainted, "lakewright status -o json")
     yield from _unseen(found)

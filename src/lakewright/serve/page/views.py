@@ -68,6 +68,7 @@ NAMES = {
     "project": "project",
     "unwritable": "unwritable",
     "rebuild": "needs a rebuild",
+    "rows_changed": "rows changed",
     "tainted": "to build again",
     "unseen": "not looked at",
     "vanished": "gone from bronze",

@@ -14,6 +14,7 @@ from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import lost_table_error
+from lakewright.slices.other_writers import find_other_writers
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
@@ -66,6 +67,7 @@ def observe_entity(work: EntityWork) -> Observation:
     is_filled = True if processed is not None else (None if state.is_empty is None else not state.is_empty)
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
     deviations = pending.deviations
+    others = None if processed is None else find_other_writers(work.processing, work.entity)
     return Observation(
         " ".join(filter(None, (str(work.silver_resource), str(work.selection)))),
         exists=Answer.of(state.exists),
@@ -97,7 +99,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_late_note(work, pending),
             *_refused_notes(pending),
         ),
-        warning=_warning(pending, hold) if lost is None or hold is not None else lost.as_fault(),
+        warning=_warning(pending, hold, others) if lost is None or hold is not None else lost.as_fault(),
     )
 
 
@@ -150,12 +152,14 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
         typed = command("requeue", called_name(work.entity.called, refused[0]))
         them, one = ("it", "it") if len(refused) == 1 else ("them", "the first")
         notes.append(f"{_are_late(refused)}: the run refuses {them}; `{typed} --late` allows {one}")
-    if allowed and work.entity.settings.sequence_by is not None:
+    strategy = work.processing.strategy_for(work.entity)
+    is_historic = strategy is Strategy.HISTORIC  # Merge has tombstones.
+    if allowed and is_historic and work.entity.settings.sequence_by is not None:
         notes.append(
             f"{_are_late(allowed)}: sequence_by leaves out rows older than "
             "the table's, but a record whose delete came while it had no row is inserted again"
         )
-    warning = late_slice_warning(work.entity, work.processing.strategy_for(work.entity))
+    warning = late_slice_warning(work.entity, strategy)
     if allowed and warning is not None:
         notes.append(f"{_are_late(allowed)}: {warning}")
     return tuple(notes)
@@ -189,10 +193,14 @@ def _are_late(slices: Sequence[str]) -> str:
     return f"{first_of(slices, _MOST_NAMED)} {'is' if len(slices) == 1 else 'are'} late"
 
 
-def _warning(pending: Pending, hold: Hold | None) -> Fault | None:
-    """Return the deviations of bronze, after what holds slices back if others are processed before them."""
+def _warning(pending: Pending, hold: Hold | None, others: Fault | None) -> Fault | None:
+    """Return the deviations of bronze, after what holds slices back if others are processed before them.
+
+    That other programs have changed rows comes before the deviations.
+    """
     said = () if hold is None else (hold.message,)
     found = None if pending.deviations is None else pending.deviations.fault_beside(*said)
+    found = found if others is None else others.and_also(found)
     return hold.error.and_also(found) if hold is not None and pending.ready else found
 
 

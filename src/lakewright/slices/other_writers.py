@@ -1,0 +1,70 @@
+"""Commits by which other programs changed the rows of a silver table since Lakewright's last commit to it.
+
+Slices are compared with the rows as they are now, so that a run goes on with such changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from lakewright.errors import Fault
+from lakewright.lake.commit import latest_commits
+from lakewright.slices.lost_table import first_processed
+from lakewright.slices.reconcile import has_changed_rows
+from lakewright.spec.words import first_of
+from lakewright.strategies.outdated import rebuild_command
+
+if TYPE_CHECKING:
+    from lakewright.lake.commit import Commit
+    from lakewright.lake.lake import Lake
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address
+
+__all__ = ["ROWS_CHANGED", "commit_text", "commits_of_others", "find_other_writers", "others_fault"]
+
+ROWS_CHANGED = "rows_changed"
+"""Code and alert of rows that another program has changed."""
+
+_MOST_NAMED = 3
+
+
+def commits_of_others(lake: Lake, address: Address) -> tuple[Commit, ...]:
+    """Return the commits of other programs that changed rows since Lakewright's last commit, oldest first.
+
+    There are none if Lakewright has made no commit to the table. Usually one commit is read.
+    """
+    since = latest_commits(lake, address, lambda commit: "app" in commit.content)
+    return tuple(filter(has_changed_rows, reversed(since)))
+
+
+def find_other_writers(context: ProcessingContext, entity: Entity) -> Fault | None:
+    """Return that other programs have changed rows of an entity's table; None if none has.
+
+    An empty table counts as changed only if slices count as processed into it: TRUNCATE makes the manifest
+    forget them.
+    """
+    commits = commits_of_others(context.lake, entity.places(context.lake.settings).silver)
+    if not commits or first_processed(context.ledger.store, context.application) is None:
+        return None
+    return others_fault(entity, commits)
+
+
+def others_fault(entity: Entity, commits: Sequence[Commit]) -> Fault:
+    """Return that commits of other programs have changed rows of an entity's table, with what to type."""
+    told = first_of([commit_text(each) for each in commits], _MOST_NAMED)
+    return Fault(
+        f"rows of {entity.called} were changed by another program since Lakewright's last commit: {told}",
+        remedy="Slices go on with the rows as they are now. If the change is unwanted, "
+        f"`{rebuild_command(entity)} --over-foreign` makes the table again from its slices.",
+        code=ROWS_CHANGED,
+        details={"alerts": [ROWS_CHANGED], "versions": [each.version for each in commits]},
+    )
+
+
+def commit_text(commit: Commit) -> str:
+    """Return a commit as text: its version, time in UTC, and operation."""
+    at = "" if commit.at is None else f" of {commit.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"version {commit.version}{at} ({commit.operation})"
