@@ -49,9 +49,9 @@ def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Insta
     """Yield the failed runs whose work no later run of the same job has done.
 
     A later run with the same parameters stands for a failed one, however it ended, unless it was of fewer
-    targets or phases. Such runs, and those with other parameters, have done its work once each step that it
-    left undone has succeeded, or its instance as a whole. A run that was killed did not record what it left
-    undone: its instances must have succeeded as a whole.
+    targets or phases, or began before the failed one had ended. Such runs, and those with other parameters,
+    have done its work once each step that it left undone has succeeded, or its instance as a whole. A run
+    that was killed did not record what it left undone: its instances must have succeeded as a whole.
 
     A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
     or a rewind is refused before it begins, nothing is left undone.
@@ -67,7 +67,7 @@ def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Insta
         later = seen.setdefault((run.project, run.job), [])
         is_idle = run.facts.get("check") or run.facts.get("refused")
         if run.status in (Status.FAILED, Status.ABORTED) and not is_idle:
-            same = (each for each in later if each.parameters == run.parameters and has_steps(each, run))
+            same = (each for each in later if _follows(each, run) and has_steps(each, run))
             settled = _is_settled if run.finished is not None else partial(_is_done_whole, instances(run))
             if not any(covers(each, run, has_run) for each in same) and not settled(
                 run, later, results, has_run
@@ -127,6 +127,12 @@ def covers(later: Run, run: Run, has_run: HasRun) -> bool:
         return False
     has_phase = phases[run.phase] in phases_until(phases[later.phase])
     return has_phase and has_run(later.run_id, run.phase)
+
+
+def _follows(later: Run, run: Run) -> bool:
+    """Return whether a later run has the same parameters, and did not begin before a run had ended."""
+    is_after = run.finished is None or later.started >= run.finished
+    return is_after and later.parameters == run.parameters
 
 
 def has_steps(later: Run, run: Run) -> bool:

@@ -104,6 +104,21 @@ def test_a_verify_that_failed_stands_for_the_build_before_it_and_not_for_the_one
     assert [run.run_id for run in undone([checked, rewind])] == ["failed"]
 
 
+def test_of_two_runs_at_once_none_stands_for_the_other() -> None:
+    """The second was blocked by the first, which then failed: only the second was listed."""
+    first = replace(FAILED, finished=NOW + timedelta(minutes=5))
+    second = replace(FAILED, run_id="second", started=NOW + timedelta(minutes=1))
+    second = replace(second, finished=NOW + timedelta(minutes=2))
+    assert [run.run_id for run in undone([second, first])] == ["second", "failed"]
+    retried = replace(FAILED, run_id="retried", started=NOW + timedelta(minutes=9))
+    assert [run.run_id for run in undone([retried, second, first])] == ["retried"]
+    half = {"started": NOW + timedelta(minutes=9), "status": "SUCCESS", "facts": {"targets": ["orders"]}}
+    assert [run.run_id for run in undone([replace(first, run_id="half", **half), second, first])] == [
+        "second",
+        "failed",
+    ]
+
+
 def test_a_rewind_that_was_refused_and_a_comparison_leave_nothing_undone() -> None:
     """Issue 11: a refused `rebuild --check` stayed among the runs that failed."""
     rewind = replace(FAILED, phase="REBUILD")
