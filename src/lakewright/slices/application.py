@@ -6,7 +6,7 @@ from lakewright.manifest.applications import named_application
 from lakewright.manifest.record import Application
 from lakewright.spec.models.entity import Entity
 
-__all__ = ["application_of", "applications_before"]
+__all__ = ["application_of", "applications_before", "entity_of"]
 
 
 def application_of(project: str, entity: Entity) -> Application:
@@ -16,7 +16,17 @@ def application_of(project: str, entity: Entity) -> Application:
         >>> application_of("shop", Entity(id="1", name="orders", connection="web", processtype="full")).name
         'lakewright/shop/orders'
     """
-    return Application.named(f"lakewright/{project}/{entity.name}", entity.destination)
+    return Application.named(f"{_prefix(project)}{entity.name}", entity.destination)
+
+
+def entity_of(project: str, application: Application) -> str | None:
+    """Return the name of the entity of a project whose application it is; None for other applications."""
+    prefix = _prefix(project)
+    return application.name.removeprefix(prefix) if application.name.startswith(prefix) else None
+
+
+def _prefix(project: str) -> str:
+    return f"lakewright/{project}/"
 
 
 def applications_before(entity: Entity) -> tuple[Application, ...]:

@@ -5,7 +5,7 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from lakewright.manifest.store import Query, Store
 from lakewright.plan.other_runs import commands_of
 from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
+from lakewright.slices.late import last_processed, place_of
 from lakewright.slices.time_check import repetition_commands
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ __all__ = [
     "is_folder_missed",
     "is_requeued_here",
     "new_item",
-    "processed_items",
     "requeue_changed",
     "vanished_slices",
 ]
@@ -53,7 +53,7 @@ def find_deviations(
         bronze=bronze,
         listing=listing,
         changed=changed,
-        requeue=_requeue_command(entity, changed, items),
+        requeue=_requeue_command(context, entity, changed, items),
         jobs=_jobs(context, again),
         processes=repetition_commands(context, entity, again) if again else None,
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
@@ -96,18 +96,25 @@ def vanished_slices(store: Store, application: Application, present: Mapping[str
     return VanishedSlices(recorded - there, gone)
 
 
-def _requeue_command(entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]) -> str:
+def _requeue_command(
+    context: ProcessingContext, entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]
+) -> str:
     """Return the command that has changed slices processed again, with those after them if needed.
 
     Slices that are ready count too: the run that names the command may have processed them by its end.
+    Processed ones that are no longer in bronze can't be processed again, so that what comes before is late.
     """
     if not changed:
         return ""
-    first = natural_key(slice_name(changed[0]))
-    is_followed = any(natural_key(slice_name(item)) > first for item in items.values())
-    if is_followed and entity.settings.late_slices == "refuse":
-        return f"{command('requeue', called_name(entity.called, changed[0]))} --cascade"
-    return command("requeue", *(called_name(entity.called, item) for item in changed))
+    names = [called_name(entity.called, item) for item in changed]
+    if entity.settings.late_slices == "apply":
+        return command("requeue", *names)
+    first, last_here = place_of(changed[0]), max(map(place_of, items.values()))
+    bronze = entity.places(context.lake.settings).bronze
+    last = last_processed(context.ledger.store, context.application, bronze, items)
+    if last is not None and last > last_here:
+        return f"{command('requeue', *names)} --late"
+    return f"{command('requeue', names[0])} --cascade" if last_here > first else command("requeue", *names)
 
 
 def _again(
@@ -195,9 +202,3 @@ def new_item(found: DiscoveredSlice) -> Item:
         payload={"schema": "lakewright/new/1", "data": content},
     )
     return Item(found.item_id).after(draft.recorded(sequence=1, now=datetime.min.replace(tzinfo=UTC)))
-
-
-def processed_items(context: ProcessingContext, prefix: str = "") -> Iterator[Item]:
-    """Return the items that the application has processed, below a prefix of their ids."""
-    query = Query(application=context.application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
-    return iter(context.ledger.store.select(query))

@@ -185,7 +185,8 @@ class Deviations:
         """The commands that have the changed slices processed again."""
         if self.processes is not None:
             rebuild = f"lakewright rebuild {shlex.quote(self.entity)}"
-            return f"`{self.requeue}`, then {self.processes}, or with the slices' own times `{rebuild}`"
+            later = f"with later times: {self.processes}"
+            return f"`{self.requeue}`, then `{rebuild}`, which keeps the slices' own times ({later})"
         jobs = " and ".join(f"`{command}`" for command in self.jobs)
         if self.jobs and self.is_requeued_by_jobs:
             return jobs

@@ -9,26 +9,17 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
 from lakewright.lake.observation import observe_table
-from lakewright.manifest.item import Verdict
-from lakewright.manifest.store import Query
 from lakewright.slices.discover import slice_name
+from lakewright.slices.processed import first_processed
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
-    from lakewright.manifest.record import Application
-    from lakewright.manifest.store import Store
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["check_table_not_lost", "first_processed", "lost_table_error"]
-
-
-def first_processed(store: Store, application: Application) -> Item | None:
-    """Return a slice that the manifest counts as processed, or None if there is none."""
-    query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
-    return next(iter(store.select(query)), None)
+__all__ = ["check_table_not_lost", "lost_table_error"]
 
 
 def lost_table_error(entity: Entity, processed: Item | None, place: object) -> TargetError | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
 from lakewright.lake.commit import latest_commits
-from lakewright.slices.lost_table import first_processed
+from lakewright.slices.processed import first_processed
 from lakewright.slices.reconcile import has_changed_rows
 from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command

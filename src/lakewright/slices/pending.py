@@ -6,12 +6,11 @@ follow it is Lakewright's own.
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakeMoved, UsageError
+from lakewright.errors import UsageError
 from lakewright.manifest.applications import known_names, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Takeover
@@ -23,10 +22,11 @@ from lakewright.slices.changed import (
     find_deviations,
     is_requeued_here,
     new_item,
-    processed_items,
     requeue_changed,
 )
 from lakewright.slices.discover import called_name, discovered, item_id, list_bronze, natural_key, slice_name
+from lakewright.slices.late import Place, is_late, last_processed, place_of
+from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.recover_from_log import recover_slices
 from lakewright.slices.settle import without_unsettled
 
@@ -114,7 +114,10 @@ def find_pending(
     listing = list_bronze(places.bronze, context.lake)
     listing = without_unsettled(listing, context.options.settle, context.clock())
     slices = listing.slices
-    _check_not_moved(context, item_id(places.bronze), {each.name for each in slices})
+    names = {each.name for each in slices}
+    moved = moved_lake_error(context.ledger.store, context.application, item_id(places.bronze), names)
+    if moved is not None:
+        raise moved
     if is_recorded:
         found = context.ledger.discover(
             discovered(slices, context.application, entity.called), run_id=context.holder.run_id
@@ -129,7 +132,8 @@ def find_pending(
     gone = _add_open_items(context, places, items)
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
-    pending = sort_pending(items.values(), context.application, takeable=takeable, after=before)
+    last = _last_processed(context, places.bronze, items)
+    pending = sort_pending(items.values(), context.application, takeable=takeable, after=before, last=last)
     deviations = _limited(replace(deviations, gone=gone), context.options.selection)
     pending = _after_unsettled(pending, listing)
     pending = replace(_held_by_change(entity, pending, deviations), deviations=deviations)
@@ -165,6 +169,14 @@ def _add_open_items(context: ProcessingContext, places: Places, items: dict[str,
         elif item.item_id not in items and item.revision > 1:
             gone.append(slice_name(item))
     return tuple(sorted(gone, key=natural_key))
+
+
+def _last_processed(context: ProcessingContext, bronze: str, items: Mapping[str, Item]) -> Place | None:
+    """Return the place of the last processed slice; None also if no slice is ready, which it matters to."""
+    application = context.application
+    if all(item.verdict(application) is not Verdict.READY for item in items.values()):
+        return None
+    return last_processed(context.ledger.store, application, bronze, items)
 
 
 def _after_unsettled(pending: Pending, listing: Listing) -> Pending:
@@ -206,6 +218,7 @@ def sort_pending(
     *,
     takeable: frozenset[str] = frozenset(),
     after: tuple[Application, ...] = (),
+    last: Place | None = None,
 ) -> Pending:
     """Return which of an entity's items are ready for an application, which wait, and what they wait for.
 
@@ -214,16 +227,17 @@ def sort_pending(
         application: The application.
         takeable: Ids of locked items whose lock may be taken over; they count as ready.
         after: Applications that must have processed an item first.
+        last: The place of the last processed slice, if it may not be among the items.
     """
     ready: list[Item] = []
     waiting: list[Item] = []
     held: Item | None = None
     awaited: Item | None = None
     late: set[str] = set()
-    ordered = sorted(items, key=lambda item: natural_key(slice_name(item)))
-    done = [n for n, item in enumerate(ordered) if item.verdict(application) is Verdict.PROCESSED]
-    last_done = max(done, default=-1)
-    for position, item in enumerate(ordered):
+    ordered = sorted(items, key=place_of)
+    done = [place_of(item) for item in ordered if item.verdict(application) is Verdict.PROCESSED]
+    last = max((*done, *(() if last is None else (last,))), default=None)
+    for item in ordered:
         verdict = item.verdict(application)
         if verdict is Verdict.LOCKED and item.item_id in takeable:
             verdict = Verdict.READY
@@ -233,7 +247,7 @@ def sort_pending(
             waiting.append(item)
         elif verdict is Verdict.READY:
             ready.append(item)
-            if position < last_done:
+            if is_late(item, last):
                 late.add(item.item_id)
         elif held is None and awaited is None and item.holds_back(application):
             held = item
@@ -345,30 +359,3 @@ def _as_if_recorded(context: ProcessingContext, entity: Entity, slices: Iterable
     found = {each.item_id: each for each in discovered(slices, context.application, entity.called)}
     known = context.ledger.store.read(list(found))
     return {item_id: known.get(item_id) or new_item(each) for item_id, each in found.items()}
-
-
-def _check_not_moved(context: ProcessingContext, place: str, names: Set[str]) -> None:
-    """Raise `LakeMoved` if slices of these names were processed elsewhere, and none were processed here.
-
-    Items are named by their URI, so all slices of a moved lake would be processed again.
-
-    Args:
-        context: The context of the processing.
-        place: URI of the folder in which the slices are now.
-        names: Names of the slices there.
-    """
-    if not names or next(processed_items(context, f"{place}/"), None) is not None:
-        return
-    # Another run may have processed the first slice here since the question above.
-    elsewhere = (item for item in processed_items(context) if not item.item_id.startswith(f"{place}/"))
-    before = next((item for item in elsewhere if slice_name(item) in names), None)
-    if before is None:
-        return
-    old = before.item_id.rpartition("/")[0]
-    raise LakeMoved(
-        f"slices of {context.application} were processed in {old}, and are in {place} now",
-        remedy="If the lake was moved or copied, update the manifest with "
-        f"`lakewright manifest move {shlex.quote(old)} {shlex.quote(place)}`. "
-        "If these are other slices, run DESTROY first to start over.",
-        details={"old": old, "new": place},
-    )

@@ -5,7 +5,7 @@ Only folders of this machine are looked at: for others, Spark would have to be s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
@@ -25,8 +24,9 @@ from lakewright.slices.discover import (
     item_id,
     list_bronze,
     natural_key,
-    slice_name,
 )
+from lakewright.slices.late import last_processed
+from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.other_runs import (
     declared_strategy,
     declared_time,
@@ -39,7 +39,6 @@ from lakewright.usecases.placed import placed_entities
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
-    from lakewright.manifest.record import Application
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["Arrived", "BronzeStatus", "Vanished", "look_at_bronze"]
@@ -59,6 +58,7 @@ class Arrived:
         slices: Names of the first of them.
         incomplete: Names of slices that are still being written.
         late: Those of `slices` that a run would refuse as late.
+        moved: Why a run would refuse all of them: they were processed under another place; None if not.
         commands: If no target takes all slices of the entity, the commands that process the others.
     """
 
@@ -68,6 +68,7 @@ class Arrived:
     incomplete: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    moved: Fault | None = None
 
     @property
     def typed_late(self) -> tuple[str, ...]:
@@ -79,7 +80,8 @@ class Arrived:
         requeue = (f"{command('requeue', *self.typed_late)} --late",) if self.late else ()
         named = {"slices": self.slices, "incomplete": self.incomplete, "late": self.late}
         lists = {**named, "do": (*requeue, *self.commands)}
-        return {"entity": self.entity, "count": self.count} | {key: [*each] for key, each in lists.items()}
+        told = {"entity": self.entity, "count": self.count} | {key: [*each] for key, each in lists.items()}
+        return told | {"refused": None if self.moved is None else self.moved.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,26 +153,27 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
         return BronzeStatus(unreadable=() if lost is None else (lost,))
     present = app.store.read([item_id(slice_.path) for slice_ in listing.slices])
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
-    late = _late(entity, new[:MOST_NAMED], present.values(), application)
-    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], listing.incomplete[:MOST_NAMED], late),)
+    late = _late(app, entity, new[:MOST_NAMED], present) if new else ()
+    moved = moved_lake_error(app.store, application, item_id(bronze), set(new)) if new else None
+    told = None if moved is None else moved.as_fault()
+    incomplete = listing.incomplete[:MOST_NAMED]
+    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, late, moved=told),)
     gone = vanished_slices(app.store, application, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     fault = _changed(app, entity, listing, present)
     return BronzeStatus(
         arrived=arrived if new or listing.incomplete else (),
-        vanished=vanished if gone.count else (),
+        vanished=vanished if gone.count and moved is None else (),
         changed=() if fault is None else (fault,),
     )
 
 
-def _late(
-    entity: Entity, names: Sequence[str], present: Iterable[Item], application: Application
-) -> tuple[str, ...]:
+def _late(app: App, entity: Entity, names: Sequence[str], present: Mapping[str, Item]) -> tuple[str, ...]:
     """Return those of an entity's new slices that a run would refuse, as later ones are processed."""
     if entity.settings.late_slices == "apply":
         return ()
-    done = (each for each in present if each.verdict(application) is Verdict.PROCESSED)
-    last = max((natural_key(slice_name(each)) for each in done), default=None)
+    bronze, application = entity.places(app.project.lake).bronze, application_of(app.project.name, entity)
+    last = last_processed(app.store, application, bronze, present)
     return () if last is None else tuple(name for name in names if natural_key(name) < last)
 
 

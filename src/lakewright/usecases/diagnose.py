@@ -226,7 +226,9 @@ def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     if diagnosis.foreign_commits:
         last = diagnosis.foreign_commits[-1]
         count = counted(len(diagnosis.foreign_commits), "commit")
-        yield Check("writers", None, f"{count} not by Lakewright changed rows, the last: {_told(last)}")
+        told = f"{count} not by Lakewright changed rows, the last: {_told(last)}"
+        again = f"`{rebuild_command(entity)} --over-foreign` makes the table again without them."
+        yield Check("writers", None, told, again)
 
 
 def _samples(samples: Sequence[Mapping[str, Any]], count: int) -> str:

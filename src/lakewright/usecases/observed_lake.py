@@ -28,7 +28,7 @@ class Observed:
     """What takes a look at bronze, tables and all processed slices, so that it grows with their number.
 
     Attributes:
-        unrecorded: Entities whose tables have commits, if the manifest has no item at all.
+        unrecorded: Entities whose tables have commits, if the manifest has no item of the project at all.
         rebuilds: The tables that only a rebuild makes as they are declared now.
         at: When it was looked at.
     """
@@ -67,10 +67,10 @@ def observed_concerns(
         yield Concern(
             kind="damaged",
             subject="manifest",
-            why="the manifest is empty, but tables have commits: "
+            why="the manifest has no slice of this project, but tables have commits: "
             f"{first_of(observed.unrecorded, MOST_NAMED)}",
             since=None,
-            advice="If its file or database was moved, bring it back or correct `manifest:`. "
+            advice="If it is another one, or was moved, bring it back or correct `manifest:`. "
             "Otherwise the next run recovers the slices that the tables hold.",
             command="lakewright manifest discover",
         )

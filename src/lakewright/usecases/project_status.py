@@ -20,6 +20,7 @@ from lakewright.usecases.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.resume import NextStep, resume_command
 from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, Withheld
+from lakewright.usecases.undeclared import UNDECLARED_ADVICE, Undeclared
 
 __all__ = ["Elsewhere", "ProjectStatus"]
 
@@ -30,6 +31,7 @@ _SHOWN = (
         "elsewhere",
         "rebuilds",
         "unseen",
+        "undeclared",
         "rows_changed",
         "tainted",
         "quarantined",
@@ -76,7 +78,7 @@ class ProjectStatus:
         undone: Failed runs without a later run of the same job and parameters that has done their work.
         next_steps: For the ids of these runs, what to do about them.
         triggers: The project's triggers.
-        unrecorded: Entities with commits in their tables, if the manifest has no items at all.
+        unrecorded: Entities with commits in their tables, if the manifest has no items of the project at all.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
         refused: For the entities of which a run would refuse the processing times of waiting slices, why;
@@ -88,6 +90,7 @@ class ProjectStatus:
         changed: Slices that changed since they were processed, as errors with the commands to type.
         rebuilds: Tables that only a rebuild makes as they are declared now.
         unseen: Tables of which that is not known.
+        undeclared: Entities that the manifest has slices of, and the project does not declare.
         rows_changed: That other programs have changed rows of tables, as errors with the commands to type.
         tainted: Targets that are dirty until they are built again, as what they were built from has changed.
         unreadable: What can't be read in bronze and silver, as errors.
@@ -120,6 +123,7 @@ class ProjectStatus:
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    undeclared: tuple[Undeclared, ...] = ()
     rows_changed: tuple[Fault, ...] = ()
     tainted: tuple[TaintedTarget, ...] = ()
     unwritable: Fault | None = None
@@ -221,6 +225,7 @@ class ProjectStatus:
             "vanished": [each.as_json() for each in self.vanished],
             "rebuilds": [each.as_json() for each in self.rebuilds],
             "unseen": [each.as_json() for each in self.unseen],
+            "undeclared": [each.as_json() for each in self.undeclared],
             "rows_changed": [fault.as_json() for fault in self.rows_changed],
             "tainted": [each.as_json() for each in self.tainted],
             "last_runs": [
@@ -244,6 +249,14 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         yield "rebuild", due.entity, due.reason, due.command
     for dirty in status.tainted:
         yield "dirty", dirty.target, dirty.reason, "; ".join(dirty.commands) or dirty.advice
+    yield from _notice_rows(status)
+    for trigger in status.triggers:
+        if trigger.has_failed:
+            yield f"trigger {trigger.word}", trigger.lane.trigger, trigger.message, ""
+
+
+def _notice_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the same of what an operator should know of."""
     for aside in status.quarantined:
         yield "put aside", aside.entity, f"{counted(aside.rows, 'bad row')} in {aside.folder}", aside.advice
     for new in status.arrived:
@@ -251,10 +264,9 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         yield "arrived", new.entity, names, ""
     for left in status.elsewhere:
         yield "elsewhere", left.entity, f"{counted(left.count, 'slice')} recorded in {left.place}", ""
+    for each in status.undeclared:
+        yield "not declared", each.entity, counted(each.processed, "processed slice"), UNDECLARED_ADVICE
     for gone in status.vanished:
         yield "gone", gone.entity, f"{counted(gone.count, 'processed slice')} gone from bronze", ""
     for entity in status.unrecorded:
-        yield "manifest", entity, "its table has commits, but the manifest is empty", ""
-    for trigger in status.triggers:
-        if trigger.has_failed:
-            yield f"trigger {trigger.word}", trigger.lane.trigger, trigger.message, ""
+        yield "manifest", entity, "its table has commits, but the manifest has none of its slices", ""

@@ -18,9 +18,10 @@ from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of
-from lakewright.slices.lost_table import first_processed, lost_table_error
+from lakewright.slices.lost_table import lost_table_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.slices.other_writers import commits_of_others, others_fault
+from lakewright.slices.processed import first_processed
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.narrowed import narrowed_reasons
 from lakewright.strategies.outdated import outdated_parts, rebuild_command

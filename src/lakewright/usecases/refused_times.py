@@ -14,7 +14,8 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.pending import sort_pending
 from lakewright.slices.recover_from_log import has_landed
 from lakewright.slices.selection import SliceSelection
@@ -25,7 +26,6 @@ from lakewright.usecases.target_times import AskedTarget, declares_time, timed_t
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Run
-    from lakewright.manifest.record import Application
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["refused_time", "refused_waiting"]
@@ -101,11 +101,6 @@ def _ready(app: App, entity: Entity, selection: SliceSelection) -> tuple[Item, .
 
 
 def _not_refused_as_late(app: App, entity: Entity, ready: Sequence[Item]) -> list[Item]:
-    application = application_of(app.project.name, entity)
-    return [each for each in ready if may_be_late(entity, each) or not _is_late(app, application, each)]
-
-
-def _is_late(app: App, application: Application, item: Item) -> bool:
-    own = natural_key(slice_name(item))
-    processed = app.store.select(Query(application=application, verdicts=frozenset({Verdict.PROCESSED})))
-    return any(natural_key(slice_name(each)) > own for each in processed)
+    bronze = entity.places(app.project.lake).bronze
+    last = last_processed(app.store, application_of(app.project.name, entity), bronze)
+    return [each for each in ready if may_be_late(entity, each) or not is_late(each, last)]

@@ -19,7 +19,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
 from lakewright.run.planning import is_entry_undone
-from lakewright.slices.application import application_of, applications_before
+from lakewright.slices.application import application_of, applications_before, entity_of
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
@@ -27,6 +27,7 @@ from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.bronze_status import Arrived, look_at_bronze
+from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.late_slices import late_items
@@ -38,6 +39,7 @@ from lakewright.usecases.refused_times import refused_waiting
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
+from lakewright.usecases.undeclared import undeclared_entities
 from lakewright.usecases.undone_runs import covers, given_instances, has_steps, recorded_phases, undone_runs
 
 __all__ = [
@@ -105,6 +107,7 @@ def project_status(app: App) -> ProjectStatus:
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
         unseen=rebuilds.unseen,
+        undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),
         tainted=tuple(tainted_targets(app, {run.run_id for run in (*running, *undone)})),
         unwritable=write_fault(select_backend(app.manifest_settings)),
@@ -113,11 +116,13 @@ def project_status(app: App) -> ProjectStatus:
 
 
 def unrecorded_entities(app: App) -> Iterator[str]:
-    """Yield the entities whose tables have commits, if the manifest has no item at all.
+    """Yield the entities whose tables have commits, if the manifest has no item of the project at all.
 
     Those that only Spark can read are left out.
     """
-    if app.store.standings():
+    standings = read_standings(app, with_last_slices=False)
+    known = (each.application for each in standings.entities if each.standing.counts)
+    if any(known) or any(entity_of(app.project.name, each) is not None for each in standings.others):
         return
     for entity, places in placed_entities(app):
         silver = places.silver

@@ -67,7 +67,7 @@ def test_a_notebook_shows_what_the_status_is_not_calm_for(shop: Project) -> None
     html = found._repr_html_()
     assert "<td>1 slice of &lt;orders&gt; changed</td><td>lakewright manifest requeue orders/1</td>" in html
     assert "<td>an expression changed</td><td>lakewright rebuild x</td>" in html
-    assert "<td>prices</td><td>its table has commits, but the manifest is empty</td>" in html
+    assert "<td>prices</td><td>its table has commits, but the manifest has none of its slices</td>" in html
     assert "<td>not looked at</td><td>stock</td><td>only Spark can read the table</td>" in html
     assert "Nothing is running" in calm._repr_html_()
 

@@ -607,8 +607,8 @@ class TestStatus:
         assert list(found) == [
             *("running", "waiting", "arrived", "failed", "warnings", "stale"),
             *("quarantined", "unrecorded", "triggers", "unwritable", "faults", "withheld"),
-            *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "rows_changed"),
-            *("tainted", "last_runs"),
+            *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "undeclared"),
+            *("rows_changed", "tainted", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]
@@ -750,7 +750,7 @@ class TestStatus:
         assert "orders: 2 slices that no run has seen yet: s1.csv, s2.csv; not complete yet: s3" in page
         assert "Nothing is running" not in page
         new = {"entity": "orders", "count": 2, "slices": ["s1.csv", "s2.csv"], "incomplete": ["s3"]}
-        assert document(app, "status")["arrived"] == [{**new, "late": [], "do": []}]
+        assert document(app, "status")["arrived"] == [{**new, "late": [], "do": [], "refused": None}]
 
     def test_a_lost_manifest_is_no_calm_lake(self, tmp_path: Path) -> None:
         app, silver = FakeApp(), tmp_path / "orders"
@@ -760,7 +760,7 @@ class TestStatus:
         committed = CommitProperties(app_transactions=[Transaction(str(ORDERS), 1)])
         write_deltalake(silver, pa.table({"id": [1]}), commit_properties=committed)
         page = call_with(app, "status").out
-        assert "The manifest is empty, but the tables of orders have commits" in page
+        assert "The manifest has no slice of this project, but the tables of orders have commits" in page
         assert "`lakewright manifest discover` lists them" in page
         assert "Nothing is running" not in page
 

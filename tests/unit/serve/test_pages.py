@@ -575,4 +575,4 @@ def test_a_lost_manifest_is_no_calm_inbox(tmp_path: Path) -> None:
         for file in (tmp_path / ".lakewright").glob("manifest*"):
             file.unlink()
         (concern,) = [each for each in shop.get("/inbox")["concerns"] if each["kind"] == "damaged"]
-        assert concern["why"] == "the manifest is empty, but tables have commits: orders"
+        assert concern["why"] == "the manifest has no slice of this project, but tables have commits: orders"

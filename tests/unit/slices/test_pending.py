@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lakewright.errors import LakeMoved
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Agent, Application, Author, Draft, State
-from lakewright.slices import pending as pending_module
+from lakewright.slices import moved_lake
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import sort_pending
 
@@ -139,11 +137,14 @@ def test_a_slice_that_another_run_processes_during_the_check_is_not_taken_for_on
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two drivers begin with the first slice of an entity at the same moment."""
-    answers = iter([[], [item("1", *PROCESSED)], [], [item("1", *PROCESSED)]])
-    monkeypatch.setattr(pending_module, "processed_items", lambda *_: iter(next(answers)))
-    context: Any = SimpleNamespace(application=US)
+    found = item("1", *PROCESSED)
+    answers = iter([iter(()), iter([found]), iter(()), iter([found])])
+    monkeypatch.setattr(moved_lake, "first_processed", lambda *_: next(next(answers), None))
+    monkeypatch.setattr(moved_lake, "processed_items", lambda *_: next(answers))
+    store: Any = None
 
-    pending_module._check_not_moved(context, "file:///bronze", {"1"})
+    assert moved_lake.moved_lake_error(store, US, "file:///bronze", {"1"}) is None
 
-    with pytest.raises(LakeMoved, match="processed in file:///bronze, and are in file:///elsewhere"):
-        pending_module._check_not_moved(context, "file:///elsewhere", {"1"})
+    moved = moved_lake.moved_lake_error(store, US, "file:///elsewhere", {"1"})
+    assert moved is not None
+    assert "processed in file:///bronze, and are in file:///elsewhere" in moved.message

@@ -597,3 +597,37 @@ def test_rows_that_another_program_changed_are_told_until_a_slice_is_processed(t
 
     truncated = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
     assert observed(truncated).warning is None
+
+
+@pytest.mark.parametrize("late", ["refuse", "apply"])
+def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path, late: str) -> None:
+    """It was applied as the newest one: its older rows replaced newer ones."""
+    context = processed(tmp_path, late=late)
+    bronze = tmp_path / "lake/bronze/orders"
+    for name in NAMES:
+        (bronze / name).unlink()
+    for name in ("2022-3", "2022-11"):
+        write(bronze, name, 1)
+
+    found = observed(context)
+
+    assert found.pending == ("2022-3", "2022-11")
+    refused = (
+        "2022-3 is late: the run refuses it; `lakewright manifest requeue orders/2022-3 --late` allows it"
+    )
+    assert (refused in found.notes) == (late == "refuse")
+    pending, _ = find_pending(
+        EntityWork(context, context.workspace.entity("orders"), "orders").processing,
+        context.workspace.entity("orders"),
+    )
+    assert [item.rpartition("/")[2] for item in pending.late] == ["2022-3"]
+
+
+def test_a_corrected_slice_before_one_that_has_left_bronze_is_requeued_as_late(tmp_path: Path) -> None:
+    """Those after it can't be processed again, so that `--cascade` would not do."""
+    context = processed(tmp_path)
+    bronze = tmp_path / "lake/bronze/orders"
+    (bronze / "2022-10").unlink()
+    write(bronze, "2022-1", 1, 2)
+    remedy = str(fault_of(observed(context)).remedy)
+    assert "`lakewright manifest requeue orders/2022-1 --late`" in remedy

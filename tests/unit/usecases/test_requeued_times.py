@@ -204,7 +204,10 @@ def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
         for day, second in ((2, 1), (3, 2), (4, 3))
     )
     requeue = "`lakewright manifest requeue orders/2024-05-02.csv --cascade`"
-    assert f"{requeue}, {'then ' + process if strategy == 'historic' else 'or'}" in said
+    rebuild = (
+        f"then `lakewright rebuild orders`, which keeps the slices' own times (with later times: {process})"
+    )
+    assert f"{requeue}, {rebuild if strategy == 'historic' else 'or'}" in said
     assert "lakewright job daily build day" not in said
 
 
@@ -215,9 +218,9 @@ def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
             "historic",
             BY_DAY,
             "`lakewright manifest requeue orders/2024-05-02.csv --cascade`, "
-            "then `lakewright process orders 2024-05-02.csv --processing-time 2024-05-03T00:00:01+00:00`, "
-            "then `lakewright process orders 2024-05-03.csv --processing-time 2024-05-03T00:00:02+00:00`, "
-            "or with the slices' own times `lakewright rebuild orders`",
+            "then `lakewright rebuild orders`, which keeps the slices' own times (with later times: "
+            "`lakewright process orders 2024-05-02.csv --processing-time 2024-05-03T00:00:01+00:00`, "
+            "then `lakewright process orders 2024-05-03.csv --processing-time 2024-05-03T00:00:02+00:00`)",
         ),
         (
             "merge",

@@ -112,7 +112,11 @@ def test_of_two_runs_at_once_none_stands_for_the_other() -> None:
     assert [run.run_id for run in undone([second, first])] == ["second", "failed"]
     retried = replace(FAILED, run_id="retried", started=NOW + timedelta(minutes=9))
     assert [run.run_id for run in undone([retried, second, first])] == ["retried"]
-    half = {"started": NOW + timedelta(minutes=9), "status": "SUCCESS", "facts": {"targets": ["orders"]}}
+    half: dict[str, Any] = {
+        "started": NOW + timedelta(minutes=9),
+        "status": "SUCCESS",
+        "facts": {"targets": ["orders"]},
+    }
     assert [run.run_id for run in undone([replace(first, run_id="half", **half), second, first])] == [
         "second",
         "failed",

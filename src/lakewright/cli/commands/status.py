@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.rebuild_status import DueRebuild
     from lakewright.usecases.resume import NextStep
     from lakewright.usecases.tainted_targets import TaintedTarget
+    from lakewright.usecases.undeclared import Undeclared
 
 __all__ = ["status"]
 
@@ -78,6 +80,10 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
     elsewhere = [_elsewhere(each) for each in found.elsewhere]
     yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
+    undeclared = [_undeclared(each) for each in found.undeclared]
+    yield from _section(
+        "Recorded for entities that are not declared", undeclared, "lakewright status -o json"
+    )
     rebuilds = [_rebuild(each) for each in found.rebuilds]
     yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
     rows_changed = [fault_branch(fault, is_warning=True) for fault in found.rows_changed]
@@ -97,11 +103,14 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
 def _lost(entities: Sequence[str]) -> Branch:
     named = ", ".join(entities[:MOST_NAMED]) + (", …" if len(entities) > MOST_NAMED else "")
     return Branch(
-        line(Span("The manifest is empty", "bold red"), f", but the tables of {named} have commits"),
+        line(
+            Span("The manifest has no slice of this project", "bold red"),
+            f", but the tables of {named} have commits",
+        ),
         (
             _do(
-                "If its file or database was moved, bring it back or correct `manifest:`. Otherwise the next "
-                "run recovers the slices that the tables hold; "
+                "If it is another one, or was moved, bring it back or correct `manifest:`. Otherwise the "
+                "next run recovers the slices that the tables hold; "
                 "`lakewright manifest discover` lists them."
             ),
         ),
@@ -177,6 +186,9 @@ def _arrived(found: Arrived) -> Branch:
 
         told = f"a run would refuse {first_of(found.late, MOST_NAMED)}: the slice is {LATE}"
         below = [Branch(line(told)), _do(late_remedy(found.typed_late)), *below]
+    if found.moved is not None:
+        told = f"a run would refuse {'it' if found.count == 1 else 'them'}: {found.moved.message}"
+        below = [Branch(line(told)), *remedy_branches(found.moved.remedy)]
     said = "; ".join(filter(None, (new, unfinished)))
     return Branch(line(Span(found.entity, "bold"), f": {said}"), tuple(below))
 
@@ -190,6 +202,15 @@ def _vanished(found: Vanished) -> Branch:
 def _elsewhere(found: Elsewhere) -> Branch:
     said = f": {counted(found.count, 'slice')} of {found.place}"
     return Branch(line(Span(found.entity, "bold"), said))
+
+
+def _undeclared(found: Undeclared) -> Branch:
+    from lakewright.usecases.undeclared import UNDECLARED_ADVICE
+
+    others = f" and {counted(found.others, 'other')}" if found.others else ""
+    said = f": {counted(found.processed, 'processed slice')}{others}"
+    listed = f"`lakewright manifest ls --application {shlex.quote(found.application)}` lists them"
+    return Branch(line(Span(found.entity, "bold"), said), (Branch(line(UNDECLARED_ADVICE)), _do(listed)))
 
 
 def _rebuild(found: DueRebuild) -> Branch:

@@ -18,8 +18,8 @@ from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since, slices_in
-from lakewright.slices.changed import processed_items
 from lakewright.slices.discover import called_name, item_id, slice_name
+from lakewright.slices.processed import processed_items
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
@@ -310,7 +310,7 @@ def unlogged_slices(context: ProcessingContext, logged: Collection[AppliedSlice]
     application, store = context.application, context.ledger.store
     last = {each.item_id: each for each in logged}
     found = []
-    for item in processed_items(context):
+    for item in processed_items(store, application):
         number, known = item.tokens.get(application.key), last.get(item.item_id)
         if number is None or (known is not None and known.number == number):
             continue

@@ -33,17 +33,17 @@ from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.adopt import adopt_first
 from lakewright.slices.attempt import STRATEGIES
-from lakewright.slices.changed import new_item, processed_items
+from lakewright.slices.changed import new_item
 from lakewright.slices.discover import (
     check_not_empty,
     discovered,
     find_slice,
-    item_id,
     list_bronze,
     natural_key,
     slice_name,
 )
 from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.past import load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processing_time import ProcessingTimes
@@ -273,9 +273,8 @@ class _Attempt:
 
     def _is_late(self) -> bool:
         """Return whether a later slice is processed."""
-        prefix = item_id(self.entity.places(self.context.lake.settings).bronze) + "/"
-        own = natural_key(self.slice.name)
-        return any(natural_key(slice_name(each)) > own for each in processed_items(self.context, prefix))
+        bronze = self.entity.places(self.context.lake.settings).bronze
+        return is_late(self.item, last_processed(self.context.ledger.store, self.context.application, bronze))
 
     def _check_order(self, times: ProcessingTimes, *, is_late: bool) -> None:
         """Note the errors with which a run would refuse the slice's place or its processing time."""

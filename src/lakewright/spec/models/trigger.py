@@ -67,7 +67,8 @@ class Trigger(Named):
 
     job: str | None = Field(default=None, description="The job to run.")
     phase: Annotated[TriggerPhase, BeforeValidator(_phase)] | None = Field(
-        default=None, description="The phase up to which the job runs: validate, create, build or verify."
+        default=None,
+        description="The phase up to which the job runs: validate, create, build or verify. A job needs it.",
     )
     parameters: TextMap = Field(
         default_factory=dict,

@@ -11,6 +11,7 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import VECTORS
 from lakewright.manifest.lock import command
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
+from lakewright.slices.application import entity_of
 from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import lost_table_error
@@ -88,6 +89,7 @@ def observe_entity(work: EntityWork) -> Observation:
         notes=(
             *(() if preview is None else (preview,)),
             *(() if deviations is None else deviations.notes),
+            *_renamed_note(work, pending),
             *_fold_note(work, pending),
             *_recovery_note(work, pending),
             *_rewind_note(work),
@@ -100,6 +102,18 @@ def observe_entity(work: EntityWork) -> Observation:
             *_refused_notes(pending),
         ),
         warning=_warning(pending, hold, others) if lost is None or hold is not None else lost.as_fault(),
+    )
+
+
+def _renamed_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
+    """Return that slices were processed for an entity that is not declared, as this one had another name."""
+    project = work.context.workspace.project
+    marks = (mark.application for item in pending.ready for mark in item.processed)
+    found = {entity_of(project.name, application) for application in marks} - {None, *project.entities}
+    return tuple(
+        f"its slices were processed for {name}, which the project does not declare: if the entity was "
+        f"renamed, the run makes a new table of all slices, and that of {name} stays"
+        for name in sorted(map(str, found))
     )
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from lakewright.lake.observation import observe_table
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
-from lakewright.slices.lost_table import first_processed
 from lakewright.slices.other_runs import find_other_runs
+from lakewright.slices.processed import first_processed
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Entity, Strategy

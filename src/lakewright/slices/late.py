@@ -1,0 +1,54 @@
+"""Which slices are late: those that come before a processed one, in the natural order of their names.
+
+A slice counts as processed also if it is no longer in bronze, which others may clean up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from lakewright.manifest.item import Verdict
+from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.processed import processed_items
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
+    from lakewright.manifest.store import Store
+
+__all__ = ["Place", "is_late", "last_processed", "place_of"]
+
+Place: TypeAlias = tuple[tuple[int, int, str], ...]
+"""The place of a slice in the order of names."""
+
+
+def place_of(item: Item) -> Place:
+    """Return the place of an item's slice."""
+    return natural_key(slice_name(item))
+
+
+def is_late(item: Item, last: Place | None) -> bool:
+    """Return whether an item's slice comes before the last processed one."""
+    return last is not None and place_of(item) < last
+
+
+def last_processed(
+    store: Store, application: Application, bronze: str, present: Mapping[str, Item] | None = None
+) -> Place | None:
+    """Return the place of the last slice of a bronze folder that an application has processed, or None.
+
+    Args:
+        store: The manifest.
+        application: The application.
+        bronze: The folder.
+        present: The items of all slices in the folder, if they are known. Unless more slices are recorded as
+            processed, no others are read: their number grows with time.
+    """
+    there = present or {}
+    done = [place_of(item) for item in there.values() if item.verdict(application) is Verdict.PROCESSED]
+    if present is None or store.counts().get((application, Verdict.PROCESSED), 0) > len(done):
+        found = processed_items(store, application, item_id(bronze) + "/")
+        done += [place_of(item) for item in found if item.item_id not in there]
+    return max(done, default=None)

@@ -1,0 +1,59 @@
+"""What `status` says of slices whose entity, or whose place, is another one now."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.commands import InProcess
+from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
+
+from lakewright.app import App
+from lakewright.usecases.undeclared import undeclared_entities
+
+
+def test_a_renamed_entity_leaves_slices_that_are_told_and_a_plan_that_makes_a_new_table(
+    tmp_path: Path,
+) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    assert json.loads(shop.run("status", "-o", "json").out)["undeclared"] == []
+    model = tmp_path / "m.yml"
+    declared = model.read_text()
+    renamed = declared.replace("orders", "sales").replace("${entity}", "orders", 1)
+    model.write_text(renamed)
+
+    told = " ".join(shop.run("status").out.split())
+
+    assert (
+        "Recorded for entities that are not declared 1 orders: 3 processed slices If it was renamed," in told
+    )
+    assert "`lakewright manifest ls --application lakewright/shop/orders:orders` lists them" in told
+    (found,) = json.loads(shop.run("status", "-o", "json").out)["undeclared"]
+    application = "lakewright/shop/orders:orders"
+    assert found == {"entity": "orders", "application": application, "processed": 3, "others": 0}
+    planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-01").out.split())
+    assert "its slices were processed for orders, which the project does not declare" in planned
+
+    # What has a fault may be the entity.
+    model.write_text(renamed.replace("processtype", "processtyp", 1))
+    assert list(undeclared_entities(App.open(tmp_path, environ={}, despite_faults=True))) == []
+
+
+def test_a_copied_lake_is_told_with_the_move_to_type(tmp_path: Path) -> None:
+    """`status` said that no run had seen the slices; only the plan named the move."""
+    processed(tmp_path / "a", "historic", BY_SLICE)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    shop = InProcess(tmp_path / "b")
+
+    page = " ".join(shop.run("status").out.split())
+
+    assert "orders: 3 slices that no run has seen yet" in page
+    assert "a run would refuse them: slices of lakewright/shop/orders:orders were processed in file:" in page
+    assert "no longer in bronze" not in page
+    (arrived,) = json.loads(shop.run("status", "-o", "json").out)["arrived"]
+    assert arrived["refused"]["code"] == "lake_moved"
+    old, new = (f"{(tmp_path / name).as_uri()}/lake/bronze/orders" for name in "ab")
+    assert f"`lakewright manifest move {old} {new}`" in arrived["refused"]["remedy"]
+    assert shop.run("manifest", "move", old, new).code == 0
+    assert json.loads(shop.run("status", "-o", "json").out)["arrived"] == []
