@@ -343,6 +343,9 @@ class TestQuestions:
             found_items = list(store.select(query))
             assert [item.item_id.rpartition("/")[2][0] for item in found_items] == list(names), query
             assert all(query.matches(item) for item in found_items), query
+            candidates = list(store.candidates(query))
+            assert {item.item_id for item in found_items} <= set(candidates), query
+            assert candidates == sorted(set(candidates)), query
 
     def test_of_numbers_count_each_application(self, store: Store) -> None:
         assert store.counts() == {

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.manifest.item import Verdict
-from lakewright.slices.discover import item_id, natural_key, slice_name
-from lakewright.slices.processed import processed_items
+from lakewright.manifest.store import Query
+from lakewright.slices.discover import item_id, natural_key, slice_name, slice_of_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
@@ -44,11 +44,26 @@ def last_processed(
         application: The application.
         bronze: The folder.
         present: The items of all slices in the folder, if they are known. Unless more slices are recorded as
-            processed, no others are read: their number grows with time.
+            processed, no others are looked at: their number grows with time.
     """
     there = present or {}
-    done = [place_of(item) for item in there.values() if item.verdict(application) is Verdict.PROCESSED]
+    done: list[Place | None] = [
+        place_of(item) for item in there.values() if item.verdict(application) is Verdict.PROCESSED
+    ]
     if present is None or store.counts().get((application, Verdict.PROCESSED), 0) > len(done):
-        found = processed_items(store, application, item_id(bronze) + "/")
-        done += [place_of(item) for item in found if item.item_id not in there]
-    return max(done, default=None)
+        done.append(_last_of_others(store, application, item_id(bronze) + "/", there))
+    return max(filter(None, done), default=None)
+
+
+def _last_of_others(
+    store: Store, application: Application, prefix: str, known: Container[str]
+) -> Place | None:
+    """Return the last place of processed slices that are not known, of which only the last is read."""
+    query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
+    places = {natural_key(slice_of_id(each)): each for each in store.candidates(query) if each not in known}
+    while places:
+        last = max(places)
+        item = store.read([places.pop(last)])
+        if any(each.verdict(application) is Verdict.PROCESSED for each in item.values()):
+            return last
+    return None

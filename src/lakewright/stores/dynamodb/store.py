@@ -194,16 +194,15 @@ class DynamoDbStore(Store):
         return self._writer.write_many(writes)
 
     def select(self, query: Query) -> Iterator[Item]:
-        if not is_storable(query.prefix):
-            return
-        finish_all(self._table)
-        found = self._candidates(query)
+        found = self.candidates(query)
         while page := list(islice(found, PAGE)):
             present = self.read(page)
             yield from (present[i] for i in page if i in present and query.matches(present[i]))
 
-    def _candidates(self, query: Query) -> Iterator[str]:
-        """Yield item ids, sorted and distinct, that include every item the query asks for."""
+    def candidates(self, query: Query) -> Iterator[str]:
+        if not is_storable(query.prefix):
+            return iter(())
+        finish_all(self._table)
         prefix = sort_key_prefix(query.prefix)
         if query.application is not None or query.verdicts:
             sources = [

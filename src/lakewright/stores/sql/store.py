@@ -121,11 +121,14 @@ class SqlStore(Store):
         )
 
     def select(self, query: Query) -> Iterator[Item]:
-        self._refold_edited()
-        found = candidates(query, self._ask)
+        found = self.candidates(query)
         while page := list(islice(found, BATCH)):
             present = self.read(page)
             yield from (present[i] for i in page if i in present and query.matches(present[i]))
+
+    def candidates(self, query: Query) -> Iterator[str]:
+        self._refold_edited()
+        return candidates(query, self._ask)
 
     def queue(self, queue: Queue, reading: Reading = FORWARDS) -> Iterator[Item]:
         self._refold_edited()
