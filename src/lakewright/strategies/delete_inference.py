@@ -192,7 +192,8 @@ def join_conditions(conditions: Sequence[tuple[Watermark, str]]) -> str:
 def rows_expected(load: SliceLoad) -> DataFrame | None:
     """Return the rows of the table that the slice should contain; None if nothing is inferred.
 
-    These are the rows in its window that are not deleted (Merge) or are current (Historic).
+    These are the rows in its window that are not deleted (Merge) or are current (Historic). Rows without a
+    primary key, which another program has written, are left out: no write would find them again.
     """
     window = _window(load)
     if window is None:
@@ -203,7 +204,7 @@ def rows_expected(load: SliceLoad) -> DataFrame | None:
         if load.request.strategy is Strategy.HISTORIC
         else f"not coalesce({name_sql(system.deleted)}, false)"
     )
-    return load.target().where(f"{window} and {is_live}")
+    return load.target().where(f"{window} and {is_live} and {name_sql(system.key)} is not null")
 
 
 def missing_from_slice(load: SliceLoad, expected: DataFrame) -> DataFrame:

@@ -58,3 +58,16 @@ def test_a_record_whose_key_a_table_pads_is_found_again(lake: SmallLake) -> None
         ("abcde", "c"),
         ("x", "c"),
     ]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("processtype", ["merge", "historic"])
+def test_rows_without_a_primary_key_are_not_deleted_again_and_again(
+    lake: SmallLake, processtype: str
+) -> None:
+    """Each slice counted them as deletes that it infers, which nothing wrote, and the brake stopped it."""
+    things = entity(processtype, columns=KEYS, settings={"delete_missing": True, "delete_scope": "full"})
+    lake.load(things, "s1", _rows(1, 2, v="a"))
+    lake.spark.sql(f"update {things.places(lake.lake.settings).silver.sql} set PK_things = null where id = 2")
+    assert lake.load(things, "s2", _rows(1, v="b")).inferred_deletes == 0
+    assert lake.load(things, "s3", _rows(3, v="b")).inferred_deletes == 1
