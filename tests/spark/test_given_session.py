@@ -165,3 +165,32 @@ with Project.load(sys.argv[1]) as again:
 @pytest.mark.nightly
 def test_two_open_projects_share_a_jvm_which_the_last_one_stops_a1(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", TWO, str(folder)], check=True, timeout=180)
+
+
+STOPPED = """
+import sys
+from pyspark.sql import SparkSession
+from lakewright import Project
+from lakewright.strategies import slice_load
+
+
+def stop(point):
+    if point == "before_commit":
+        SparkSession.getActiveSession().stop()
+        slice_load.reach_failpoint = lambda _: None
+
+
+slice_load.reach_failpoint = stop
+with Project.load(sys.argv[1]) as project:
+    failed = project.run("daily")
+    errors = [target.error for target in failed.targets() if target.error is not None]
+    assert all("the Spark session was stopped meanwhile" in error.message for error in errors), errors
+    assert errors and not project.status().failed, project.status()
+    assert (again := project.run("daily")).exit_code == 0, [each.error for each in again.targets()]
+"""
+
+
+@pytest.mark.nightly
+def test_a_session_that_the_user_stops_in_a_run_fails_no_slice(folder: Path) -> None:
+    """Issue 11: the slice waited for an operator, and the error was one of Python's."""
+    subprocess.run([sys.executable, "-c", STOPPED, str(folder)], check=True, timeout=180)

@@ -56,8 +56,8 @@ def job_request(
         _phase(phase),
         arguments,
         is_alone=options.get("no_lifecycle", False),
-        targets=_several(options.get("targets", ())),
-        dirty=_several(options.get("dirty", ())),
+        targets=_several("targets", options.get("targets", ())),
+        dirty=_several("dirty", options.get("dirty", ())),
         force=options.get("force", False),
         resume=options.get("resume", False),
         keep_going=options.get("keep_going", False),
@@ -67,8 +67,12 @@ def job_request(
     )
 
 
-def _several(texts: str | Sequence[str]) -> tuple[str, ...]:
-    return (texts,) if isinstance(texts, str) else tuple(texts)
+def _several(name: str, texts: str | Sequence[str]) -> tuple[str, ...]:
+    is_one = isinstance(texts, str) or not isinstance(texts, Iterable)
+    found: tuple[Any, ...] = (texts,) if is_one else tuple(texts)
+    if not all(isinstance(text, str) for text in found):
+        raise UsageError(f"{name}={texts!r} is neither a text nor a list of texts")
+    return found
 
 
 def time_text(value: str | date | datetime | None) -> str | None:

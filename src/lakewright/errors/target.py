@@ -117,7 +117,7 @@ class TargetTimeout(TargetError):
 
 
 class JvmEnded(TargetError):
-    """Spark's JVM ended during the work. The same process has no other; the next run starts one.
+    """Spark's JVM ended during the work, or its session was stopped; the next run starts one.
 
     Triggers of `lakewright serve` repeat the run after a pause.
 

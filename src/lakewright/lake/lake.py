@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from lakewright.errors import SparkUnavailable
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.spark.conf import SessionSettings
-from lakewright.spark.jvm import is_jvm_failure
+from lakewright.spark.jvm import has_stopped, is_jvm_failure
 from lakewright.spark.metastore import CATALOG, embedded_metastore
 from lakewright.spark.session import OwnSession, Sessions
 
@@ -119,6 +119,9 @@ class Lake:
             SparkUnavailable: `abandon_start` was called meanwhile.
         """
         with self._lock:
+            if self._spark is not None and not self._is_remote and has_stopped(self._spark):
+                # By the user's program; a session that it gave is then refused.
+                self._spark, self._thread.is_tagged = None, False
             if self._spark is None:
                 self._is_starting, self._is_abandoned = True, False
                 try:
@@ -204,7 +207,7 @@ class Lake:
 
     def _tag(self, spark: SparkSession) -> None:
         tag = self._thread.tag
-        if tag is None or self._thread.is_tagged or self._is_remote:
+        if tag is None or self._thread.is_tagged or self._is_remote or has_stopped(spark):
             return
         self._thread.pool = spark.sparkContext.getLocalProperty(_POOL)
         # In a JVM that others use too, this process has a pool of its own already: theirs must not meet.
@@ -215,6 +218,8 @@ class Lake:
         self._thread.is_tagged = True
 
     def _untag(self, spark: SparkSession, tag: str) -> None:
+        if has_stopped(spark):
+            return
         try:
             spark.sparkContext.removeJobTag(tag)
             # PySpark's signature has no None, which removes a property.
@@ -227,7 +232,7 @@ class Lake:
         """Cancel the Spark jobs with a tag, or all of ours; the threads that wait for them get an error."""
         # Without the lock, which a thread that starts the session holds for seconds.
         spark = self._spark
-        if spark is None or self._is_remote:
+        if spark is None or self._is_remote or has_stopped(spark):
             return
         if tag is None and not self.sessions.is_shared:
             spark.sparkContext.cancelAllJobs()

@@ -11,10 +11,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from lakewright.errors import JvmEnded
 
-__all__ = ["full_text", "is_jvm_failure", "jvm_failure"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["full_text", "has_stopped", "is_jvm_failure", "jvm_failure"]
 
 _OUT_OF_MEMORY = re.compile(
     # Only at the beginning of a message of a JVM or a task: a column's value may hold the same words.
@@ -22,11 +27,19 @@ _OUT_OF_MEMORY = re.compile(
     r"(?:java\.lang\.|org\.apache\.spark\.memory\.Spark)OutOfMemoryError\b",
     re.MULTILINE,
 )
+_STOPPED = re.compile(
+    r"SparkContext (?:was|has been) shut ?down|stopped SparkContext|'NoneType' object has no attribute "
+    r"'(?:sc|\w*JobTag\w*|\w*LocalProperty|hadoopConfiguration)'"
+)
+"""What Spark and PySpark say of work with a context that somebody has stopped."""
+
 _EXIT_CODES_OUT_OF_MEMORY = (52, 3)
 """Exit codes of a JVM that is out of memory: Spark's own, and that of `-XX:+ExitOnOutOfMemoryError`."""
 
 _SECONDS_TO_CLOSE = 1
 """Seconds to wait for the exit of a JVM whose connection is closed."""
+
+_POLL_SECONDS = 0.05
 
 _SECONDS_TO_END = 20
 """Seconds to wait for the exit of a JVM whose Spark context is stopped."""
@@ -45,15 +58,18 @@ def full_text(error: BaseException) -> str:
 def is_jvm_failure(error: BaseException) -> bool:
     """Return whether an error occurred because the JVM has exited, is about to, or is out of memory.
 
-    Every error after its exit counts: Py4J then also reports that classes don't exist.
+    Every error after its exit counts: Py4J then also reports that classes don't exist. So does an error of
+    work whose session was stopped in this process, although the JVM goes on.
     """
-    is_out_of_memory = _is_out_of_memory(error)
+    if _was_stopped(error):
+        return True
+    is_out_of_memory, is_stopped = _is_out_of_memory(error), _is_stopped()
     patience = 0
-    if is_out_of_memory or _is_stopped():
+    if is_out_of_memory or is_stopped:
         patience = _SECONDS_TO_END
     elif any(map(_is_connection_error, _chain(error))):
         patience = _SECONDS_TO_CLOSE
-    return _has_ended(patience) or is_out_of_memory
+    return _has_ended(patience, is_stopped=is_stopped) or is_out_of_memory or is_stopped
 
 
 def jvm_failure(what: str, error: BaseException) -> JvmEnded:
@@ -61,6 +77,11 @@ def jvm_failure(what: str, error: BaseException) -> JvmEnded:
     again = "Run again: the next run does what was not committed."
     process = _process()
     code = None if process is None else process.poll()
+    if _was_stopped(error) or (code is None and _is_stopped()):
+        return JvmEnded(
+            f"{what}: the Spark session was stopped meanwhile",
+            remedy=f"Start a session, and load the project with it; without one, it starts its own. {again}",
+        )
     if code in _EXIT_CODES_OUT_OF_MEMORY or _is_out_of_memory(error):
         return JvmEnded(
             f"{what}: Spark's JVM ran out of memory",
@@ -76,6 +97,27 @@ def jvm_failure(what: str, error: BaseException) -> JvmEnded:
 
 def _is_out_of_memory(error: BaseException) -> bool:
     return any(_OUT_OF_MEMORY.search(full_text(each)) for each in _chain(error))
+
+
+def has_stopped(session: SparkSession) -> bool:
+    """Return whether the context of a session was stopped in this process; the JVM is not asked."""
+    return session.sparkContext._jsc is None
+
+
+def _was_stopped(error: BaseException) -> bool:
+    """Return whether an error is of work whose Spark context was stopped in this process.
+
+    Whatever Spark says then follows from that.
+    """
+    if "pyspark" not in sys.modules or not _is_without_context():
+        return False
+    return any(_is_sparks(each) or _STOPPED.search(full_text(each)) for each in _chain(error))
+
+
+def _is_sparks(error: BaseException) -> bool:
+    """Return whether an error is one of PySpark or Py4J, not of a lost connection."""
+    package = type(error).__module__.partition(".")[0]
+    return package in ("py4j", "pyspark") and not _is_connection_error(error)
 
 
 def _is_connection_error(error: BaseException) -> bool:
@@ -109,9 +151,19 @@ def _process() -> subprocess.Popen[bytes] | None:
     return None if pyspark is None else getattr(pyspark.SparkContext._gateway, "proc", None)
 
 
-def _has_ended(patience: float) -> bool:
+def _has_ended(patience: float, *, is_stopped: bool) -> bool:
+    """Return whether the JVM has ended after a wait, which is over once its context was stopped alone."""
     process = _process()
-    try:
-        return process is not None and process.wait(patience) is not None
-    except subprocess.TimeoutExpired:
+    if process is None:
         return False
+    end = monotonic() + patience
+    while process.poll() is None:
+        if monotonic() >= end or (is_stopped and _is_without_context()):
+            return False
+        sleep(min(_POLL_SECONDS, patience))
+    return True
+
+
+def _is_without_context() -> bool:
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is None or pyspark.SparkContext._active_spark_context is None

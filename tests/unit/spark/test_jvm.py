@@ -39,6 +39,12 @@ def captured(said: str, stack: str) -> Exception:
     return error
 
 
+class OfPySpark(Exception):
+    """An error of PySpark."""
+
+    __module__ = "pyspark.errors"
+
+
 class Unreadable(Exception):
     """Py4J asks the JVM for the text of its errors."""
 
@@ -85,6 +91,29 @@ def test_what_is_met_once_the_jvm_has_ended_comes_of_that(jvm: Jvm, error: Excep
     process.wait()
     assert is_jvm_failure(error)
     assert "has ended" in jvm_failure("s1", error).message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("org.apache.spark.SparkException: Job 7 cancelled because SparkContext was shut down"),
+        caused_by(
+            RuntimeError("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.")
+        ),
+        AttributeError("'NoneType' object has no attribute 'removeJobTag'"),
+        caused_by(OfPySpark("[INTERNAL_ERROR] No active or default Spark session found")),
+    ],
+)
+def test_a_session_that_was_stopped_in_the_process_is_none_of_the_slices_fault(
+    jvm: Jvm, error: Exception
+) -> None:
+    jvm(RUNNING)
+    assert is_jvm_failure(error)
+    failure = jvm_failure("s1", error)
+    assert failure.message == "s1: the Spark session was stopped meanwhile"
+    assert "Start a session, and load the project with it" in str(failure.remedy)
+    jvm(RUNNING, context(is_stopped=False))
+    assert not is_jvm_failure(error)
 
 
 @pytest.mark.parametrize("code", [RUNNING, None])
