@@ -337,6 +337,12 @@ def test_only_a_processed_slice_is_undone(tmp_path: Path) -> None:
         undo_of(place, "s2")
     with pytest.raises(UsageError, match="it is unknown"):
         undo_of(place, "s9")
+    place.ledger.requeue(place.item("s1").item_id, "corrected")
+    with pytest.raises(UsageError, match="s1 of orders was requeued, and the table holds its rows") as caught:
+        undo_of(place, "s1")
+    assert "`lakewright manifest skip orders/s1`, then `lakewright rebuild orders`" in str(
+        caught.value.remedy
+    )
 
 
 def test_a_rebuild_starts_with_a_slice_or_a_time(tmp_path: Path) -> None:

@@ -263,6 +263,14 @@ def _processed_item(
             remedy=f"`{rebuild_command(entity)}` builds the table again without it.",
             details=details,
         )
+    if verdict is Verdict.READY and may_be_held(found):
+        raise UsageError(
+            f"the slice {name} of {entity.name} was requeued, and the table holds its rows until it is "
+            "processed again",
+            remedy="Undo it after the next run has processed it. To take its rows out now, "
+            f"`{command('skip', named)}`, then `{rebuild_command(entity)}`.",
+            details=details,
+        )
     if verdict is not Verdict.PROCESSED:
         raise UsageError(
             f"the slice {name} of {entity.name} is not in the table: it is {verdict}",
