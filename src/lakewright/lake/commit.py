@@ -279,14 +279,18 @@ def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
 def latest_commits(lake: Lake, address: Address, is_last: Callable[[Commit], bool]) -> tuple[Commit, ...]:
     """Return the latest commits of a table, newest first, before the first that meets a condition.
 
-    None are returned if none meets it. Of a log in S3, each commit costs a request.
+    None are returned if none meets it. Of a log in S3, each commit costs a request. Spark is asked only for a
+    log that can't be read without it.
     """
     log = table_log(lake, address)
     is_read, table = read_log(log)
     if table is None and (is_read or not observe_table(lake, address).exists):
         return ()
     for limit in (1, FEW, None):
-        commits = [_commit(entry) for entry in _history(lake, address, log, table, limit)]
+        entries = (
+            _history(lake, address, log, table, limit) if table is None else read_history(log, table, limit)
+        )
+        commits = [_commit(entry) for entry in entries or ()]
         for number, commit in enumerate(commits):
             if is_last(commit):
                 return tuple(commits[:number])

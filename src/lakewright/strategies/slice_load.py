@@ -176,7 +176,8 @@ class SliceLoad:
                 tombstones.
         """
         changed = self.fit.drift.retyped or {} if unless else {}
-        retyped = {name for name in changed if name.lower() not in self._kept_deleted}
+        kept = self._kept_deleted
+        retyped = {name for name in changed if name.lower() not in kept}
         columns = self.fit.columns.items()
         fitted = {name: f"if({unless}, null, {sql})" if name in retyped else sql for name, sql in columns}
         return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in fitted.items()))
