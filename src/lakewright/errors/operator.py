@@ -57,10 +57,10 @@ class LeaseHeld(OperatorError):
 
 
 class LakeMoved(OperatorError):
-    """Slices that were processed under one location now appear as new ones under another.
+    """Slices that were processed under one location, or for one name of the project, appear as new ones now.
 
     Attributes:
-        details: The `old` and the `new` location.
+        details: The `old` and the `new` location, or application.
     """
 
     code = "lake_moved"

@@ -119,7 +119,7 @@ class Lake:
             SparkUnavailable: `abandon_start` was called meanwhile.
         """
         with self._lock:
-            if self._spark is not None and not self._is_remote and has_stopped(self._spark):
+            if self._spark is not None and has_stopped(self._spark):
                 # By the user's program; a session that it gave is then refused.
                 self._spark, self._thread.is_tagged = None, False
             if self._spark is None:

@@ -6,7 +6,9 @@ from lakewright.manifest.applications import named_application
 from lakewright.manifest.record import Application
 from lakewright.spec.models.entity import Entity
 
-__all__ = ["application_of", "applications_before", "entity_of"]
+__all__ = ["application_of", "applications_before", "entity_of", "is_of_lakewright"]
+
+_LAKEWRIGHT = "lakewright/"
 
 
 def application_of(project: str, entity: Entity) -> Application:
@@ -25,8 +27,13 @@ def entity_of(project: str, application: Application) -> str | None:
     return application.name.removeprefix(prefix) if application.name.startswith(prefix) else None
 
 
+def is_of_lakewright(application: Application) -> bool:
+    """Return whether an application is an entity of any project."""
+    return application.name.startswith(_LAKEWRIGHT)
+
+
 def _prefix(project: str) -> str:
-    return f"lakewright/{project}/"
+    return f"{_LAKEWRIGHT}{project}/"
 
 
 def applications_before(entity: Entity) -> tuple[Application, ...]:

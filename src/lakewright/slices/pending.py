@@ -25,8 +25,10 @@ from lakewright.slices.changed import (
     requeue_changed,
 )
 from lakewright.slices.discover import called_name, discovered, item_id, list_bronze, natural_key, slice_name
+from lakewright.slices.former_name import former_name_error, processed_by
 from lakewright.slices.late import Place, is_late, last_processed, place_of
 from lakewright.slices.moved_lake import moved_lake_error
+from lakewright.slices.processed import first_processed
 from lakewright.slices.recover_from_log import recover_slices
 from lakewright.slices.settle import without_unsettled
 
@@ -108,7 +110,7 @@ def find_pending(
             only treated as if they were.
 
     Raises:
-        LakeMoved: The slices were processed under another place.
+        LakeMoved: The slices were processed under another place, or into the table under another name.
     """
     places = entity.places(context.lake.settings)
     listing = list_bronze(places.bronze, context.lake)
@@ -116,6 +118,10 @@ def find_pending(
     slices = listing.slices
     names = {each.name for each in slices}
     moved = moved_lake_error(context.ledger.store, context.application, item_id(places.bronze), names)
+    if moved is None and slices and first_processed(context.ledger.store, context.application) is None:
+        others = processed_by(context.ledger.store, [item_id(each.path) for each in slices])
+        store, silver = context.ledger.store, places.silver
+        moved = former_name_error(context.lake, store, silver, context.application, others)
     if moved is not None:
         raise moved
     if is_recorded:

@@ -101,7 +101,8 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def has_stopped(session: SparkSession) -> bool:
     """Return whether the context of a session was stopped in this process; the JVM is not asked."""
-    return session.sparkContext._jsc is None
+    context = getattr(session, "sparkContext", None)  # a session of Spark Connect has none
+    return context is not None and context._jsc is None
 
 
 def _was_stopped(error: BaseException) -> bool:

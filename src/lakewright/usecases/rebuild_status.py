@@ -18,6 +18,7 @@ from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of
+from lakewright.slices.former_name import former_name_error
 from lakewright.slices.lost_table import lost_table_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.slices.other_writers import commits_of_others, others_fault
@@ -130,8 +131,7 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
         elif STRATEGY_PROPERTY in seen.state.properties:
             # Another is no table yet, or one of another program, which no slices could make again.
             due += _of(app, entity, seen.state)
-            if seen.others and any(_processed(app, [name])):
-                rows_changed.append(others_fault(entity, seen.others))
+            rows_changed += _changed_by_others(app, entity, seen)
     return RebuildStatus(tuple(due), tuple(unseen), tuple(rows_changed))
 
 
@@ -229,6 +229,21 @@ def _lost(app: App, entity: Entity, processed: Item | None) -> Iterator[DueRebui
     error = lost_table_error(entity, processed, entity.places(app.project.lake).silver)
     if error is not None:
         yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
+
+
+def _changed_by_others(app: App, entity: Entity, seen: _Look) -> Iterator[Fault]:
+    application, silver = application_of(app.project.name, entity), entity.places(app.project.lake).silver
+    if first_processed(app.store, application) is not None:
+        if seen.others:
+            yield others_fault(entity, seen.others)
+        return
+    if silver.location is None or local_path(silver.location) is None:
+        return
+    others = (each for standing in app.store.standings() for each in standing.processed)
+    alike = (each for each in others if each.name.rpartition("/")[2] == entity.name)
+    former = former_name_error(app.lake, app.store, silver, application, alike)
+    if former is not None:
+        yield former.as_fault()
 
 
 def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:

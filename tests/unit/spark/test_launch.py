@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from time import sleep
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -33,12 +34,15 @@ def test_the_jvm_of_a_start_is_killed_and_no_other_child() -> None:
     submit = "org.apache.spark.deploy.SparkSubmit"
     with ExitStack() as children:
         earlier = children.enter_context(waiting(submit, "pyspark-shell"))
-        others = launched_jvms()
+        while not (others := launched_jvms()):
+            sleep(0.01)
         jvm = children.enter_context(waiting(submit, "pyspark-shell"))
         hook = children.enter_context(waiting("hook"))
         for child in (earlier, jvm, hook):
             children.callback(child.kill)
         assert earlier.pid in others
+        while jvm.pid not in launched_jvms():  # its command line is empty for a moment
+            sleep(0.01)
         end_launched_jvm(others)
         assert jvm.wait(60) == -9
         assert (earlier.poll(), hook.poll()) == (None, None)

@@ -6,7 +6,10 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.commands import InProcess
+from tests.silver import sign_last_commit
 from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
 
 from lakewright.app import App
@@ -57,3 +60,35 @@ def test_a_copied_lake_is_told_with_the_move_to_type(tmp_path: Path) -> None:
     assert f"`lakewright manifest move {old} {new}`" in arrived["refused"]["remedy"]
     assert shop.run("manifest", "move", old, new).code == 0
     assert json.loads(shop.run("status", "-o", "json").out)["arrived"] == []
+
+
+@pytest.mark.parametrize("is_emptied", [False, True])
+def test_a_renamed_project_processes_no_slice_into_the_table_that_holds_it(
+    tmp_path: Path, is_emptied: bool
+) -> None:
+    """Each slice was applied once more, on top of its own rows."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    silver = DeltaTable(tmp_path / "lake/silver/orders")
+    numbered = CommitProperties(app_transactions=[Transaction("lakewright/shop/orders:orders", 3)])
+    write_deltalake(silver, silver.to_pyarrow_table(), mode="overwrite", commit_properties=numbered)
+    sign_last_commit(tmp_path / "lake/silver/orders")
+    assert json.loads(shop.run("status", "-o", "json").out)["rows_changed"] == []
+    declared = tmp_path / "project.yml"
+    declared.write_text(declared.read_text().replace("shop", "store"))
+    if is_emptied:
+        silver.delete()
+
+    (planned,) = shop.json("plan", "daily", "build", "day=2024-05-01")["instances"]
+    (build,) = [each["targets"][0] for each in planned["phases"] if each["phase"] == "BUILD"]
+    told = json.loads(shop.run("status", "-o", "json").out)["rows_changed"]
+
+    assert build["status"] == ("WOULD_RUN" if is_emptied else "BLOCKED")
+    assert len(told) == (not is_emptied)
+    if not is_emptied:
+        assert (
+            "holds slices of lakewright/shop/orders:orders, and none of lakewright/store/"
+            in told[0]["message"]
+        )
+        assert told[0]["code"] == "lake_moved"
+        refused = shop.run("process", "orders")
+        assert (refused.code, told[0]["message"] in refused.err) == (4, True), refused.all
