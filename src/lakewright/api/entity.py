@@ -19,7 +19,13 @@ from lakewright.slices.result import ProcessResult
 from lakewright.spec.models import entity as spec
 from lakewright.stores.process import user_name
 from lakewright.usecases.land_slice import land
-from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
+from lakewright.usecases.operate_items import (
+    accept_item,
+    requeue_items,
+    resolve_item,
+    skip_item,
+    unskip_item,
+)
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.read_frames import AsOf, read_entity
 from lakewright.usecases.rebuild_table import Rebuilt, rebuild_table
@@ -126,6 +132,18 @@ class Entity:
             UsageError: The manifest has no such slice.
         """
         done = skip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
+        for note in done.notes:
+            log.warning("%s", note)
+
+    def unskip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
+        """Undo the skip of a slice, such as that of an undo, so that it is processed.
+
+        If the next run refuses it, as later slices are processed, that is logged as a warning.
+
+        Raises:
+            UsageError: The manifest has no such slice, or it is not skipped.
+        """
+        done = unskip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
         for note in done.notes:
             log.warning("%s", note)
 

@@ -156,6 +156,7 @@ _CALLS: dict[str, Callable[[str, Sequence[str], _Typed], str | None]] = {
     "manifest requeue": _of_slice,
     "manifest resolve": _of_slice,
     "manifest skip": _of_slice,
+    "manifest unskip": _of_slice,
     "plan": _of_job,
     "process": _of_entity,
     "rebuild": _of_entity,

@@ -7,6 +7,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
+from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
 
 from lakewright import Project
 from lakewright.api.arguments import JobOptions, job_request
@@ -103,3 +104,20 @@ def test_runs_and_the_history_know_the_same_ends(shop: Project) -> None:
     assert app.journal_of(app.store) is app.journal
     app.close()
     assert app.journal_of(app.store).store is app.store
+
+
+def test_a_skip_is_undone_from_python(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Only the command line could: the remedy of `rebuild(include=…)` had no call."""
+    processed(tmp_path, "historic", BY_SLICE)
+    (tmp_path / "lake/bronze/orders/2024-05-01b.csv").write_text("id\n1\n")
+    with Project.load(tmp_path) as project:
+        orders = project.entity("orders")
+        orders.skip("2024-05-01b.csv")
+        with pytest.raises(UsageError, match="it is skipped") as refused:
+            orders.rebuild(include=["2024-05-01b.csv"])
+        assert 'in Python: project.entity("orders").unskip("2024-05-01b.csv")' in refused.value.__notes__
+        orders.unskip("2024-05-01b.csv", reason="it was right")
+        assert [row.slice for row in project.status().waiting] == ["2024-05-01b.csv"]
+        assert "--include" in caplog.text or "--late" in caplog.text
+        with pytest.raises(UsageError):
+            orders.unskip("2024-05-01b.csv")

@@ -76,6 +76,7 @@ CALLS = [
     ("`lakewright manifest resolve 'my orders/d 1'`", 'project.entity("my orders").resolve("d 1")'),
     ("`lakewright manifest requeue orders/a/b --late`", 'project.entity("orders").requeue("a/b", late=True)'),
     ("`lakewright manifest skip 7/d1`", 'project.entity("7").skip("d1")'),
+    ("`lakewright manifest unskip 7/d1` first", 'project.entity("7").unskip("d1")'),
     ("`lakewright manifest accept orders/d1`", 'project.entity("orders").accept("d1")'),
     ("`lakewright undo orders d1 --requeue --yes`", 'project.entity("orders").undo("d1", requeue=True)'),
     ("`lakewright rebuild orders --from d1`", 'project.entity("orders").rebuild(from_slice="d1")'),
