@@ -198,8 +198,13 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     (folder / "project.yml").write_text(MODEL.replace("lake: {", "lake: {timezone: Europe/Amsterdam, "))
     with Project.load(folder, spark=users) as elsewhere:
         elsewhere.entity("orders").land(known[:1], "9")
-    (file,) = (folder / "lake/bronze/orders/9").glob("part-*")
-    assert datetime.fromisoformat(json.loads(file.read_text())["at"]) == datetime(2024, 5, 1, 4, tzinfo=UTC)
+        plain = [(1, "a", datetime(2024, 5, 1, 6))]
+        frame = users.createDataFrame(plain, "id int, name string, at timestamp_ntz")
+        elsewhere.entity("orders").land(frame, "10")
+    for name in ("9", "10"):
+        files = (folder / "lake/bronze/orders" / name).glob("part-*")
+        found = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+        assert [datetime.fromisoformat(row["at"]) for row in found] == [datetime(2024, 5, 1, 4, tzinfo=UTC)]
 
 
 def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkSession) -> None:

@@ -18,7 +18,16 @@ from lakewright.run.request import JobRequest
 from lakewright.spec.expressions.values import Duration, ValueType, render_value
 from lakewright.spec.models.job import Parameter
 
-__all__ = ["JobOptions", "Range", "job_arguments", "job_request", "key_text", "time_text"]
+__all__ = [
+    "JobOptions",
+    "Range",
+    "job_arguments",
+    "job_request",
+    "key_text",
+    "texts_by_name",
+    "texts_of",
+    "time_text",
+]
 
 
 class JobOptions(TypedDict, total=False):
@@ -56,23 +65,50 @@ def job_request(
         _phase(phase),
         arguments,
         is_alone=options.get("no_lifecycle", False),
-        targets=_several("targets", options.get("targets", ())),
-        dirty=_several("dirty", options.get("dirty", ())),
+        targets=texts_of("targets", options.get("targets", ())),
+        dirty=texts_of("dirty", options.get("dirty", ())),
         force=options.get("force", False),
         resume=options.get("resume", False),
         keep_going=options.get("keep_going", False),
-        jobs=options.get("jobs"),
+        jobs=_count("jobs", options.get("jobs")),
         wait=options.get("wait", False),
         permissions=permissions,
     )
 
 
-def _several(name: str, texts: str | Sequence[str]) -> tuple[str, ...]:
+def texts_of(name: str, texts: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the texts of an argument that takes one or several.
+
+    Raises:
+        UsageError: It is something else.
+    """
     is_one = isinstance(texts, str) or not isinstance(texts, Iterable)
     found: tuple[Any, ...] = (texts,) if is_one else tuple(texts)
     if not all(isinstance(text, str) for text in found):
         raise UsageError(f"{name}={texts!r} is neither a text nor a list of texts")
     return found
+
+
+def texts_by_name(name: str, texts: object) -> Mapping[str, str] | None:
+    """Return the texts of an argument that takes them by name.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if texts is None:
+        return None
+    if not isinstance(texts, Mapping):
+        raise UsageError(f"{name}={texts!r} has no texts by name")
+    for key, value in texts.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise UsageError(f"{name}: the value of {key} is {value!r}, not text")
+    return texts
+
+
+def _count(name: str, value: Any) -> int | None:
+    if value is None or (type(value) is int and value > 0):
+        return value
+    raise UsageError(f"{name}={value!r} is not a whole number from 1 on")
 
 
 def time_text(value: str | date | datetime | None) -> str | None:

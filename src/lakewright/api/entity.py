@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from lakewright.api.arguments import key_text, time_text
+from lakewright.api.arguments import key_text, texts_of, time_text
 from lakewright.api.opened import Opened
 from lakewright.api.watching import Watcher, quiet_pyspark, watched
 from lakewright.lake.frames import SupportsArrow
@@ -256,7 +256,7 @@ class Entity:
                 self.declared.id,
                 from_slice=from_slice,
                 from_time=from_time,
-                include=include,
+                include=texts_of("include", include),
                 is_over_foreign=over_foreign,
                 is_check=check,
                 author=user_name(),

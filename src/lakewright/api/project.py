@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
-from lakewright.api.arguments import JobOptions, job_arguments, job_request
+from lakewright.api.arguments import JobOptions, job_arguments, job_request, texts_by_name, texts_of
 from lakewright.api.definitions import Job, Mapping, Relation
 from lakewright.api.entity import Entity
 from lakewright.api.opened import Opened
@@ -89,9 +89,9 @@ class Project:
             sessions.check()
         app = App.open(
             Path(folder),
-            profiles=profiles,
-            definitions=definitions,
-            config=config,
+            profiles=texts_of("profiles", profiles),
+            definitions=texts_by_name("definitions", definitions),
+            config=texts_by_name("config", config),
             sessions=sessions,
             despite_faults=despite_faults,
         )
@@ -357,7 +357,7 @@ class Project:
             limit: The largest number of runs; None for all.
 
         Raises:
-            UsageError: Neither the project nor the history has such a job, or `age` is not an age.
+            UsageError: There is no such job or status, or `age` is not an age.
         """
         return Runs(list_runs(self.app, job=job, status=status, age=age, limit=limit))
 

@@ -7,11 +7,12 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
+from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SupportsArrow", "arrow_table", "created_frame", "frame_in", "holds_arrow"]
+__all__ = ["SupportsArrow", "arrow_table", "created_frame", "frame_in", "holds_arrow", "with_offsets"]
 
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to the columns of an index without a name."""
@@ -44,6 +45,27 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     plan = frame._jdf.queryExecution().analyzed()
     moved = java._jvm.org.apache.spark.sql.classic.Dataset.ofRows(java._jsparkSession, plan)
     return ClassicFrame(moved, session)
+
+
+def with_offsets(frame: DataFrame, zone: str) -> DataFrame:
+    """Return a frame whose columns of times without an offset, as of this zone, are instants.
+
+    The time zones of the frame's session and of what reads it make no difference.
+    """
+    from pyspark.sql import functions
+
+    plain = [field.name for field in frame.schema.fields if field.dataType.typeName() == "timestamp_ntz"]
+    if not plain:
+        return frame
+    utc = "convert_timezone({zone}, 'UTC', {name})"
+    since = "timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {utc})"
+    instants = {
+        name: functions.expr(
+            f"timestamp_micros({since.format(utc=utc.format(zone=text_sql(zone), name=name_sql(name)))})"
+        )
+        for name in plain
+    }
+    return frame.withColumns(instants)
 
 
 def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataFrame:

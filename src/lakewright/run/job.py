@@ -217,6 +217,8 @@ class JobRun:
         job = self.project.job(self.request.job)
         jobs = self._jobs(job)
         plan, contexts = self._planned()
+        if jobs > 1 and plan.status is not Planned.CLEAN:
+            import_engine()
         asked: dict[str, Any] = {"targets": list(self.request.targets)} if self.request.targets else {}
         if self.request.is_alone:
             asked["no_lifecycle"] = True
@@ -238,8 +240,6 @@ class JobRun:
         told = [each for each in (listener, notifier, lineage) if each is not None]
         recorder = Recorder(self.journal, run, plan, told)
         options = replace(self._options(run, contexts, recorder, interruption), jobs=jobs)
-        if jobs > 1 and plan.status is not Planned.CLEAN:
-            import_engine()
         with notifier or nullcontext(), lineage or nullcontext():
             with self._ending(run, recorder):
                 result = replace(execute(plan, options), started=run.started)
@@ -281,7 +281,7 @@ class JobRun:
         """
         try:
             yield
-        except (Exception, KeyboardInterrupt):
+        except (Exception, KeyboardInterrupt, SystemExit):
             try:
                 recorder.flush()
                 if recorder.is_complete:

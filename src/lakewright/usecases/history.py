@@ -10,8 +10,9 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.manifest import run_comparison
-from lakewright.manifest.journal import Run
+from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
+from lakewright.plan.status import Status
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.suggestions import suggestion
 
@@ -86,13 +87,17 @@ def list_runs(
     Args:
         app: The project.
         job: Only runs of this job.
-        status: Only runs with this status, or RUNNING.
+        status: Only runs with this status, or RUNNING, in any case.
         age: Only runs that started at most this long ago: `2h`, `7d`, `P1M`.
         limit: The largest number of runs.
 
     Raises:
-        UsageError: Neither the project nor the history has such a job, or `age` is not an age.
+        UsageError: Neither the project nor the history has such a job or status, or `age` is not an age.
     """
+    status = None if status is None else str(status).upper()
+    known_statuses = [*(each.value for each in Status), RUNNING]
+    if status is not None and status not in known_statuses:
+        raise UsageError(f"{status} is no status of a run", remedy=f"there are {', '.join(known_statuses)}")
     since = before_now(app.store.now(), age) if age else None
     runs = list(app.journal.runs(limit, project=app.project.name, job=job, status=status, since=since))
     if not runs and job is not None and job not in (known := {*jobs_that_ran(app), *app.project.jobs}):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.frames import SupportsArrow, arrow_table, created_frame, holds_arrow
+from lakewright.lake.frames import SupportsArrow, arrow_table, created_frame, holds_arrow, with_offsets
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command, locked_error
 from lakewright.slices.application import application_of
@@ -53,7 +53,11 @@ def land(
 def _of_spark(app: App, frame: object) -> DataFrame:
     """Return a frame as one of Spark; times without an offset are in the lake's time zone."""
     if hasattr(frame, "write"):
-        return cast("DataFrame", frame)
+        of_spark = with_offsets(cast("DataFrame", frame), app.lake.settings.timezone)
+        for field in of_spark.schema.fields:
+            if "timestamp_ntz" in field.dataType.simpleString():
+                log.warning("times without an offset inside the column %s are taken as UTC", field.name)
+        return of_spark
     kind = type(frame).__name__
     if not holds_arrow(frame):
         raise UsageError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from lakewright.api.arguments import Range, job_arguments
+from lakewright.api.arguments import Range, job_arguments, job_request, texts_by_name, texts_of
 from lakewright.errors import UsageError
 from lakewright.plan.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
@@ -92,3 +93,30 @@ def test_a_text_arrives_as_it_is(text: str) -> None:
     for value, expected in ((text, [text]), ([text, "other"], [text, "other"])):
         given = job_arguments([parameter], [], {"p": value})
         assert [each["p"] for each in expand_arguments([parameter], given, Scope())] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"targets": 5}, "targets=5 is neither a text nor a list of texts"),
+        ({"dirty": [1]}, "dirty=[1] is neither a text nor a list of texts"),
+        ({"jobs": "4"}, "jobs='4' is not a whole number from 1 on"),
+        ({"jobs": 0}, "jobs=0 is not a whole number from 1 on"),
+        ({"jobs": True}, "jobs=True is not a whole number from 1 on"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_before_a_run_begins(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        job_request("daily", "build", (), **given)
+    assert refused.value.message == said
+
+
+def test_texts_are_given_one_by_one_in_a_list_or_by_name() -> None:
+    assert texts_of("profiles", "prod") == ("prod",)
+    assert texts_of("profiles", ["dev", "prod"]) == ("dev", "prod")
+    assert texts_by_name("definitions", {"least": "10"}) == {"least": "10"}
+    assert texts_by_name("definitions", None) is None
+    with pytest.raises(UsageError, match="definitions: the value of least is 10, not text"):
+        texts_by_name("definitions", {"least": 10})
+    with pytest.raises(UsageError, match="definitions=5 has no texts by name"):
+        texts_by_name("definitions", 5)

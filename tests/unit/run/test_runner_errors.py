@@ -91,7 +91,7 @@ def test_an_error_without_a_text_fails_its_target(bench: Bench, jobs: int) -> No
 class Failing(Listening):
     """Can't be told of the end of one target."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
         self.failed = Event()
@@ -127,6 +127,15 @@ def test_an_error_of_a_listener_ends_the_run_after_what_runs_and_all_is_recorded
     last = list(bench.journal.targets(run.run_id))[-1]
     assert last["reasons"] == ["not reached: the run ended with an error: nobody reads the output"]
     assert ("/beside" in bench.world.versions) == (jobs > 1)
+
+
+def test_a_listener_that_ends_the_program_leaves_no_run_that_counts_as_running(bench: Bench) -> None:
+    """In a notebook, SystemExit ends a cell and not the process."""
+    listening = Failing(SystemExit(3))
+    with pytest.raises(SystemExit):
+        bench.run(Phase.BUILD, listening=listening)
+    (run,) = bench.journal.runs()
+    assert run.finished is not None or run.status != "RUNNING"
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
