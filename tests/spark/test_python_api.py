@@ -145,6 +145,7 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
 
     frame = orders.read(current=True)
     assert frame.sparkSession is users
+    assert ("silver", "orders") in shop.sql("SHOW TABLES").collect()
     frame.createOrReplaceTempView("found")
     assert users.sql("SELECT count(*) FROM found JOIN mine USING (id)").first() == (3,)
     shop.close()

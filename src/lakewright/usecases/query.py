@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.frames import created_frame
 from lakewright.lake.spark_errors import first_line
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.spec.project import Project
@@ -119,6 +120,9 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
         UsageError: Spark rejects the query, or a name is that of an entity and of a relation.
     """
     query = query.rstrip().rstrip(";")
+    shown = _shown_tables(app.project, query)
+    if shown is not None:
+        return created_frame(app.lake.new_session(), shown, "layer string, name string")
     tables = find_tables(app.project, _names_only(query))
     at = None if as_of is None else instant_of(app, as_of)
     with (

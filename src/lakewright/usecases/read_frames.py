@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from datetime import date, datetime, time
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
@@ -22,7 +25,12 @@ from lakewright.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from lakewright.spec.models.job import Job
+    from lakewright.spec.project import Project
+
 __all__ = ["AsOf", "instant_of", "read_entity", "read_mapping", "read_relation"]
+
+log = logging.getLogger(__name__)
 
 AsOf = int | str | date | datetime
 """A version of a Delta table, or a time: a date, a date and time, or ISO 8601 text."""
@@ -114,8 +122,35 @@ def _hint() -> Iterator[None]:
 def _workspace(app: App, values: Mapping[str, object] | None) -> Workspace:
     if not values:
         return app.workspace
+    for name in values:
+        _check_used(app.project, name)
     scope = app.project.scope.instance({}, values)
     return Workspace(app.project.within(scope), scope, app.lake)
+
+
+def _check_used(project: Project, name: str) -> None:
+    """Raise an error if a name is a slip of one that the project knows; of any other that it knows not, warn.
+
+    Files of SQL and mappings in Python may use names that no declaration shows.
+    """
+    known = {*project.scope.names, *(each for job in project.jobs.values() for each in _names_of(job))}
+    if name in known or _is_used(project, name):
+        return
+    told = f"no declaration of the project uses the name {name!r}"
+    if near := get_close_matches(name, known, n=1):
+        raise UsageError(told, remedy=f"did you mean {near[0]!r}?")
+    log.warning("%s; its value may have no effect", told)
+
+
+def _is_used(project: Project, name: str) -> bool:
+    definitions = (project.mappings, project.relations, project.entity_definitions, project.connections)
+    texts = (str(each.raw) for found in definitions for each in found.values())
+    word = re.compile(rf"\$\{{?[^}}]*\b{re.escape(name)}\b")
+    return any(map(word.search, texts)) or any(_is_used(each, name) for each in project.imports.values())
+
+
+def _names_of(job: Job) -> set[str]:
+    return {*(each.name for each in job.parameters), *job.environment}
 
 
 def _texts(value: object) -> tuple[str, ...]:
