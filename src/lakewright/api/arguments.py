@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from lakewright.errors import UsageError
 from lakewright.plan.arguments import argument_text
@@ -21,6 +21,7 @@ from lakewright.spec.models.job import Parameter
 __all__ = [
     "JobOptions",
     "Range",
+    "count_of",
     "job_arguments",
     "job_request",
     "key_text",
@@ -30,14 +31,17 @@ __all__ = [
 ]
 
 
+N = TypeVar("N", int, int | None)
+
+
 class JobOptions(TypedDict, total=False):
     """The options of `Project.plan` and `Project.run`, which mean the same in both; `run` explains them.
 
     They can't be the signature of these methods, which take the parameters of a job as further names.
     """
 
-    targets: str | Sequence[str]
-    dirty: str | Sequence[str]
+    targets: str | Iterable[str]
+    dirty: str | Iterable[str]
     no_lifecycle: bool
     force: bool
     resume: bool
@@ -70,13 +74,13 @@ def job_request(
         force=options.get("force", False),
         resume=options.get("resume", False),
         keep_going=options.get("keep_going", False),
-        jobs=_count("jobs", options.get("jobs")),
+        jobs=count_of("jobs", options.get("jobs")),
         wait=options.get("wait", False),
         permissions=permissions,
     )
 
 
-def texts_of(name: str, texts: str | Sequence[str]) -> tuple[str, ...]:
+def texts_of(name: str, texts: str | Iterable[str]) -> tuple[str, ...]:
     """Return the texts of an argument that takes one or several.
 
     Raises:
@@ -105,10 +109,16 @@ def texts_by_name(name: str, texts: object) -> Mapping[str, str] | None:
     return texts
 
 
-def _count(name: str, value: Any) -> int | None:
-    if value is None or (type(value) is int and value > 0):
-        return value
-    raise UsageError(f"{name}={value!r} is not a whole number from 1 on")
+def count_of(name: str, value: N) -> N:
+    """Return a number of things, from 1 on, or None.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    given: Any = value
+    if given is not None and (type(given) is not int or given < 1):
+        raise UsageError(f"{name}={value!r} is not a whole number from 1 on")
+    return value
 
 
 def time_text(value: str | date | datetime | None) -> str | None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import abc
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from lakewright.api.checked import checked_methods
 from lakewright.api.opened import Opened
+from lakewright.errors import SpecError
 from lakewright.spec.models import job as spec
+from lakewright.spec.suggestions import suggestion
 from lakewright.usecases.read_frames import read_mapping, read_relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Job", "Mapping", "Relation"]
+__all__ = ["Job", "Mapping", "Relation", "named"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class Job:
         return cls(name, declared.description, types, tuple(declared.targets))
 
 
+@checked_methods
 @dataclass(frozen=True, slots=True, repr=False)
 class Relation:
     """A relation of a loaded project: a declared location of rows."""
@@ -62,6 +68,7 @@ class Relation:
         return f"<Relation {self.name} ({self.kind})>"
 
 
+@checked_methods
 @dataclass(frozen=True, slots=True, repr=False)
 class Mapping:
     """A mapping of a loaded project: a declared transformation of rows."""
@@ -83,3 +90,14 @@ class Mapping:
 
     def __repr__(self) -> str:
         return f"<Mapping {self.name} ({self.kind})>"
+
+
+def named(among: abc.Mapping[str, T], category: str, name: str) -> T:
+    """Return the definition of a name.
+
+    Raises:
+        SpecError: There is none.
+    """
+    if name not in among:
+        raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))
+    return among[name]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from lakewright.api.arguments import key_text, texts_of, time_text
+from lakewright.api.arguments import count_of, key_text, texts_of, time_text
+from lakewright.api.checked import checked_methods
 from lakewright.api.opened import Opened
-from lakewright.api.watching import Watcher, quiet_pyspark, watched
+from lakewright.api.process_entity import process_entity
+from lakewright.api.watching import quiet_pyspark
 from lakewright.lake.frames import SupportsArrow
-from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.plan.permissions import Permissions
 from lakewright.slices.discover import item_id
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.result import ProcessResult
@@ -26,7 +28,6 @@ from lakewright.usecases.operate_items import (
     skip_item,
     unskip_item,
 )
-from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.read_frames import AsOf, read_entity
 from lakewright.usecases.rebuild_table import Rebuilt, rebuild_table
 from lakewright.usecases.record_life import RecordLife, record_life
@@ -37,13 +38,14 @@ from lakewright.usecases.undo_slice import Undone, preview_undo, undo_slice
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Entity", "process_entity"]
+__all__ = ["Entity"]
 
 log = logging.getLogger("lakewright.run")
 
 NO_REASON = "none given"
 
 
+@checked_methods
 @dataclass(frozen=True, slots=True, repr=False)
 class Entity:
     """An entity of a loaded project: a silver table, and the slices in bronze that fill it."""
@@ -132,8 +134,7 @@ class Entity:
             UsageError: The manifest has no such slice.
         """
         done = skip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
-        for note in done.notes:
-            log.warning("%s", note)
+        _warn(done.notes)
 
     def unskip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Undo the skip of a slice, such as that of an undo, so that it is processed.
@@ -144,8 +145,7 @@ class Entity:
             UsageError: The manifest has no such slice, or it is not skipped.
         """
         done = unskip_item(self._opened.app, self._item(slice_name), author=user_name(), reason=reason)
-        for note in done.notes:
-            log.warning("%s", note)
+        _warn(done.notes)
 
     def requeue(
         self, slice_name: str, *, cascade: bool = False, late: bool = False, reason: str = NO_REASON
@@ -174,8 +174,7 @@ class Entity:
             author=user_name(),
             reason=reason,
         )
-        for note in done.notes:
-            log.warning("%s", note)
+        _warn(done.notes)
         return done.later
 
     def accept(self, slice_name: str, *, reason: str = NO_REASON) -> None:
@@ -228,8 +227,8 @@ class Entity:
         self,
         *,
         from_slice: str | None = None,
-        from_time: str | None = None,
-        include: Sequence[str] = (),
+        from_time: str | date | datetime | None = None,
+        include: str | Iterable[str] = (),
         over_foreign: bool = False,
         check: bool = False,
         reason: str = NO_REASON,
@@ -238,7 +237,8 @@ class Entity:
 
         Args:
             from_slice: The first slice that is applied again; what the table held before it stays.
-            from_time: The processing time from which on slices are applied again: ISO 8601.
+            from_time: The processing time from which on slices are applied again: a time or ISO
+                8601 text; without an offset it is in the lake's time zone.
             include: Names of slices that wait, which are applied where their processing times put them.
             over_foreign: Allow commits that no slice made to be lost.
             check: Only build beside the table and compare.
@@ -255,7 +255,7 @@ class Entity:
                 self._opened.app,
                 self.declared.id,
                 from_slice=from_slice,
-                from_time=from_time,
+                from_time=time_text(from_time),
                 include=texts_of("include", include),
                 is_over_foreign=over_foreign,
                 is_check=check,
@@ -295,7 +295,8 @@ class Entity:
             BackdatedError: The processing time is not later than the table's.
         """
         return process_entity(
-            self,
+            self._opened,
+            self.declared.id,
             slice_name,
             strategy=strategy,
             processing_time=time_text(processing_time),
@@ -330,7 +331,7 @@ class Entity:
             TargetError: The files of these versions are gone.
         """
         with quiet_pyspark():
-            return slice_changes(self._opened.app, self.declared.id, slice_name, limit=rows)
+            return slice_changes(self._opened.app, self.declared.id, slice_name, limit=count_of("rows", rows))
 
     def rehearse(
         self,
@@ -368,33 +369,13 @@ class Entity:
                 permissions=Permissions(
                     allow_data_loss=allow_data_loss, allow_backdated=allow_backdated, allow_late=late
                 ),
-                limit=rows,
+                limit=count_of("rows", rows),
             )
 
     def __repr__(self) -> str:
         return f"<Entity {self.name} ({self.strategy})>"
 
 
-def process_entity(
-    entity: Entity,
-    slice: str | None = None,
-    *,
-    strategy: str | None = None,
-    processing_time: str | None = None,
-    is_time_lenient: bool = False,
-    permissions: Permissions = NO_PERMISSIONS,
-    wait: bool = False,
-) -> ProcessResult:
-    """Process an entity's pending slices, or one of them, as one run; `process_slices` has the rules."""
-    app = entity._opened.app
-    with entity._opened.run() as run_id, watched(app, Watcher(run_id)):
-        return process_slices(
-            app,
-            entity.declared.id,
-            slice,
-            strategy=strategy,
-            processing_time=processing_time,
-            is_time_lenient=is_time_lenient,
-            permissions=permissions,
-            wait=wait,
-        )
+def _warn(notes: Iterable[object]) -> None:
+    for note in notes:
+        log.warning("%s", note)

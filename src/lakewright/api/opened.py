@@ -18,17 +18,37 @@ if TYPE_CHECKING:
 __all__ = ["Opened"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Opened:
-    """An open project.
+    """An open project, which is usable until it is closed.
 
     Attributes:
         given: The session that the caller gave, or None.
     """
 
-    app: App
+    _app: App
     given: SparkSession | None = None
-    _busy: Lock = field(default_factory=Lock, compare=False)
+    _is_closed: bool = False
+    _busy: Lock = field(default_factory=Lock)
+
+    @property
+    def app(self) -> App:
+        """The project's app.
+
+        Raises:
+            UsageError: The project is closed.
+        """
+        if self._is_closed:
+            raise UsageError(
+                f"the project {self._app.project.name} is closed",
+                remedy="Load it again: Project.load(…); a block `with` closes it at its end.",
+            )
+        return self._app
+
+    def close(self) -> None:
+        """Close the app's parts, and stop Spark if they started it; a second call does nothing."""
+        self._is_closed = True
+        self._app.close()
 
     @contextmanager
     def run(self) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakewright.api.entity import Entity, process_entity
+from lakewright.api.checked import checked, checked_methods
+from lakewright.api.entity import Entity
+from lakewright.api.process_entity import process_entity
 from lakewright.errors import UsageError
 from lakewright.strategies.summary import Summary
 
@@ -13,6 +15,7 @@ __all__ = ["Processing"]
 _PROCESSING_TIME = "processing.time"
 
 
+@checked_methods
 class Processing:
     """One slice of an entity, processed under the control of the manifest.
 
@@ -23,6 +26,7 @@ class Processing:
             only warned of.
     """
 
+    @checked
     def __init__(self, entity: Entity, slice: str, options: Mapping[str, str] | None = None) -> None:
         self.entity = entity
         self.slice = slice
@@ -40,7 +44,12 @@ class Processing:
         """
         at = self.options.get(_PROCESSING_TIME)
         result = process_entity(
-            self.entity, self.slice, strategy=strategy, processing_time=at, is_time_lenient=True
+            self.entity._opened,
+            self.entity.declared.id,
+            self.slice,
+            strategy=strategy,
+            processing_time=at,
+            is_time_lenient=True,
         )
         if result.error is not None:
             raise result.error

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
-from lakewright.api.arguments import JobOptions, job_arguments, job_request, texts_by_name, texts_of
-from lakewright.api.definitions import Job, Mapping, Relation
+from lakewright.api.arguments import JobOptions, count_of, job_arguments, job_request, texts_by_name, texts_of
+from lakewright.api.checked import checked_methods
+from lakewright.api.definitions import Job, Mapping, Relation, named
 from lakewright.api.entity import Entity
 from lakewright.api.opened import Opened
 from lakewright.api.results import Runs
 from lakewright.api.watching import RunEvent, Watcher, quiet_pyspark, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
-from lakewright.errors import Fault, SpecError
+from lakewright.errors import Fault
 from lakewright.plan.step import Plan
 from lakewright.run.case_result import CaseResult
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.session import SharedSession
-from lakewright.spec.suggestions import suggestion
 from lakewright.usecases.history import list_runs
 from lakewright.usecases.plan_job import instance_parameters, plan_job
 from lakewright.usecases.project_status import ProjectStatus
@@ -42,17 +42,16 @@ __all__ = ["Project"]
 
 log = logging.getLogger("lakewright.run")
 
-T = TypeVar("T")
-
 _INTERRUPTED = 130
 """The exit code of a run that Ctrl-C has ended."""
 
 
+@checked_methods
 class Project:
     """An open project; use it as a context manager, or close it."""
 
     def __init__(self, app: App, spark: SparkSession | None = None) -> None:
-        self.app = app
+        self._declared = app.project
         self._opened = Opened(app, spark)
 
     @classmethod
@@ -60,7 +59,7 @@ class Project:
         cls,
         folder: str | Path,
         *,
-        profiles: Sequence[str] = (),
+        profiles: str | Iterable[str] = (),
         definitions: abc.Mapping[str, str] | None = None,
         config: abc.Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
@@ -100,24 +99,29 @@ class Project:
         return cls(app, spark)
 
     @property
+    def app(self) -> App:
+        """What the use cases work with, until the project is closed."""
+        return self._opened.app
+
+    @property
     def name(self) -> str:
         """Its name."""
-        return self.app.project.name
+        return self._declared.name
 
     @property
     def folder(self) -> Path:
         """The folder of its files."""
-        return self.app.project.basedir
+        return self._declared.basedir
 
     @property
     def warnings(self) -> tuple[Fault, ...]:
         """Declarations that are valid but probably a mistake."""
-        return self.app.warnings
+        return self._declared.warnings
 
     @property
     def faults(self) -> tuple[Fault, ...]:
         """What is wrong in its files, if it was loaded despite that."""
-        return tuple(self.app.project.faults)
+        return tuple(self._declared.faults)
 
     @property
     def spark(self) -> SparkSession:
@@ -127,23 +131,23 @@ class Project:
     @property
     def jobs(self) -> abc.Mapping[str, Job]:
         """Its jobs by name."""
-        return {name: Job.of(name, job) for name, job in self.app.project.jobs.items()}
+        return {name: Job.of(name, job) for name, job in self._declared.jobs.items()}
 
     @property
     def entities(self) -> abc.Mapping[str, Entity]:
         """Its entities by name."""
-        return {name: Entity(entity, self._opened) for name, entity in self.app.project.entities.items()}
+        return {name: Entity(entity, self._opened) for name, entity in self._declared.entities.items()}
 
     @property
     def relations(self) -> abc.Mapping[str, Relation]:
         """Its relations by name."""
-        found = self.app.project.relations
+        found = self._declared.relations
         return {name: Relation(name, each.kind, self._opened) for name, each in found.items()}
 
     @property
     def mappings(self) -> abc.Mapping[str, Mapping]:
         """Its mappings by name."""
-        found = self.app.project.mappings
+        found = self._declared.mappings
         return {name: Mapping(name, each.kind, self._opened) for name, each in found.items()}
 
     def job(self, name: str) -> Job:
@@ -152,7 +156,7 @@ class Project:
         Raises:
             SpecError: There is no such job.
         """
-        return Job.of(name, self.app.project.job(name))
+        return Job.of(name, self._declared.job(name))
 
     def entity(self, name: str | int) -> Entity:
         """Return an entity by name or id.
@@ -160,7 +164,7 @@ class Project:
         Raises:
             SpecError: There is no such entity.
         """
-        return Entity(self.app.project.entity(name), self._opened)
+        return Entity(self._declared.entity(name), self._opened)
 
     def relation(self, name: str) -> Relation:
         """Return a relation.
@@ -168,7 +172,7 @@ class Project:
         Raises:
             SpecError: There is no such relation.
         """
-        return _named(self.relations, "relation", name)
+        return named(self.relations, "relation", name)
 
     def mapping(self, name: str) -> Mapping:
         """Return a mapping.
@@ -176,7 +180,7 @@ class Project:
         Raises:
             SpecError: There is no such mapping.
         """
-        return _named(self.mappings, "mapping", name)
+        return named(self.mappings, "mapping", name)
 
     def sql(self, query: str, *, as_of: str | date | datetime | None = None) -> DataFrame:
         """Return the rows of a query as a DataFrame of `Project.spark`.
@@ -202,8 +206,8 @@ class Project:
         job: str,
         phase: str = "verify",
         *arguments: str,
-        targets: str | Sequence[str] = (),
-        dirty: str | Sequence[str] = (),
+        targets: str | Iterable[str] = (),
+        dirty: str | Iterable[str] = (),
         no_lifecycle: bool = False,
         force: bool = False,
         resume: bool = False,
@@ -246,8 +250,8 @@ class Project:
         job: str,
         phase: str = "verify",
         *arguments: str,
-        targets: str | Sequence[str] = (),
-        dirty: str | Sequence[str] = (),
+        targets: str | Iterable[str] = (),
+        dirty: str | Iterable[str] = (),
         no_lifecycle: bool = False,
         force: bool = False,
         resume: bool = False,
@@ -359,13 +363,13 @@ class Project:
         Raises:
             UsageError: There is no such job or status, or `age` is not an age.
         """
-        return Runs(list_runs(self.app, job=job, status=status, age=age, limit=limit))
+        return Runs(list_runs(self.app, job=job, status=status, age=age, limit=count_of("limit", limit)))
 
     def close(self) -> None:
         """Close the manifest, and stop Spark if the project started it."""
         if "manifest" in self.__dict__:
             self.__dict__.pop("manifest").stop_heartbeat()
-        self.app.close()
+        self._opened.close()
 
     def _request(
         self,
@@ -375,7 +379,7 @@ class Project:
         values: abc.Mapping[str, object],
         **options: Unpack[JobOptions],
     ) -> JobRequest:
-        declared = self.app.project.job(job)
+        declared = self._declared.job(job)
         return job_request(job, phase, job_arguments(declared.parameters, arguments, values), **options)
 
     def __repr__(self) -> str:
@@ -388,9 +392,3 @@ class Project:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _named(among: abc.Mapping[str, T], category: str, name: str) -> T:
-    if name not in among:
-        raise SpecError.of(f"there is no {category} {name!r}", remedy=suggestion(name, among))
-    return among[name]

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from lakewright.errors import UsageError
 from lakewright.manifest.ledger import Takeover
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
+from lakewright.spec.models.entity import Strategy
+from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -20,9 +23,9 @@ if TYPE_CHECKING:
     from lakewright.plan.other_runs import OtherRun
     from lakewright.slices.result import SliceReport
     from lakewright.spec.expressions.scope import Scope
-    from lakewright.spec.models.entity import Entity, Strategy
+    from lakewright.spec.models.entity import Entity
 
-__all__ = ["ProcessingContext", "ProcessingOptions"]
+__all__ = ["ProcessingContext", "ProcessingOptions", "strategy_of"]
 
 
 def _ignore(_: object) -> None:
@@ -54,6 +57,22 @@ class ProcessingOptions:
     selection: SliceSelection = ALL_SLICES
     settle: timedelta = timedelta()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
+
+
+def strategy_of(text: str | None) -> Strategy | None:
+    """Return the strategy that a caller names to use instead of an entity's own.
+
+    Raises:
+        UsageError: There is no such strategy.
+    """
+    if text is None:
+        return None
+    if text.lower() not in tuple(Strategy):
+        raise UsageError(
+            f"{text!r} is not a strategy",
+            remedy=suggestion(text, [strategy.value for strategy in Strategy]),
+        )
+    return Strategy(text.lower())
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,11 @@ def check_given_session(session: SparkSession) -> None:
         SparkUnavailable: With the settings that it lacks.
     """
     java: Any = getattr(session, "_jsparkSession", None)
+    if java is None and not hasattr(session, "createDataFrame"):
+        raise SparkUnavailable(
+            f"the given session is of type {type(session).__name__}, not SparkSession",
+            remedy="Give a SparkSession, or none: Lakewright then starts one.",
+        )
     if java is None:
         raise SparkUnavailable(
             f"the given session is one of Spark Connect; {CONNECT}",

@@ -10,11 +10,11 @@ from lakewright.errors import UsageError
 from lakewright.lake.tracing import span
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
-from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.context import ProcessingOptions, strategy_of
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.settle import settle_of
-from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.entity import Entity
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
@@ -67,7 +67,7 @@ def process_slices(
     check_session(app)
     app.make_store()
     options = ProcessingOptions(
-        strategy=None if strategy is None else Strategy(strategy),
+        strategy=strategy_of(strategy),
         processing_time=processing_time,
         scope=app.workspace.scope,
         is_time_lenient=is_time_lenient,

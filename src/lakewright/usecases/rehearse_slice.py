@@ -13,7 +13,7 @@ from lakewright.lake.tracing import span
 from lakewright.notebook import html_table
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
-from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.context import ProcessingOptions, strategy_of
 from lakewright.slices.rewind.rehearse import Rehearsal, rehearsed
 from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Strategy
@@ -157,7 +157,7 @@ def rehearse_slice(
     found = app.project.entity(entity)
     check_session(app)
     options = ProcessingOptions(
-        strategy=None if strategy is None else Strategy(strategy),
+        strategy=strategy_of(strategy),
         processing_time=processing_time,
         scope=app.workspace.scope,
         permissions=permissions,

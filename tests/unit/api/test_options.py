@@ -114,10 +114,10 @@ def test_processing_hands_on_the_slice_the_time_and_what_is_allowed(
 ) -> None:
     seen: dict[str, Any] = {}
     monkeypatch.setattr(of_entity, "process_entity", lambda *args, **options: seen.update(options, args=args))
-    orders = Entity(cast("Any", SimpleNamespace(name="orders")), cast("Any", None))
+    orders = Entity(cast("Any", SimpleNamespace(id="7")), cast("Any", "opened"))
     orders.process("d1", processing_time=given, late=True, wait=True)
     assert seen == {
-        "args": (orders, "d1"),
+        "args": ("opened", "7", "d1"),
         "processing_time": text,
         "strategy": None,
         "permissions": Permissions(allow_late=True),

@@ -38,6 +38,7 @@ from lakewright.spec.loading.settings import (
     read_storage,
     unchecked,
 )
+from lakewright.spec.loading.unused_values import unused_values
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.job import Job
@@ -134,6 +135,7 @@ class _Loader:
         self.definitions: dict[str, dict[str, Definition]] = {name: {} for name in CATEGORIES.values()}
         self.models: dict[str, dict[str, Named]] = {name: {} for name in CATEGORIES.values()}
         self.faulty_targets: dict[str, Definition] = {}
+        self.documents: list[ParsedFile] = []
 
     def project(self) -> Project:
         top, document = self.read_project_file()
@@ -143,6 +145,7 @@ class _Loader:
         profiles = active_profiles(self.sections, self.options.profiles)
         environment = merged_environment(profiles)
         overrides = self.read_overrides()
+        self.sections.warnings += unused_values(self.options.definitions, environment, self.documents)
         scope = self.scope(
             top,
             {key: Entry(found.text, found.location) for key, found in environment.items()},
@@ -210,6 +213,7 @@ class _Loader:
     def read(self, path: Path, *, is_module: bool = False) -> ParsedFile:
         self.options.on_read(path)
         document, faults = read_document(path, self.basedir)
+        self.documents.append(document)
         if is_module:
             faults = tuple(in_module(path, document, fault) for fault in faults)
         self.sections.faults += faults

@@ -166,6 +166,18 @@ def test_profiles_and_the_command_line_win_in_their_order(tmp_path: Path) -> Non
     )
 
 
+def test_a_value_that_nothing_in_the_files_names_is_a_warning(tmp_path: Path) -> None:
+    given = {"srcdri": "/x", "year": "2014", "zone": "x", "empty": "", "outdir": "/y"}
+    files = {**WEATHER, "config/more.yml": "environment: [outdir=/z]\n"}
+    warnings = [str(each) for each in load(tmp_path, files, definitions=given).warnings]
+    assert [each for each in warnings if each.startswith("-D")] == [
+        "-D srcdri=…: no environment, parameter or expression in the project's files has this name "
+        "(Did you mean 'srcdir'?)",
+        "-D zone=…: no environment, parameter or expression in the project's files has this name "
+        "(Declare it in an environment if only a file of SQL uses it.)",
+    ]
+
+
 def test_an_error_of_a_definition_in_use_names_file_and_line(tmp_path: Path) -> None:
     project = load(tmp_path, WEATHER)
     with pytest.raises(SpecError) as caught:
