@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.frames import created_frame
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, Type
+from lakewright.spec.suggestions import nearest
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ __all__ = [
     "literal",
     "reader_schema",
 ]
+
+log = logging.getLogger(__name__)
 
 Records = Sequence[Sequence[Any] | Mapping[str, Any]]
 
@@ -115,7 +119,7 @@ def reader_schema(fields: Iterable[Field]) -> str:
 
 
 def frame_of_records(
-    spark: SparkSession, fields: Sequence[Field], records: Records, *, drops_others: bool = False
+    spark: SparkSession, fields: Sequence[Field], records: Records, *, drops_others_of: str | None = None
 ) -> DataFrame:
     """Return a frame of rows given as texts, lists or maps in a project, cast to the columns' types.
 
@@ -125,12 +129,14 @@ def frame_of_records(
         spark: The session.
         fields: The columns.
         records: The rows.
-        drops_others: Whether values beyond the columns are dropped, as those of a mock are in Flowman.
+        drops_others_of: Whose values beyond the columns are dropped with a warning, as Flowman's mocks drop
+            them; None if they are an error.
 
     Raises:
         SpecError: A row has too many values, or a name that isn't a column.
     """
-    if drops_others:
+    if drops_others_of is not None:
+        _warn_of_others(fields, records, drops_others_of)
         records = [_without_others(fields, record) for record in records]
     rows = [_row(fields, record) for record in records]
     texts = ", ".join(Field(name=field.name, type=Scalar("string")).ddl for field in fields)
@@ -141,6 +147,19 @@ def frame_of_records(
     return created_frame(spark, rows, texts).select(
         *(_read_text(field).alias(field.name) for field in fields)
     )
+
+
+def _warn_of_others(fields: Sequence[Field], records: Records, label: str) -> None:
+    names = [field.name for field in fields]
+    lower = {name.lower() for name in names}
+    others = {name: None for record in records if isinstance(record, Mapping) for name in record}
+    for other in others:
+        if other.lower() not in lower:
+            similar = nearest(other, names)
+            asked = f"; did you mean {similar!r}?" if similar else ""
+            log.warning("%s has no column %r, so its values are left out%s", label, other, asked)
+    if any(len(record) > len(names) for record in records if not isinstance(record, Mapping)):
+        log.warning("%s: values after the first %d, its columns, are left out", label, len(names))
 
 
 def _without_others(

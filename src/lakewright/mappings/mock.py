@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import fields_of, frame_of_records
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Reference, Rows
@@ -45,9 +45,12 @@ class MockMapping(Mapping):
         mocked = workspace.original_mapping(self.mapping or self.name)
         if mocked is self:
             raise SpecError.of(f"mapping {self.name!r} mocks itself", remedy="Name the mapping to mock.")
-        return frame_of_records(
-            workspace.spark,
-            fields_of(mocked.build(workspace.outline()).schema),
-            self.records,
-            drops_others=True,
-        )
+        label = f"mapping {self.name!r}"
+        try:
+            fields = fields_of(mocked.build(workspace.outline()).schema)
+        except TargetError as error:
+            raise SpecError.of(
+                f"{label}: the columns of what it mocks are only known from data: {error.message}",
+                remedy="Mock it by kind `values`, whose `columns` are those that the test uses.",
+            ) from error
+        return frame_of_records(workspace.spark, fields, self.records, drops_others_of=label)

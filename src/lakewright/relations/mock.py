@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import frame_of_records
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Answer, Observation
@@ -47,7 +47,13 @@ class MockRelation(EmptyRelation):
         mocked = workspace.original_relation(self.relation or self.name)
         if mocked is self or mocked.name == self.name == "":
             raise SpecError.of(f"{self.label} mocks itself", remedy="Name the relation to mock.")
-        return mocked.fields(workspace)
+        try:
+            return mocked.fields(workspace)
+        except TargetError as error:
+            raise SpecError.of(
+                f"{self.label}: the columns of what it mocks are only known from data: {error.message}",
+                remedy="Give the mock a `schema` with the columns that the test uses.",
+            ) from error
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return that it exists, and whether it has records."""
@@ -57,7 +63,7 @@ class MockRelation(EmptyRelation):
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the records."""
         fields = self.declared(workspace) or ()
-        frame = frame_of_records(workspace.spark, fields, self.records, drops_others=True)
+        frame = frame_of_records(workspace.spark, fields, self.records, drops_others_of=self.label)
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:

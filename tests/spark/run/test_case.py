@@ -84,6 +84,16 @@ tests:
       rows: {kind: values, columns: {id: string, name: string}, records: [[1, ann], [2, bob]]}
     assertions:
       two: {kind: sql, query: "SELECT id, name FROM people", expected: [[1, ann], [2, bob]]}
+  mocked_table:
+    overrideMappings:
+      people: {kind: mock, records: [{id: 1}]}
+    assertions:
+      mapped: {kind: sql, query: "SELECT id FROM people", expected: 1}
+  schema_of_a_mock:
+    overrideRelations:
+      people: {kind: mock, schema: {fields: [{name: number, type: integer}]}, records: [[1, x], {number: 2, nubmer: 3}]}
+    assertions:
+      related: {kind: sql, query: "SELECT number FROM people", expected: [[1], [2]]}
   unbuilt:
     environment: [factor=no_such_column]
     overrideMappings:
@@ -138,6 +148,23 @@ def test_what_a_test_builds_can_be_read_and_is_gone_afterwards(
     left = {path for path in files_of(tmp_path) if not Path(path).name.endswith(".lock")}
     assert left == {"project.yml", "module.yml"}
     assert not spark.catalog.tableExists("prices_of_a_test")
+
+
+def test_a_mock_of_a_table_that_the_test_does_not_have_needs_columns(
+    tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    (refused,) = run(tmp_path, spark, "mocked_table").assertions
+    assert refused.error is not None
+    assert refused.error.message == (
+        "mapping 'people': the columns of what it mocks are only known from data: relation 'people': entity "
+        "'people' has no silver table yet"
+    )
+    (found,) = run(tmp_path, spark, "schema_of_a_mock").assertions
+    assert (found.error, found.failures) == (None, ())
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "relation 'people' has no column 'nubmer', so its values are left out; did you mean 'number'?",
+        "relation 'people': values after the first 1, its columns, are left out",
+    ]
 
 
 @pytest.mark.parametrize(
