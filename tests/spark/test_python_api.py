@@ -223,6 +223,9 @@ def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkS
         (shop.entity("latin"), one, "2", "encoded in ISO-8859-1"),
         (orders, [{"id": 1}], "2", "a list can't be landed"),
         (orders, pandas.DataFrame({"id": [1, "x"]}), "2", "Conversion failed for column id"),
+        (orders, pandas.DataFrame([[1, 2]], columns=["id", "id"]), "2", "Duplicate column names found"),
+        (texts, users.sql("SELECT 1 AS id, 2 AS ID"), "2", "several columns of the name id"),
+        (orders, users.readStream.format("rate").load(), "2", "a streaming frame can't be landed"),
     )
     for entity, frame, name, message in refused:
         with pytest.raises(UsageError, match=message):

@@ -25,6 +25,7 @@ __all__ = [
     "job_arguments",
     "job_request",
     "key_text",
+    "of_numpy",
     "texts_by_name",
     "texts_of",
     "time_text",
@@ -138,14 +139,15 @@ def key_text(value: Any) -> str:
         >>> key_text(7), key_text(datetime(2024, 5, 1, 12)), key_text(True)
         ('7', '2024-05-01 12:00:00', 'true')
     """
-    value = _of_numpy(value)
+    value = of_numpy(value)
     if isinstance(value, datetime):
         return (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat(" ")
     return render_value(value)
 
 
-def _of_numpy(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+def of_numpy(value: Any) -> Any:
+    """Return a number, text or boolean of numpy as Python's; other values as they are."""
+    return value.item() if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 else value
 
 
 def _phase(text: str) -> Phase:
@@ -221,7 +223,7 @@ def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:
 
 
 def _text(name: str, value: Any, type_: ValueType | None) -> str:
-    value = _of_numpy(value)
+    value = of_numpy(value)
     if isinstance(value, datetime) and type_ is ValueType.DATE:
         if value.time() != time():
             raise UsageError(

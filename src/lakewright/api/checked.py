@@ -9,6 +9,7 @@ from reprlib import repr as short
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin
 
+from lakewright.api.arguments import of_numpy
 from lakewright.errors import UsageError
 
 __all__ = ["checked", "checked_methods"]
@@ -32,6 +33,8 @@ def checked_methods(cls: C) -> C:
 def checked(method: F) -> F:
     """Make a method raise `UsageError` if an argument is not of the type that its annotation has.
 
+    Numbers, texts and booleans of numpy are given to the method as Python's.
+
     Only the outermost type is checked: that `targets` is a collection, not that of texts. An annotation that
     exists for type checkers only, such as `DataFrame`, is not checked.
     """
@@ -47,10 +50,14 @@ def checked(method: F) -> F:
             parameter = signature.parameters[name]
             if parameter.kind is parameter.VAR_KEYWORD or parameter.annotation is parameter.empty:
                 continue
-            given = value if parameter.kind is parameter.VAR_POSITIONAL else (value,)
-            for each in given:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                found = bound.arguments[name] = tuple(map(of_numpy, value))
+            else:
+                found = (of_numpy(value),)
+                (bound.arguments[name],) = found
+            for each in found:
                 _check(method, name, each, parameter.annotation)
-        return method(*args, **kwargs)
+        return method(*bound.args, **bound.kwargs)
 
     return call  # type: ignore[return-value]
 

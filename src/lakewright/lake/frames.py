@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
@@ -12,7 +13,15 @@ from lakewright.transform.sql import name_sql, text_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SupportsArrow", "arrow_table", "created_frame", "frame_in", "holds_arrow", "with_offsets"]
+__all__ = [
+    "SupportsArrow",
+    "arrow_table",
+    "check_names",
+    "created_frame",
+    "frame_in",
+    "holds_arrow",
+    "with_offsets",
+]
 
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to the columns of an index without a name."""
@@ -96,6 +105,21 @@ def holds_arrow(rows: object) -> TypeGuard[SupportsArrow]:
     return hasattr(rows, "__arrow_c_stream__")
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Raise an error if columns have the same name, but for case, as neither files nor tables may.
+
+    Raises:
+        UsageError: With these names.
+    """
+    lower = [name.lower() for name in names]
+    doubled = sorted({name for name in lower if lower.count(name) > 1})
+    if doubled:
+        raise UsageError(
+            f"the frame has several columns of the name {', '.join(doubled)}",
+            remedy="Rename or drop all but one of each; names that differ only in case count as the same.",
+        )
+
+
 def arrow_table(rows: SupportsArrow) -> Any:
     """Return the rows of a frame as a `pyarrow.Table` of types that Spark takes.
 
@@ -103,7 +127,7 @@ def arrow_table(rows: SupportsArrow) -> Any:
 
     Raises:
         NotInstalled: There is no pyarrow.
-        UsageError: A column holds values of several types.
+        UsageError: A column holds values of several types, or several columns have the same name.
     """
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -115,11 +139,12 @@ def arrow_table(rows: SupportsArrow) -> Any:
     try:
         # Polars' own conversion has texts that pyarrow can cast inside of categories; its stream has not.
         table = pa.table(rows.to_arrow() if hasattr(rows, "to_arrow") else rows)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError) as error:
         raise UsageError(
             f"the {type(rows).__name__} can't be read: {'; '.join(map(str, error.args))}",
-            remedy="Give each column values of one type.",
+            remedy="Give each column a name of its own and values of one type.",
         ) from error
+    check_names(table.column_names)
     kept = [name for name in table.column_names if not _UNNAMED_INDEX.fullmatch(name)]
     table = table.select(kept)
     return table.cast(pa.schema([field.with_type(_spark_type(pa, field.type)) for field in table.schema]))

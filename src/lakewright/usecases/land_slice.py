@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.frames import SupportsArrow, arrow_table, created_frame, holds_arrow, with_offsets
+from lakewright.lake.frames import (
+    SupportsArrow,
+    arrow_table,
+    check_names,
+    created_frame,
+    holds_arrow,
+    with_offsets,
+)
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command, locked_error
 from lakewright.slices.application import application_of
@@ -41,6 +48,7 @@ def land(
     """
     found = app.project.entity(entity)
     of_spark = _of_spark(app, frame)
+    check_names(of_spark.columns)
     if replace:
         _check_unlocked(app, found, name)
     landed = land_slice(app.lake, found, of_spark, name, replace=replace)
@@ -52,7 +60,12 @@ def land(
 
 def _of_spark(app: App, frame: object) -> DataFrame:
     """Return a frame as one of Spark; times without an offset are in the lake's time zone."""
-    if hasattr(frame, "write"):
+    if getattr(frame, "isStreaming", False):
+        raise UsageError(
+            "a streaming frame can't be landed",
+            remedy="Land its batches: writeStream.foreachBatch calls a function with the frame of each.",
+        )
+    if hasattr(frame, "sparkSession"):
         of_spark = with_offsets(cast("DataFrame", frame), app.lake.settings.timezone)
         for field in of_spark.schema.fields:
             if "timestamp_ntz" in field.dataType.simpleString():

@@ -91,7 +91,10 @@ tests:
       mapped: {kind: sql, query: "SELECT id FROM people", expected: 1}
   schema_of_a_mock:
     overrideRelations:
-      people: {kind: mock, schema: {fields: [{name: number, type: integer}]}, records: [[1, x], {number: 2, nubmer: 3}]}
+      people:
+        kind: mock
+        schema: {fields: [{name: number, type: integer}]}
+        records: [[1, x], {number: 2, nubmer: 3}]
     assertions:
       related: {kind: sql, query: "SELECT number FROM people", expected: [[1], [2]]}
   unbuilt:

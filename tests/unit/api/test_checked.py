@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from lakewright import Entity, Processing, Project
@@ -80,6 +81,12 @@ def test_an_argument_of_another_type_is_refused(shop: Project, case: str) -> Non
     with pytest.raises(UsageError) as refused:
         call(shop)
     assert refused.value.message == said
+
+
+def test_numbers_and_switches_of_numpy_are_those_of_python(shop: Project) -> None:
+    assert list(shop.history(limit=np.int64(5))) == []  # type: ignore[arg-type]
+    plan = shop.plan(np.str_("daily"), "build", force=np.True_)  # type: ignore[arg-type]
+    assert plan.job == "daily"
 
 
 def test_a_wrong_number_of_arguments_is_told_by_python(shop: Project) -> None:
