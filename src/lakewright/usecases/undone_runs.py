@@ -34,10 +34,17 @@ _Instances: TypeAlias = Callable[[Run], frozenset[_Instance]]
 
 @dataclass(frozen=True, slots=True)
 class _Results:
-    """The recorded steps of a run: those that it did or found done, and those that it left undone."""
+    """The recorded steps of a run.
+
+    Attributes:
+        done: Those that it did, or found done.
+        undone: Those that it left undone.
+        is_held_up: Whether none of these failed: others held what they needed, or they were not reached.
+    """
 
     done: frozenset[_Step]
     undone: frozenset[_Step]
+    is_held_up: bool
 
     @property
     def instances(self) -> frozenset[_Instance]:
@@ -45,13 +52,14 @@ class _Results:
         return frozenset(step[0] for step in self.done) - {step[0] for step in self.undone}
 
 
-def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Instances) -> Iterator[Run]:
+def undone_runs(journal: Journal, newest_first: Sequence[Run], instances: _Instances) -> Iterator[Run]:
     """Yield the failed runs whose work no later run of the same job has done.
 
     A later run with the same parameters stands for a failed one, however it ended, unless it was of fewer
     targets or phases, or began before the failed one had ended. Such runs, and those with other parameters,
     have done its work once each step that it left undone has succeeded, or its instance as a whole. A run
-    that was killed did not record what it left undone: its instances must have succeeded as a whole.
+    that was killed did not record what it left undone: its instances must have succeeded as a whole. If
+    others held a run up, so that no step of it failed, runs that went on before and after it count too.
 
     A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
     or a rewind is refused before it begins, nothing is left undone.
@@ -69,9 +77,9 @@ def undone_runs(journal: Journal, newest_first: Iterable[Run], instances: _Insta
         if run.status in (Status.FAILED, Status.ABORTED) and not is_idle:
             same = (each for each in later if _follows(each, run) and has_steps(each, run))
             settled = _is_settled if run.finished is not None else partial(_is_done_whole, instances(run))
-            if not any(covers(each, run, has_run) for each in same) and not settled(
-                run, later, results, has_run
-            ):
+            if any(covers(each, run, has_run) for each in same):
+                pass
+            elif not settled(run, [*later, *_holders(run, newest_first, results)], results, has_run):
                 yield run
         later.append(run)
 
@@ -135,6 +143,16 @@ def _follows(later: Run, run: Run) -> bool:
     return is_after and later.parameters == run.parameters
 
 
+def _holders(run: Run, newest_first: Sequence[Run], results: Callable[[str], _Results]) -> Iterator[Run]:
+    """Yield the runs of the job that went on before and after a run, if they may have held it up."""
+    if run.finished is None or not results(run.run_id).is_held_up:
+        return
+    for each in newest_first:
+        is_of_job = (each.project, each.job) == (run.project, run.job)
+        if is_of_job and each.started < run.started and each.finished and each.finished > run.finished:
+            yield each
+
+
 def has_steps(later: Run, run: Run) -> bool:
     """Return whether a later run was of all targets and phases of a run of the same phase."""
     chosen, wanted = (set(each.facts.get("targets") or ()) for each in (later, run))
@@ -183,7 +201,10 @@ def _is_whole(later: Run, run: Run, has_run: HasRun) -> bool:
 
 def _results(entries: Iterable[Mapping[str, Any]]) -> _Results:
     found: dict[bool, set[_Step]] = {True: set(), False: set()}
+    statuses = set()
     for each in entries:
         instance = tuple(sorted(each.get("instance", {}).items()))
         found[is_entry_undone(each)].add((instance, each["phase"], each["name"]))
-    return _Results(frozenset(found[False]), frozenset(found[True]))
+        statuses.add(each["status"])
+    is_held_up = Status.BLOCKED in statuses and not {Status.FAILED, Status.ABORTED} & statuses
+    return _Results(frozenset(found[False]), frozenset(found[True]), is_held_up)

@@ -123,6 +123,30 @@ def test_of_two_runs_at_once_none_stands_for_the_other() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("held_up", "of_first", "ended", "expected"),
+    [
+        (["BLOCKED", "NOT_REACHED"], ["SUCCESS", "SUCCESS"], 5, []),
+        (["BLOCKED", "NOT_REACHED"], ["SUCCESS", "FAILED"], 5, ["second", "first"]),
+        (["FAILED", "NOT_REACHED"], ["SUCCESS", "SUCCESS"], 5, ["second"]),
+        (["BLOCKED", "NOT_REACHED"], ["SUCCESS", "SUCCESS"], 1, ["second"]),
+    ],
+)
+def test_a_run_that_was_held_up_is_done_once_the_run_that_went_on_beside_it_succeeds(
+    held_up: list[str], of_first: list[str], ended: int, expected: list[str]
+) -> None:
+    """The run that was blocked by an older one stayed listed although that one did all of it."""
+    status = "FAILED" if "FAILED" in of_first else "SUCCESS"
+    first = replace(FAILED, run_id="first", status=status, finished=NOW + timedelta(minutes=ended))
+    begun, end = NOW + timedelta(minutes=1), NOW + timedelta(minutes=2)
+    second = replace(FAILED, run_id="second", started=begun, finished=end)
+    steps = ("orders", "sales")
+    assert expected == listed(
+        (second, [result("1", each, name=name) for each, name in zip(held_up, steps, strict=True)]),
+        (first, [result("1", each, name=name) for each, name in zip(of_first, steps, strict=True)]),
+    )
+
+
 def test_a_rewind_that_was_refused_and_a_comparison_leave_nothing_undone() -> None:
     """Issue 11: a refused `rebuild --check` stayed among the runs that failed."""
     rewind = replace(FAILED, phase="REBUILD")
