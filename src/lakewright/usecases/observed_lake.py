@@ -15,7 +15,7 @@ from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
 from lakewright.usecases.history import Warned
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
-from lakewright.usecases.status import told_changed, told_messages, unrecorded_entities
+from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
 
 __all__ = ["Observed", "observe_lake", "observed_concerns", "observed_notices"]
 
@@ -29,6 +29,7 @@ class Observed:
 
     Attributes:
         unrecorded: Entities whose tables have commits, if the manifest has no item of the project at all.
+        recorded_projects: The projects that the manifest has slices of, if there are such entities.
         rebuilds: The tables that only a rebuild makes as they are declared now.
         at: When it was looked at.
     """
@@ -36,6 +37,7 @@ class Observed:
     bronze: BronzeStatus
     quarantined: tuple[Quarantined, ...]
     unrecorded: tuple[str, ...]
+    recorded_projects: tuple[str, ...]
     rebuilds: RebuildStatus
     at: datetime
 
@@ -44,7 +46,8 @@ def observe_lake(app: App) -> Observed:
     """Return what bronze, the quarantine and the logs of tables show now; they are read anew."""
     quarantined, unrecorded = tuple(read_quarantined(app)), tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
-    return Observed(bronze, quarantined, unrecorded, rebuilds, app.store.now())
+    projects = recorded_projects(app) if unrecorded else ()
+    return Observed(bronze, quarantined, unrecorded, projects, rebuilds, app.store.now())
 
 
 def observed_concerns(
@@ -64,10 +67,12 @@ def observed_concerns(
     if observed is None:
         return
     if observed.unrecorded:
+        projects = first_of(observed.recorded_projects, MOST_NAMED)
+        others = f" only of {projects}," if projects else ""
         yield Concern(
             kind="damaged",
             subject="manifest",
-            why="the manifest has no slice of this project, but tables have commits: "
+            why=f"the manifest has no slice of this project,{others} but tables have commits: "
             f"{first_of(observed.unrecorded, MOST_NAMED)}",
             since=None,
             advice="If it is another one, or was moved, bring it back or correct `manifest:`. "

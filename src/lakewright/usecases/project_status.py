@@ -79,6 +79,7 @@ class ProjectStatus:
         next_steps: For the ids of these runs, what to do about them.
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items of the project at all.
+        recorded_projects: The projects that the manifest has slices of, if there are unrecorded entities.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
         refused: For the entities of which a run would refuse the processing times of waiting slices, why;
@@ -119,6 +120,7 @@ class ProjectStatus:
     quarantined: tuple[Quarantined, ...] = ()
     triggers: tuple[TriggerStatus, ...] = ()
     unrecorded: tuple[str, ...] = ()
+    recorded_projects: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()
@@ -215,6 +217,7 @@ class ProjectStatus:
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
             "quarantined": [each.as_json() for each in self.quarantined],
             "unrecorded": list(self.unrecorded),
+            "recorded_projects": list(self.recorded_projects),
             "triggers": [each.as_json() for each in self.triggers],
             "unwritable": None if self.unwritable is None else self.unwritable.as_json(),
             "faults": [fault.as_json() for fault in self.faults],

@@ -19,7 +19,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
 from lakewright.run.planning import is_entry_undone
-from lakewright.slices.application import application_of, applications_before, entity_of
+from lakewright.slices.application import application_of, applications_before, entity_of, project_of
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
@@ -45,6 +45,7 @@ from lakewright.usecases.undone_runs import covers, given_instances, has_steps, 
 __all__ = [
     "is_requeued",
     "project_status",
+    "recorded_projects",
     "told_changed",
     "told_messages",
     "unrecorded_entities",
@@ -103,6 +104,7 @@ def project_status(app: App) -> ProjectStatus:
         quarantined=tuple(read_quarantined(app)),
         triggers=list_triggers(app),
         unrecorded=unrecorded,
+        recorded_projects=recorded_projects(app) if unrecorded else (),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
@@ -129,6 +131,13 @@ def unrecorded_entities(app: App) -> Iterator[str]:
         is_local = silver.location is not None and table_log(app.lake, silver) is not None
         if is_local and lacks_commits(app.lake, app.ledger, silver, application_of(app.project.name, entity)):
             yield entity.called
+
+
+def recorded_projects(app: App) -> tuple[str, ...]:
+    """Return the names of the projects that the manifest has slices of."""
+    standings = read_standings(app, with_last_slices=False)
+    found = {project_of(each) for each in standings.others}
+    return tuple(sorted(name for name in found if name is not None))
 
 
 def _without_elsewhere(app: App, rows: Iterable[Row]) -> tuple[list[Row], tuple[Elsewhere, ...]]:

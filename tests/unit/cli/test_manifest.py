@@ -763,6 +763,11 @@ class TestStatus:
         assert "The manifest has no slice of this project, but the tables of orders have commits" in page
         assert "`lakewright manifest discover` lists them" in page
         assert "Nothing is running" not in page
+        web = Application.named("lakewright/web/people", "people")
+        app.ledger.discover([DiscoveredSlice(ITEM + "a", web, "people", "a", {"size": 1})])
+        page = call_with(app, "status").out
+        assert "The manifest has no slice of this project, only of web, but the tables of orders" in page
+        assert document(app, "status")["recorded_projects"] == ["web"]
 
     def test_nothing_is_said_to_be_nothing(self) -> None:
         assert call_with(FakeApp(), "status").out == "Nothing is running, waiting or failed.\n"

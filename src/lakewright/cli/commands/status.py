@@ -62,7 +62,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     if found.unwritable is not None:
         yield fault_branch(found.unwritable)
     if found.unrecorded:
-        yield _lost(found.unrecorded)
+        yield _lost(found.unrecorded, found.recorded_projects)
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
     yield from _section("Runs that failed", undone, "lakewright history --status failed")
@@ -100,12 +100,13 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         yield runs_table(found.last_runs, now)
 
 
-def _lost(entities: Sequence[str]) -> Branch:
+def _lost(entities: Sequence[str], projects: Sequence[str]) -> Branch:
     named = ", ".join(entities[:MOST_NAMED]) + (", …" if len(entities) > MOST_NAMED else "")
     return Branch(
         line(
             Span("The manifest has no slice of this project", "bold red"),
-            f", but the tables of {named} have commits",
+            f", only of {first_of(projects, MOST_NAMED)}," if projects else ",",
+            f" but the tables of {named} have commits",
         ),
         (
             _do(
