@@ -606,7 +606,15 @@ class TestStatus:
         found = document(a_lake("/lake/bronze/orders"), "status")
         assert list(found) == [
             *("running", "waiting", "arrived", "failed", "warnings", "stale"),
-            *("quarantined", "unrecorded", "triggers", "unwritable", "faults", "withheld"),
+            *(
+                "quarantined",
+                "unrecorded",
+                "recorded_projects",
+                "triggers",
+                "unwritable",
+                "faults",
+                "withheld",
+            ),
             *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "undeclared"),
             *("rows_changed", "tainted", "last_runs"),
         ]
