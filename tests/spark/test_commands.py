@@ -73,6 +73,13 @@ def test_sql_reads_each_layer_by_its_name_and_refuses_an_ambiguous_one(
         ("name", "string"),
     ]
     assert "Spark accepts 3 mappings" in people.run("validate", "--spark", "-D", "who=x").out  # B3
+    (people.folder / "model" / "new.yml").write_text(
+        "relations: {later: {kind: delta, location: later}}\n"
+        "mappings: {later: {kind: relation, relation: later}}"
+    )
+    unknown = people.run("validate", "--spark", "-D", "who=x")
+    assert (unknown.code, "Spark accepts 3 mappings" in unknown.out) == (0, True), unknown.all
+    assert "Spark can't check mapping 'later' yet: " in unknown.err
     (people.folder / "model" / "wrong.yml").write_text(
         'mappings: {wrong: {kind: sql, sql: "SELECT nothing"}}'
     )

@@ -8,7 +8,7 @@ from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
 from lakewright.spec.models.base import Texts
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,7 +11,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:

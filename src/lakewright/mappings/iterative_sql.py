@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -14,6 +14,7 @@ from lakewright.mappings.mapping import Input, Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
+from lakewright.spec.models.text_marks import FileText
 from lakewright.workspace.query import catalog_tables, mapping_names
 from lakewright.workspace.sql_tables import before_union
 
@@ -32,7 +33,7 @@ class _Repeated(Mapping):
     """A query that reads its own former result."""
 
     sql: str | None = Declared(default=None, description="The query, which reads its result as `__this__`.")
-    file: str | None = Declared(
+    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
         default=None, description="File with the query, relative to the project's folder."
     )
     max_iterations: int = Declared(

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference, Texts, from_text
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,7 +15,7 @@ from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.sql_check import ColumnsOf
 

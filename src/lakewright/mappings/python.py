@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
@@ -16,6 +16,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.executor_python import check_python
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
+from lakewright.spec.models.text_marks import FileText
 from lakewright.spec.suggestions import suggestion
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class PythonMapping(Mapping):
     accesses other than its inputs is ignored when targets are ordered and tainted.
     """
 
-    file: str = Declared(description="Python file with the function, relative to the project's folder.")
+    file: Annotated[str, FileText.OF_PROJECT] = Declared(
+        description="Python file with the function, relative to the project's folder."
+    )
     function: str = Declared(description="Name of the function; it takes DataFrames and returns a DataFrame.")
     function_inputs: Listed[Input] = Declared(
         default=(), alias="inputs", description="Mappings whose frames it receives, in order."

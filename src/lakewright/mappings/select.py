@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import FileText, SqlText
 from lakewright.transform.sql import name_sql
 from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query
 from lakewright.workspace.sql_tables import table_names
@@ -32,7 +32,7 @@ class SqlMapping(Mapping):
     """
 
     sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
-    file: str | None = Declared(
+    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
         default=None, description="File with the query, relative to the project's folder."
     )
 

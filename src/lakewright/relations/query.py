@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -11,6 +11,7 @@ from pydantic import model_validator
 from lakewright.lake.columns import conform
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.relations.relation import Relation
+from lakewright.spec.models.text_marks import FileText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,7 +25,7 @@ class QueryRelation(Relation):
     """A relation with a query as text, or in a file."""
 
     sql: str | None = Declared(default=None, description="The query.")
-    file: str | None = Declared(
+    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
         default=None, description="File with the query, relative to the project's folder."
     )
 

@@ -27,7 +27,7 @@ from lakewright.relations.migration import (
 from lakewright.relations.relation import ManagedRelation
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.places import Address
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import FileText, SqlText
 from lakewright.transform.sql import text_sql
 from lakewright.workspace.query import table_resources
 
@@ -60,7 +60,7 @@ class ViewRelation(ManagedRelation):
     database: str | None = Declared(default=None, description="Database in the catalog.")
     view: str = Declared(description="Name of the view.")
     sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
-    file: str | None = Declared(
+    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
         default=None, description="File with the query, relative to the project's folder."
     )
     mapping: str | None = Declared(default=None, description="Mapping that defines the query.")

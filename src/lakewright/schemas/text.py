@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field as Declared
@@ -14,6 +14,7 @@ from pydantic import model_validator
 from lakewright.errors import SpecError
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.fields import Field
+from lakewright.spec.models.text_marks import FileText
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -44,7 +45,7 @@ def fetched(url: str) -> str:
 class TextSchema(Schema):
     """A schema in a JSON format, written in the project or in a file."""
 
-    file: str | None = Declared(
+    file: Annotated[str | None, FileText.OF_PROJECT] = Declared(
         default=None, description="File with the schema; relative to the project's folder."
     )
     url: str | None = Declared(

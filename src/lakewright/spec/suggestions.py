@@ -53,7 +53,7 @@ def hint(name: str, known: Iterable[str]) -> str:
         >>> hint("smrt", ["ALWAYS", "SMART"])
         "did you mean 'SMART'? There are ALWAYS, SMART"
     """
-    words = list(known)
+    words = [str(word) for word in known]
     found = nearest(name, words)
     listed = ", ".join(words)
     return f"there are {listed}" if found is None else f"did you mean {found!r}? There are {listed}"
@@ -66,7 +66,7 @@ def suggestion(name: str, known: Iterable[str], *, shown: int = 12) -> str | Non
         >>> suggestion("tpye", ["kind", "type"])
         "did you mean 'type'?"
     """
-    names = list(known)
+    names = [str(each) for each in known]
     if found := nearest(name, names):
         return f"did you mean {found!r}?"
     if not names or not shown:

@@ -16,7 +16,7 @@ from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.delta_merge import Clause
 from lakewright.relations.relation import OutputMode
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, lower
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget

@@ -21,6 +21,7 @@ from lakewright.spec.models.base import Named
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.entity_settings import SourceConnection
 from lakewright.spec.models.job import Job, Parameter
+from lakewright.spec.models.text_marks import FileText, marked_texts
 from lakewright.spec.project import Project, resolve_entity
 from lakewright.workspace.workspace import Workspace
 
@@ -162,6 +163,7 @@ class _Walk:
         if model is None:
             model = definition.check()[0]
         else:
+            self._check_files(definition, model)
             found = Evaluated(definition, model, self.workspace, self.is_used)
             self.evaluation.evaluated.append(found)
         for reference in () if model is None else (*model.references(), *model.mentions()):
@@ -187,17 +189,37 @@ class _Walk:
                 message = f"{definition.subject}: {key} uses the unknown name {name!r}"
                 self._report([Fault(message, definition.at(*path), f"Declare {name!r}, or correct it.")])
 
-    def _is_about_value(self, fault: Fault, *texts: str) -> bool:
-        """Return whether a fault may not occur for other values of the parameters."""
-        if not (fault.details.get(DEPENDS_ON_VALUE) or fault.details.get(VALIDATED)):
-            return False
+    def _check_files(self, definition: Definition, model: Named) -> None:
+        for _, name, path in marked_texts(model, FileText):
+            is_known = not self._depends_on_value(texts_in(_value_at(definition.raw, path)))
+            if is_known and not self.workspace.project_path(name).is_file():
+                message = f"{definition.subject}: there is no file {name}"
+                self._report([Fault(message, definition.at(*path), "Create it, or correct the path.")])
+
+    def _depends_on_value(self, texts: Iterable[str]) -> bool:
+        """Return whether texts use a parameter that a stand-in is the value of."""
         try:
             return any(self.scope.names_behind(text) & self.stand_ins for text in texts)
         except LakewrightError:
             return False
 
+    def _is_about_value(self, fault: Fault, *texts: str) -> bool:
+        """Return whether a fault may not occur for other values of the parameters."""
+        if not (fault.details.get(DEPENDS_ON_VALUE) or fault.details.get(VALIDATED)):
+            return False
+        return self._depends_on_value(texts)
+
     def _report(self, faults: Iterable[Fault]) -> None:
         self.evaluation.report(faults, is_used=self.is_used, where=self.where)
+
+
+def _value_at(raw: Any, path: Iterable[str | int]) -> Any:
+    """Return what is written at a path, or the innermost value around it."""
+    for key in path:
+        if not isinstance(raw, dict) or key not in raw:
+            break
+        raw = raw[key]
+    return raw
 
 
 def _distinct(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:

@@ -28,7 +28,7 @@ from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_past import past_faults
-from lakewright.usecases.validate_sql import analyse_with_spark, sql_faults
+from lakewright.usecases.validate_sql import analyse_with_spark, mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
@@ -67,18 +67,28 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     checker = SqlChecker(state / "checked-sql.json")
     sql = sql_faults(evaluation, checker)
     checker.save()
-    errors = [*evaluation.errors, *sql.errors, *find_cycles(app.project, session)]
+    cycles = dict.fromkeys(mapping_cycles(evaluation))
+    errors = [*evaluation.errors, *sql.errors, *cycles, *find_cycles(app.project, session)]
     errors += find_notification_faults(app.project)
     errors += argument_faults(app.project, app.clock())
     past = past_faults(evaluation, _offline(app.project, session))
     errors += past.errors
     if not errors:
         errors += cluster_faults(app)
+    warnings = [*evaluation.warnings, *sql.warnings, *past.warnings, *_idle_jobs(app.project)]
     analysed = 0
     if with_spark and not errors:
-        analysed, found = analyse_with_spark(app.project, app.lake, evaluation)
+        analysed, found, unknown = analyse_with_spark(app.project, app.lake, evaluation)
         errors += found
-    return Validation(tuple(errors), (*evaluation.warnings, *sql.warnings, *past.warnings), analysed)
+        warnings += unknown
+    return Validation(tuple(errors), tuple(warnings), analysed)
+
+
+def _idle_jobs(project: Project) -> Iterator[Fault]:
+    extended = {parent for job in project.jobs.values() for parent in job.extends}
+    for name, job in project.jobs.items():
+        if not job.targets and name not in extended:
+            yield Fault(f"job {name!r} has no targets", remedy="Name them in `targets`, or remove the job.")
 
 
 def cluster_faults(app: App) -> Iterator[Fault]:

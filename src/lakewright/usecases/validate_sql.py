@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
-from lakewright.errors import Fault, LakewrightError, SpecError
+from lakewright.errors import Fault, LakewrightError, SpecError, TargetError
 from lakewright.lake.lake import Lake
 from lakewright.lake.spark_errors import reason_with_position
 from lakewright.mappings.mapping import Mapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.relations.view import ViewRelation
-from lakewright.spec.models.sql_text import SqlText, sql_texts
+from lakewright.spec.models.text_marks import SqlText, marked_texts
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion, way_to_read
+from lakewright.spec.words import first_of
 from lakewright.usecases.validate_definitions import Evaluated, Evaluation
 from lakewright.workspace.query import mapping_names
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["SqlFaults", "analyse_with_spark", "sql_faults"]
+__all__ = ["SqlFaults", "analyse_with_spark", "mapping_cycles", "sql_faults"]
 
 _THIS = "__this__"
 """The table of a check's query, and of texts whose table has no name."""
@@ -74,13 +77,13 @@ def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
 
 
 def _texts(each: Evaluated) -> Iterator[tuple[SqlText, str, tuple[str | int, ...]]]:
-    yield from sql_texts(each.model)
+    yield from marked_texts(each.model, SqlText)
     if isinstance(each.model, SqlMapping | ViewRelation) and getattr(each.model, "file", None):
         try:
             if not isinstance(each.model, ViewRelation) or each.model.mapping is None:
                 yield SqlText.QUERY, each.model.query(each.workspace), ("file",)
         except LakewrightError:
-            return  # the plan says that the file is missing
+            return  # the file is missing, which evaluating the definition has found
 
 
 def _is_surely_wrong(mark: SqlText, text: str) -> bool:
@@ -169,14 +172,21 @@ class _Columns:
             return None
 
 
-def analyse_with_spark(project: Project, lake: Lake, evaluation: Evaluation) -> tuple[int, list[Fault]]:
-    """Return how many mappings Spark analysed, over relations with their columns but no rows, and its faults.
+def analyse_with_spark(
+    project: Project, lake: Lake, evaluation: Evaluation
+) -> tuple[int, list[Fault], list[Fault]]:
+    """Let Spark analyse the mappings, over relations with their columns but no rows.
 
-    Relations without declared columns are read, if they exist.
+    Relations without declared columns are read, if they exist. What those that don't exist leave unknown is
+    no fault.
+
+    Returns:
+        The number of mappings that Spark analysed, their faults, and warnings of those that it could not.
     """
     from pyspark.errors import PySparkException
 
     faults: list[Fault] = []
+    unknown: dict[str, list[str]] = {}
     analysed: set[str] = set()
     outlines: dict[int, Workspace] = {}
     for each in evaluation.evaluated:
@@ -190,9 +200,41 @@ def analyse_with_spark(project: Project, lake: Lake, evaluation: Evaluation) -> 
             _ = outline.frame(each.definition.name).schema
         except SpecError as error:
             faults += error.faults
+        except TargetError as error:
+            unknown.setdefault(error.message, []).append(each.definition.name)
         except (PySparkException, LakewrightError) as error:
             said = f"{each.definition.subject}: Spark rejects it: {reason_with_position(error)}"
             faults.append(Fault(said, each.definition.at()))
     for outline in outlines.values():
         outline.close()
-    return len(analysed), faults
+    warnings = [
+        Fault(f"Spark can't check {_mappings(names)} yet: {why}", remedy="Validate again once it exists.")
+        for why, names in unknown.items()
+    ]
+    return len(analysed) - sum(map(len, unknown.values())), faults, warnings
+
+
+def _mappings(names: Sequence[str]) -> str:
+    return f"mapping{'s'[: len(names) > 1]} {first_of([repr(name) for name in names], 5)}"
+
+
+def mapping_cycles(evaluation: Evaluation) -> Iterator[Fault]:
+    """Yield a fault for each job in which mappings read each other in a cycle.
+
+    Loading finds those whose queries have no expressions.
+    """
+    graphs: dict[int, dict[str, set[str]]] = {}
+    places = {}
+    for each in evaluation.evaluated:
+        if isinstance(each.model, Mapping):
+            places[each.definition.name] = each.definition.at()
+            inputs = graphs.setdefault(id(each.workspace), {}).setdefault(each.definition.name, set())
+            with suppress(LakewrightError):  # the file of a query is missing
+                inputs |= {name.partition(":")[0] for name in each.model.inputs(each.workspace)}
+    for graph in graphs.values():
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as cycle:
+            chain = [str(name) for name in reversed(cycle.args[1])]
+            message = f"mappings read each other in a cycle: {' -> '.join(chain)}"
+            yield Fault(message, places[chain[0]], "Change one of them to read something else.")

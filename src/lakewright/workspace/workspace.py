@@ -319,6 +319,10 @@ class Workspace:
         """
         try:
             return self.project_path(path).read_text("utf-8")
+        except FileNotFoundError as error:
+            raise SpecError.of(
+                f"there is no file {path}", remedy="Create it, or correct the path."
+            ) from error
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError.of(f"{path} can't be read: {error}") from error
 

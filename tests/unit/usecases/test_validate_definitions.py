@@ -116,6 +116,11 @@ def test_a_right_project_has_neither_errors_nor_warnings(tmp_path: Path) -> None
         ("JOB", "month=$mnth", "environment entry 'month': unknown name 'mnth' in job 'daily'"),
         ("PLACE", "raw/$dya", "environment entry 'place': unknown name 'dya' in job 'daily'"),
         ("SQL", "selec 1 frm", "mapping 'rows': the SQL 'selec 1 frm' can't be parsed: invalid expression"),
+        (
+            "SQL",
+            "SELECT '$word' AS x FROM rows",
+            "module.yml:26: mappings read each other in a cycle: rows -> rows (Change one of them",
+        ),
         ("SQL", "SELECT (1 AS x", "the SQL 'SELECT (1 AS x' can't be parsed"),
         ("SQL", "SELECT 'a AS x", "can't be parsed"),
         ("COLUMN", "concat(id", "entity 'people': the SQL 'concat(id' can't be parsed: expecting )"),
@@ -160,3 +165,35 @@ def test_a_text_that_was_parsed_is_not_parsed_again(tmp_path: Path) -> None:
         assert texts(tmp_path, SQL="SELECT amuont FROM orders") == first
         with pytest.raises(ImportError):
             texts(tmp_path, SQL="SELECT amount FROM orders")
+
+
+def test_a_file_that_the_project_lacks_is_found_unless_a_parameter_names_it(tmp_path: Path) -> None:
+    sql = 'rows: {kind: sql, sql: "SQL"}'
+    schema = "schema: {kind: inline, fields: [{name: id, type: long}, {name: amount, type: double}]}"
+    text = MODEL.replace(sql, "rows: {kind: sql, file: FILE}").replace(
+        schema, "schema: {kind: json, file: s.json}"
+    )
+    for name, value in RIGHT.items():
+        text = text.replace(name, value)
+    environment = {"XDG_STATE_HOME": str(tmp_path / "state")}
+
+    def errors(file: str) -> list[str]:
+        project = make_project(tmp_path, text.replace("FILE", file))
+        return [str(each) for each in validate_project(App(project, environment)).errors]
+
+    lacks_schema = "there is no file s.json in job 'daily' (Create it, or correct the path.)"
+    assert [each.partition(": ")[2] for each in errors("rows.sql")] == [
+        "mapping 'rows': there is no file rows.sql in job 'daily' (Create it, or correct the path.)",
+        f"relation 'orders': {lacks_schema}",
+    ]
+    (tmp_path / "rows.sql").write_text("SELECT 1 AS id")
+    assert len(errors("rows.sql")) == len(errors("'$word.sql'")) == 1  # the schema's
+
+
+def test_a_job_without_targets_is_a_warning_unless_others_extend_it(tmp_path: Path) -> None:
+    text = "jobs: {idle: {targets: []}, base: {targets: []}, daily: {extends: base, targets: []}}"
+    found = validate_project(App(make_project(tmp_path, text), {"XDG_STATE_HOME": str(tmp_path / "state")}))
+    assert [each.message for each in found.warnings] == [
+        "job 'idle' has no targets",
+        "job 'daily' has no targets",
+    ]

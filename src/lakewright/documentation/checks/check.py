@@ -15,7 +15,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.spec.models.base import Named, Reference
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

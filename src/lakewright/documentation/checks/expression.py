@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field as Declared
 
 from lakewright.documentation.checks.check import RowCheck
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -11,7 +11,7 @@ from lakewright.documentation.checks.check import Count, QueryCheck
 from lakewright.errors import SpecError
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.spec.words import counted
 from lakewright.workspace.query import mapping_names
 

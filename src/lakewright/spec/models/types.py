@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from lakewright.spec.suggestions import nearest
+
 __all__ = [
     "DEEPEST",
     "LONGEST",
@@ -188,7 +190,9 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self.take_if(sign):
-            raise self.fail(f"{sign!r} expected at position {self.position + 1}")
+            is_cut = self.position >= len(self.text.rstrip()) and "(" in self.text
+            cut = "; a text with a comma needs quotes between { and }" if is_cut else ""
+            raise self.fail(f"{sign!r} expected at position {self.position + 1}{cut}")
 
     def end(self) -> None:
         if self.text[self.position :].strip():
@@ -201,7 +205,8 @@ class _Reader:
         if name in _COMPOUND:
             return _COMPOUND[name](self, depth)
         if name not in _SCALARS:
-            raise self.fail(f"there is no type {name!r}")
+            similar = nearest(name, (*_SCALARS, *_COMPOUND))
+            raise self.fail(f"there is no type {name!r}{f'; did you mean {similar!r}?' if similar else ''}")
         return Scalar(_SCALARS[name])
 
     def read_numbers(self, most: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field as Declared
 
 from lakewright.spec.models.base import Texts
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict, shown_rows
 
 if TYPE_CHECKING:

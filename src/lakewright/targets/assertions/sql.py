@@ -13,7 +13,7 @@ from pydantic import model_validator
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Listed, Model, Reference
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.assertions.assertion import Assertion, Verdict
 from lakewright.workspace.query import mapping_names, query_requires, run_query
 

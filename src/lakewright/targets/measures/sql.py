@@ -12,7 +12,7 @@ from lakewright.errors import TargetError
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
-from lakewright.spec.models.sql_text import SqlText
+from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.measures.measure import Measure, Measurement
 from lakewright.workspace.query import mapping_names, query_requires, run_query
 

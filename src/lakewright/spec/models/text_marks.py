@@ -1,4 +1,4 @@
-"""Marks of the fields that hold Spark's SQL, so that `validate` can check every such text.
+"""Marks of fields whose texts `validate` can check: Spark's SQL, and files that the project must have.
 
 A field is marked by annotation: `sql: Annotated[str, SqlText.QUERY]`. The mark applies to all texts of the
 field's value. SQL of other databases has no mark.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-__all__ = ["SqlText", "sql_texts"]
+__all__ = ["FileText", "SqlText", "marked_texts"]
+
+M = TypeVar("M", bound=StrEnum)
 
 
 class SqlText(StrEnum):
@@ -31,26 +33,32 @@ class SqlText(StrEnum):
         return " ".join(["FROM", table, *parts])
 
 
-def sql_texts(
-    model: BaseModel, path: tuple[str | int, ...] = ()
-) -> Iterator[tuple[SqlText, str, tuple[str | int, ...]]]:
-    """Yield every text of SQL in a model and the models inside it, with what it is and its path."""
+class FileText(StrEnum):
+    """The path of a file, which is relative to the project's folder."""
+
+    OF_PROJECT = "of project"
+
+
+def marked_texts(
+    model: BaseModel, kind: type[M], path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[M, str, tuple[str | int, ...]]]:
+    """Yield every text with a mark of a kind in a model and the models inside it, with its path."""
     for name, field in type(model).model_fields.items():
-        mark = next((each for each in field.metadata if isinstance(each, SqlText)), None)
-        yield from _texts(getattr(model, name), mark, (*path, field.alias or name))
+        mark = next((each for each in field.metadata if isinstance(each, kind)), None)
+        yield from _texts(getattr(model, name), kind, mark, (*path, field.alias or name))
 
 
 def _texts(
-    value: Any, mark: SqlText | None, path: tuple[str | int, ...]
-) -> Iterator[tuple[SqlText, str, tuple[str | int, ...]]]:
+    value: Any, kind: type[M], mark: M | None, path: tuple[str | int, ...]
+) -> Iterator[tuple[M, str, tuple[str | int, ...]]]:
     if isinstance(value, str):
         if mark is not None and value.strip():
             yield mark, value, path
     elif isinstance(value, BaseModel):
-        yield from sql_texts(value, path)
+        yield from marked_texts(value, kind, path)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _texts(inner, mark, (*path, str(key)))
+            yield from _texts(inner, kind, mark, (*path, str(key)))
     elif isinstance(value, tuple | list):
         for index, inner in enumerate(value):
-            yield from _texts(inner, mark, (*path, index))
+            yield from _texts(inner, kind, mark, (*path, index))
