@@ -149,7 +149,7 @@ def test_columns_come_from_wherever_they_are_declared(
     [
         ("clash", "column id is of type bigint in one schema and string in another"),
         ("wrong", "is not a schema of kind 'avro'"),
-        ("missing", r"nothing\.json can't be read"),
+        ("missing", r"there is no file nothing\.json"),
     ],
 )
 def test_what_is_no_schema_says_why(workspace: Workspace, relation: str, message: str) -> None:

@@ -187,7 +187,7 @@ def test_a_file_that_the_project_lacks_is_found_unless_a_parameter_names_it(tmp_
         f"relation 'orders': {lacks_schema}",
     ]
     (tmp_path / "rows.sql").write_text("SELECT 1 AS id")
-    assert len(errors("rows.sql")) == len(errors("'$word.sql'")) == 1  # the schema's
+    assert len(errors("rows.sql")) == len(errors("'${word}.sql'")) == 1  # the schema's
 
 
 def test_a_job_without_targets_is_a_warning_unless_others_extend_it(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_what_is_not_there_is_named_with_what_is_like_it(workspace: Workspace) -
         workspace.required("lost")
     with pytest.raises(SpecError, match="did you mean 'raw'"):
         workspace.relation("rawe")
-    with pytest.raises(SpecError, match=r"none\.sql can't be read"):
+    with pytest.raises(SpecError, match=r"there is no file none\.sql"):
         workspace.read_file("none.sql")
 
 
