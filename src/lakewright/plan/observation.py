@@ -70,6 +70,7 @@ class Observation:
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         hold: The lock or failure that blocks the entity.
         idle: Why an entity has no slice to process, or None for the usual reason.
+        is_disabled: Whether the entity is disabled, so that no phase does anything.
         notes: Further effects of the next slice, and what else a user may want to know, as text.
         warning: What an operator should look at although nothing fails, or None.
         fingerprint: Fingerprint of the definition and its inputs, for `IF_CHANGED`, or None if unknown.
@@ -88,6 +89,7 @@ class Observation:
     overtaken: tuple[str, ...] = ()
     hold: Hold | None = None
     idle: str | None = None
+    is_disabled: bool = False
     notes: tuple[str, ...] = ()
     warning: Fault | None = None
     fingerprint: Mapping[str, Any] | None = None

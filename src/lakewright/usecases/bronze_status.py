@@ -58,7 +58,7 @@ class Arrived:
         slices: Names of the first of them.
         incomplete: Names of slices that are still being written.
         late: Those of `slices` that a run would refuse as late.
-        moved: Why a run would refuse all of them: they were processed under another place; None if not.
+        refused: Why a run would take none of them, such as that the entity is disabled; None if it would.
         commands: If no target takes all slices of the entity, the commands that process the others.
     """
 
@@ -68,7 +68,7 @@ class Arrived:
     incomplete: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    moved: Fault | None = None
+    refused: Fault | None = None
 
     @property
     def typed_late(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Arrived:
         named = {"slices": self.slices, "incomplete": self.incomplete, "late": self.late}
         lists = {**named, "do": (*requeue, *self.commands)}
         told = {"entity": self.entity, "count": self.count} | {key: [*each] for key, each in lists.items()}
-        return told | {"refused": None if self.moved is None else self.moved.as_json()}
+        return told | {"refused": None if self.refused is None else self.refused.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,11 @@ class BronzeStatus:
         return tuple(each for each in self.changed if not set(each.details["changed"]) <= set(told))
 
 
+_DISABLED = Fault(
+    "the entity is disabled", remedy="Set enabled: true where it, or its connection, is declared."
+)
+
+
 def look_at_bronze(app: App) -> BronzeStatus:
     """Return how bronze deviates from the manifest; of each entity's folder on this machine."""
     found = BronzeStatus()
@@ -155,9 +160,9 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
     late = _late(app, entity, new[:MOST_NAMED], present) if new else ()
     moved = moved_lake_error(app.store, application, item_id(bronze), set(new)) if new else None
-    told = None if moved is None else moved.as_fault()
+    told = moved.as_fault() if moved is not None else None if entity.enabled else _DISABLED
     incomplete = listing.incomplete[:MOST_NAMED]
-    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, late, moved=told),)
+    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, late, refused=told),)
     gone = vanished_slices(app.store, application, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     fault = _changed(app, entity, listing, present)

@@ -79,6 +79,7 @@ class ProjectStatus:
         next_steps: For the ids of these runs, what to do about them.
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items of the project at all.
+        disabled: The entities that are disabled.
         recorded_projects: The projects that the manifest has slices of, if there are unrecorded entities.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
@@ -121,6 +122,7 @@ class ProjectStatus:
     triggers: tuple[TriggerStatus, ...] = ()
     unrecorded: tuple[str, ...] = ()
     recorded_projects: tuple[str, ...] = ()
+    disabled: frozenset[str] = frozenset()
     faults: tuple[Fault, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()

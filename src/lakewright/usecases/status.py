@@ -104,6 +104,7 @@ def project_status(app: App) -> ProjectStatus:
         quarantined=tuple(read_quarantined(app)),
         triggers=list_triggers(app),
         unrecorded=unrecorded,
+        disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
         recorded_projects=recorded_projects(app) if unrecorded else (),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),

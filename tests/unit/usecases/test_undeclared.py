@@ -52,7 +52,9 @@ def test_a_copied_lake_is_told_with_the_move_to_type(tmp_path: Path) -> None:
     page = " ".join(shop.run("status").out.split())
 
     assert "orders: 3 slices that no run has seen yet" in page
-    assert "a run would refuse them: slices of lakewright/shop/orders:orders were processed in file:" in page
+    assert (
+        "a run would not take them: slices of lakewright/shop/orders:orders were processed in file:" in page
+    )
     assert "no longer in bronze" not in page
     (arrived,) = json.loads(shop.run("status", "-o", "json").out)["arrived"]
     assert arrived["refused"]["code"] == "lake_moved"
@@ -92,3 +94,38 @@ def test_a_renamed_project_processes_no_slice_into_the_table_that_holds_it(
         assert told[0]["code"] == "lake_moved"
         refused = shop.run("process", "orders")
         assert (refused.code, told[0]["message"] in refused.err) == (4, True), refused.all
+
+
+def test_a_disabled_entity_is_not_said_to_have_processed_everything(tmp_path: Path) -> None:
+    """The plan said that every slice had been processed, and `status` that no run had seen the new one."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    model = tmp_path / "m.yml"
+    model.write_text(model.read_text().replace("    id: 1\n", "    id: 1\n    enabled: false\n"))
+    (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
+
+    planned = " ".join(shop.run("plan", "daily", "verify", "day=2024-05-01").out.split())
+    assert "CLEAN orders (entity): the entity is disabled" in planned
+    assert "WOULD_RUN=0" in planned
+    page = " ".join(shop.run("status").out.split())
+    assert "orders: 1 slice that no run has seen yet: 2024-05-04.csv a run would not take it: the" in page
+    assert "the entity is disabled do: Set enabled: true where it, or its connection, is declared." in page
+
+    enabled = model.read_text().replace("    enabled: false\n", "")
+    disabled = model.read_text()
+    model.write_text(enabled)
+    shop.json("manifest", "discover")
+    model.write_text(disabled)
+    page = " ".join(shop.run("status").out.split())
+    assert "orders: 1 slice waits until the entity is enabled" in page
+
+
+def test_a_plan_without_slices_says_that_the_declaration_no_longer_fits_the_table(tmp_path: Path) -> None:
+    """Only `status` did, until the next slice came and was refused."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    model = tmp_path / "m.yml"
+    model.write_text(model.read_text().replace("processtype: historic", "processtype: merge"))
+
+    planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-01").out.split())
+
+    assert "no further slice will be processed: the table holds rows of the strategy historic" in planned
+    assert "with `lakewright rebuild orders`" in planned

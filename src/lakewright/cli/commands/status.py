@@ -187,9 +187,9 @@ def _arrived(found: Arrived) -> Branch:
 
         told = f"a run would refuse {first_of(found.late, MOST_NAMED)}: the slice is {LATE}"
         below = [Branch(line(told)), _do(late_remedy(found.typed_late)), *below]
-    if found.moved is not None:
-        told = f"a run would refuse {'it' if found.count == 1 else 'them'}: {found.moved.message}"
-        below = [Branch(line(told)), *remedy_branches(found.moved.remedy)]
+    if found.refused is not None:
+        told = f"a run would not take {'it' if found.count == 1 else 'them'}: {found.refused.message}"
+        below = [Branch(line(told)), *remedy_branches(found.refused.remedy)]
     said = "; ".join(filter(None, (new, unfinished)))
     return Branch(line(Span(found.entity, "bold"), f": {said}"), tuple(below))
 
@@ -245,6 +245,7 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
         is_nobodys = of_group[0].application == ANYONE
         why = f"for {waits_for}" if waits_for else _what_takes(of_group, found.limits.get(name, ()))
         why = "for an application to process it" if is_nobodys else why
+        why = "until the entity is enabled" if of_group[0].entity in found.disabled else why
         verb = "waits" if len(of_group) == 1 else "wait"
         what = counted(len(of_group), "item" if is_nobodys else "slice")
         is_open = not (waits_for or is_nobodys)

@@ -59,7 +59,8 @@ def observe_entity(work: EntityWork) -> Observation:
     state = work.table_state()
     lost = None if state.exists else lost_table_error(work.entity, processed, work.silver)
     pending, hold = _held_by_loss(pending, lost) or (pending, hold)
-    pending, hold = _held_by_table(work, pending, state) or (pending, hold)
+    misfit = _table_error(work, state)
+    pending, hold = _held_by_table(pending, misfit) or (pending, hold)
     pending, hold = _held_by_time(work, pending) or (pending, hold)
     pending, hold = _held_by_rewind(work, pending) or (pending, hold)
     if options.wait and hold is not None and hold.is_locked:
@@ -94,6 +95,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *_recovery_note(work, pending),
             *_rewind_note(work),
             *_beside_note(work),
+            *_misfit_note(misfit, hold),
             *outdated_rows(state, work.entity, work.lake.settings),
             *narrowed_columns(state, work.entity),
             *_past_note(work, state, pending),
@@ -291,8 +293,8 @@ def _held_by_loss(pending: Pending, lost: TargetError | None) -> tuple[Pending, 
     return held, Hold(lost.message, lost.as_fault(), is_locked=False)
 
 
-def _held_by_table(work: EntityWork, pending: Pending, state: TableState) -> tuple[Pending, Hold] | None:
-    """Return all slices as waiting if the table is not one that the entity can write, else None."""
+def _table_error(work: EntityWork, state: TableState) -> LakewrightError | None:
+    """Return why the table is not one that the entity can write; None if it is."""
     if work.is_adoptable(state):
         return None
     try:
@@ -303,10 +305,24 @@ def _held_by_table(work: EntityWork, pending: Pending, state: TableState) -> tup
             allow_data_loss=work.context.options.permissions.allow_data_loss,
         )
     except LakewrightError as error:
-        if pending.ready:
-            held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
-            return held, Hold(error.message, error.as_fault(), is_locked=False)
+        return error
     return None
+
+
+def _held_by_table(pending: Pending, misfit: LakewrightError | None) -> tuple[Pending, Hold] | None:
+    """Return all slices as waiting if the entity can't write the table, else None."""
+    if misfit is None or not pending.ready:
+        return None
+    held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
+    return held, Hold(misfit.message, misfit.as_fault(), is_locked=False)
+
+
+def _misfit_note(misfit: LakewrightError | None, hold: Hold | None) -> tuple[str, ...]:
+    """Return that no further slice will be processed, if none waits whose hold says so."""
+    if misfit is None or hold is not None:
+        return ()
+    do = f" ({misfit.remedy})" if misfit.remedy else ""
+    return (f"no further slice will be processed: {misfit.message}{do}",)
 
 
 def _held_by_time(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | None:

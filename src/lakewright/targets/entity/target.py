@@ -123,11 +123,13 @@ class EntityTarget(Target):
         """Return the state of the silver table, and the slices that it lacks; nothing is recorded."""
         work = self._work(context)
         if not work.entity.enabled:
-            return Observation(str(work.silver_resource), exists=Answer.YES, filled=Answer.NO)
+            return Observation(str(work.silver_resource), is_disabled=True)
         return observe_entity(work)
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in a phase; in BUILD, whether there are slices to process."""
+        if observation.is_disabled:
+            return Dirtiness.no("the entity is disabled")
         is_lost = observation.exists is Answer.NO and observation.filled is Answer.YES
         if phase is Phase.CREATE and observation.exists is Answer.NO:
             return Dirtiness.no(_LOST if is_lost else "the first slice creates the table")
