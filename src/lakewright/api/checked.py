@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from reprlib import repr as short
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lakewright.api.arguments import of_numpy
 from lakewright.errors import UsageError
@@ -35,10 +36,14 @@ def checked(method: F) -> F:
 
     Numbers, texts and booleans of numpy are given to the method as Python's.
 
-    Only the outermost type is checked: that `targets` is a collection, not that of texts. An annotation that
-    exists for type checkers only, such as `DataFrame`, is not checked.
+    Only the outermost type is checked: that `targets` is a collection, not that of texts. What exists for
+    type checkers only, such as `DataFrame`, may be anything.
     """
     signature = inspect.signature(method)
+
+    @cache
+    def hints() -> Mapping[str, Any]:
+        return get_type_hints(method, localns=_Names(method.__globals__))
 
     @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -48,7 +53,7 @@ def checked(method: F) -> F:
             return method(*args, **kwargs)
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
-            if parameter.kind is parameter.VAR_KEYWORD or parameter.annotation is parameter.empty:
+            if parameter.kind is parameter.VAR_KEYWORD or name not in hints():
                 continue
             if parameter.kind is parameter.VAR_POSITIONAL:
                 found = bound.arguments[name] = tuple(map(of_numpy, value))
@@ -56,17 +61,20 @@ def checked(method: F) -> F:
                 found = (of_numpy(value),)
                 (bound.arguments[name],) = found
             for each in found:
-                _check(method, name, each, parameter.annotation)
+                _check(method, name, each, hints()[name])
         return method(*bound.args, **bound.kwargs)
 
     return call  # type: ignore[return-value]
 
 
-def _check(method: Callable[..., Any], name: str, value: object, annotation: str) -> None:
-    try:
-        hint = eval(annotation, method.__globals__)  # noqa: S307 the text of our own annotation
-    except NameError:
-        return
+class _Names(dict[str, Any]):
+    """The names of a module, with `object` for those that it imports for type checkers only."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, object)
+
+
+def _check(method: Callable[..., Any], name: str, value: object, hint: Any) -> None:
     accepted = _classes(hint)
     if isinstance(value, accepted) and (type(value) is not bool or not {bool, object}.isdisjoint(accepted)):
         return
@@ -80,6 +88,7 @@ def _check(method: Callable[..., Any], name: str, value: object, annotation: str
 
 
 def _classes(hint: Any) -> tuple[type, ...]:
-    if isinstance(hint, UnionType):
+    if get_origin(hint) in (Union, UnionType):
         return tuple(found for each in get_args(hint) for found in _classes(each))
-    return (type(None) if hint is None else get_origin(hint) or hint,)
+    found = get_origin(hint) or hint
+    return (object if getattr(found, "_is_protocol", False) else found,)

@@ -296,10 +296,13 @@ class SliceProcessor:
             return
         name = slice_name(claim.item)
         called = called_name(self.entity.called, name)
+        requeue, skip = f"`{command('requeue', called)} --late`", f"`{command('skip', called)}`"
+        is_full = self.strategy is Strategy.FULL
         raise LateSliceError(
             f"the slice {name} is older than one that is already processed",
-            remedy=f"Apply it with `{command('requeue', called)} --late`, or leave it out with "
-            f"`{command('skip', called)}`.",
+            remedy=f"Leave it out with {skip}; {requeue} replaces newer rows by its own."
+            if is_full
+            else f"Apply it with {requeue}, or leave it out with {skip}.",
         )
 
     def unchanged_slice(self, claim: Claim) -> Slice:

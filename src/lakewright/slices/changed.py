@@ -19,6 +19,7 @@ from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, 
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 from lakewright.slices.late import last_processed, place_of
 from lakewright.slices.time_check import repetition_commands
+from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
     from lakewright.manifest.discovery import DiscoveredSlice
@@ -47,6 +48,7 @@ def find_deviations(
     changed = tuple(changed_items(items.values(), listing, context.application)) if is_watched else ()
     changed = tuple(sorted(changed, key=lambda item: natural_key(slice_name(item))))
     again = _again(context, entity, changed, items)
+    is_partial = context.strategy_for(entity) is not Strategy.FULL
     is_lost = not listing.exists and is_folder_missed(context.ledger.store, context.application, bronze)
     return Deviations(
         entity=entity.called,
@@ -56,6 +58,7 @@ def find_deviations(
         requeue=_requeue_command(context, entity, changed, items),
         jobs=_jobs(context, again),
         processes=repetition_commands(context, entity, again) if again else None,
+        keeps_records=is_partial and not entity.settings.delete_missing,
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
         vanished=vanished_slices(context.ledger.store, context.application, items).count,
         is_lost=is_lost,

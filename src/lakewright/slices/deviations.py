@@ -49,6 +49,7 @@ class Deviations:
         requeue: The command that has the changed slices processed again.
         jobs: Commands of the runs that then take them; empty if the present run does.
         processes: Commands, as text, that take them instead of runs, which would refuse their declared times.
+        keeps_records: Whether records that only their former content had stay when they are processed again.
         is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
         left: Names of such slices that the run leaves to others.
@@ -65,6 +66,7 @@ class Deviations:
     requeue: str = ""
     jobs: tuple[str, ...] = ()
     processes: str | None = None
+    keeps_records: bool = False
     is_requeued_by_jobs: bool = False
     requeued: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -167,11 +169,23 @@ class Deviations:
         it = "it" if len(self.changed) == 1 else "them"
         accept = f"`{command('accept', *(called_name(self.entity, item) for item in self.changed))}`"
         if not self._have_same_amounts:
-            return f"Process {it} again with {self._typed}, or keep what was processed with {accept}."
+            again = f"Process {it} again with {self._typed}, or keep what was processed with {accept}."
+            return f"{again}{self._undo}"
         size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
         return (
             f"{size} the same: if the rows are too, keep what was processed with {accept}. "
-            f"If not, process {it} again with {self._typed}."
+            f"If not, process {it} again with {self._typed}.{self._undo}"
+        )
+
+    @property
+    def _undo(self) -> str:
+        """What takes records out that the slices no longer have, if processing them again does not."""
+        if not self.keeps_records or self.processes is not None:
+            return ""
+        undo = f"lakewright undo {shlex.quote(self.entity)} {shlex.quote(slice_name(self.changed[0]))}"
+        return (
+            " Records that only the former content had stay when it is processed again; "
+            f"`{undo} --requeue` instead takes them out."
         )
 
     @property

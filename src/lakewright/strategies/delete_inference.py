@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lakewright.strategies.slice_load import SliceLoad
 
 __all__ = [
+    "FULL_REPLACES",
     "DeletePreview",
     "brake_text",
     "check_delete_brake",
@@ -145,8 +146,11 @@ def empty_slice_warning(entity: Entity, strategy: Strategy, *, records: int, is_
     )
 
 
+FULL_REPLACES = "with full, a late slice replaces the rows of later ones, in its partitions if it has any"
+
+
 def late_slice_warning(entity: Entity, strategy: Strategy) -> str | None:
-    """Return what a late slice does to records that it lacks, if no other slice does so; else None.
+    """Return what a late slice does to rows of later ones, if no other slice does so; else None.
 
     Example:
         >>> from types import SimpleNamespace
@@ -155,7 +159,9 @@ def late_slice_warning(entity: Entity, strategy: Strategy) -> str | None:
         'with delete_scope: full, a late slice also deletes records that only later slices have'
     """
     settings = entity.settings
-    if not settings.delete_missing or strategy is Strategy.FULL:
+    if strategy is Strategy.FULL:
+        return None if settings.sequence_by is not None else FULL_REPLACES
+    if not settings.delete_missing:
         return None
     if settings.sequence_by is not None:
         return "with sequence_by, no deletes are inferred from a late slice"

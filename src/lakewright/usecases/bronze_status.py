@@ -34,12 +34,12 @@ from lakewright.slices.other_runs import (
     processing_jobs,
 )
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
+from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.usecases.placed import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
-    from lakewright.spec.models.entity import Entity
 
 __all__ = ["Arrived", "BronzeStatus", "Vanished", "look_at_bronze"]
 
@@ -58,6 +58,7 @@ class Arrived:
         slices: Names of the first of them.
         incomplete: Names of slices that are still being written.
         late: Those of `slices` that a run would refuse as late.
+        is_full: Whether the entity has the strategy Full, so that late slices would replace newer rows.
         refused: Why a run would take none of them, such as that the entity is disabled; None if it would.
         commands: If no target takes all slices of the entity, the commands that process the others.
     """
@@ -68,6 +69,7 @@ class Arrived:
     incomplete: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    is_full: bool = False
     refused: Fault | None = None
 
     @property
@@ -77,9 +79,10 @@ class Arrived:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
-        requeue = (f"{command('requeue', *self.typed_late)} --late",) if self.late else ()
+        requeue = f"{command('requeue', *self.typed_late)} --late"
+        typed = command("skip", *self.typed_late) if self.is_full else requeue
         named = {"slices": self.slices, "incomplete": self.incomplete, "late": self.late}
-        lists = {**named, "do": (*requeue, *self.commands)}
+        lists = {**named, "do": (*((typed,) if self.late else ()), *self.commands)}
         told = {"entity": self.entity, "count": self.count} | {key: [*each] for key, each in lists.items()}
         return told | {"refused": None if self.refused is None else self.refused.as_json()}
 
@@ -162,7 +165,10 @@ def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
     moved = moved_lake_error(app.store, application, item_id(bronze), set(new)) if new else None
     told = moved.as_fault() if moved is not None else None if entity.enabled else _DISABLED
     incomplete = listing.incomplete[:MOST_NAMED]
-    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, late, refused=told),)
+    is_full = entity.strategy is Strategy.FULL
+    arrived = (
+        Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, late, is_full=is_full, refused=told),
+    )
     gone = vanished_slices(app.store, application, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     fault = _changed(app, entity, listing, present)

@@ -42,13 +42,21 @@ def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, .
     return tuple(item for item in asked if is_late(item, last))
 
 
-def late_remedy(names: Collection[str]) -> str:
+def late_remedy(names: Collection[str], *, is_full: bool) -> str:
     """Return what to type about late slices, which are named as commands call them.
 
+    Args:
+        names: Their names.
+        is_full: Whether their entity has the strategy Full, so that they would replace newer rows.
+
     Example:
-        >>> late_remedy(["a/1"])
+        >>> late_remedy(["a/1"], is_full=False)
         '`lakewright manifest requeue a/1 --late` applies it, `lakewright manifest skip a/1` leaves it out'
+        >>> late_remedy(["a/1"], is_full=True).partition(",")[0]
+        '`lakewright manifest skip a/1` leaves it out'
     """
-    it = "it" if len(names) == 1 else "them"
-    requeue, skip = command("requeue", *names), command("skip", *names)
-    return f"`{requeue} --late` applies {it}, `{skip}` leaves {it} out"
+    it, its = ("it", "its") if len(names) == 1 else ("them", "their")
+    requeue, skip = f"`{command('requeue', *names)} --late`", f"`{command('skip', *names)}`"
+    if is_full:
+        return f"{skip} leaves {it} out, {requeue} replaces newer rows by {its} own"
+    return f"{requeue} applies {it}, {skip} leaves {it} out"

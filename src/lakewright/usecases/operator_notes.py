@@ -10,6 +10,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, natural_key, slice_name
 from lakewright.slices.other_runs import declared_strategy, processing_jobs
 from lakewright.slices.time_check import may_be_late
+from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.items import inventory_of
@@ -18,7 +19,6 @@ from lakewright.usecases.requeued_times import requeued_time_note
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.spec.models.entity import Entity
 
 __all__ = ["requeue_notes", "skip_notes", "unskip_notes"]
 
@@ -44,7 +44,8 @@ def unskip_notes(app: App, item: Item) -> Iterator[str]:
     called = called_name(entity.called, item)
     is_refused = bool(late_items(app, entity, [item]))
     if is_refused:
-        yield f"{called}: the slice is {LATE}, so the next run refuses it: {late_remedy([called])}"
+        remedy = late_remedy([called], is_full=entity.strategy is Strategy.FULL)
+        yield f"{called}: the slice is {LATE}, so the next run refuses it: {remedy}"
     is_allowed = later and may_be_late(entity, item)
     after = "once it is requeued, " if is_refused else ""
     entities = {item.item_id: entity}

@@ -80,6 +80,7 @@ class ProjectStatus:
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items of the project at all.
         disabled: The entities that are disabled.
+        full: The entities of the strategy Full, whose late slices would replace newer rows.
         recorded_projects: The projects that the manifest has slices of, if there are unrecorded entities.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
@@ -123,6 +124,7 @@ class ProjectStatus:
     unrecorded: tuple[str, ...] = ()
     recorded_projects: tuple[str, ...] = ()
     disabled: frozenset[str] = frozenset()
+    full: frozenset[str] = frozenset()
     faults: tuple[Fault, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()

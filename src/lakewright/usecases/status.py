@@ -23,6 +23,7 @@ from lakewright.slices.application import application_of, applications_before, e
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
+from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
@@ -105,6 +106,7 @@ def project_status(app: App) -> ProjectStatus:
         triggers=list_triggers(app),
         unrecorded=unrecorded,
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
+        full=frozenset(name for name, each in app.project.entities.items() if each.strategy is Strategy.FULL),
         recorded_projects=recorded_projects(app) if unrecorded else (),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),

@@ -115,3 +115,15 @@ def test_new_slices_that_any_run_takes_have_no_command(tmp_path: Path) -> None:
     (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
     (arrived,) = checked(shop.json("status"))["arrived"]
     assert (arrived["slices"], arrived["do"]) == (["2024-05-04.csv"], [])
+
+
+def test_a_late_slice_of_full_is_to_be_left_out_as_it_would_replace_newer_rows(tmp_path: Path) -> None:
+    """What `status` named first replaced the newest snapshot by an older one, and nothing said so."""
+    shop, told = unskipped(tmp_path, "full", BY_DAY)
+    remedy = f"`{SKIP}` leaves it out, `{REQUEUE}` replaces newer rows by its own"
+    assert f"refuses it: {remedy}" in told
+    assert f"do: {remedy}" in " ".join(shop.run("status").out.split())
+    requeued = " ".join(shop.shell(REQUEUE).err.split())
+    assert "with full, a late slice replaces the rows of later ones" in requeued
+    planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-01").out.split())
+    assert "2024-05-01.csv is late: with full, a late slice replaces the rows of later ones" in planned

@@ -186,7 +186,7 @@ def _arrived(found: Arrived) -> Branch:
         from lakewright.usecases.late_slices import LATE, late_remedy
 
         told = f"a run would refuse {first_of(found.late, MOST_NAMED)}: the slice is {LATE}"
-        below = [Branch(line(told)), _do(late_remedy(found.typed_late)), *below]
+        below = [Branch(line(told)), _do(late_remedy(found.typed_late, is_full=found.is_full)), *below]
     if found.refused is not None:
         told = f"a run would not take {'it' if found.count == 1 else 'them'}: {found.refused.message}"
         below = [Branch(line(told)), *remedy_branches(found.refused.remedy)]
@@ -258,7 +258,8 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
             from lakewright.usecases.late_slices import late_remedy
 
             why = "to be requeued or skipped"
-            below = (_do(late_remedy([row.typed for row in of_group[:MOST_SHOWN]])),)
+            is_full = of_group[0].entity in found.full
+            below = (_do(late_remedy([row.typed for row in of_group[:MOST_SHOWN]], is_full=is_full)),)
         yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), (*told, *below))
 
 

@@ -164,11 +164,15 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
             is_allowed = is_late_allowed(work.processing, work.entity, item)
             (allowed if is_allowed else refused).append(slice_name(item))
     notes: list[str] = []
-    if refused:
-        typed = command("requeue", called_name(work.entity.called, refused[0]))
-        them, one = ("it", "it") if len(refused) == 1 else ("them", "the first")
-        notes.append(f"{_are_late(refused)}: the run refuses {them}; `{typed} --late` allows {one}")
     strategy = work.processing.strategy_for(work.entity)
+    if refused:
+        called = called_name(work.entity.called, refused[0])
+        them, one = ("it", "it") if len(refused) == 1 else ("them", "the first")
+        if strategy is Strategy.FULL:
+            typed = f"`{command('skip', called)}` leaves {one} out"
+        else:
+            typed = f"`{command('requeue', called)} --late` allows {one}"
+        notes.append(f"{_are_late(refused)}: the run refuses {them}; {typed}")
     is_historic = strategy is Strategy.HISTORIC  # Merge has tombstones.
     if allowed and is_historic and work.entity.settings.sequence_by is not None:
         notes.append(
