@@ -114,8 +114,9 @@ def early_error(
 ) -> BackdatedError | None:
     """Return the error with which a run would refuse the time of the first of these slices, or None.
 
-    Only the statistics of the table's files are read. The details have the first `commands` of the remedy,
-    and how many `slices` need one. With `after`, the table is expected to have a version of that time then.
+    Only the statistics of the table's files are read. The details have the first `commands` of the remedy
+    that give later times, how many `slices` need one, and what puts them `in_place`. With `after`, the table
+    is expected to have a version of that time then.
     """
     at, silver = times.at(names[0]), entity.places(lake.settings).silver
     newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
@@ -214,15 +215,17 @@ def _backdated_error(
         f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}{by}"
         for number, name in enumerate(early[:MOST_TYPED])
     ]
+    in_place = _in_place(entity, early)
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}",
-        remedy=f"Give a later time: {_in_turn(typed, len(early))}. Or put {_in_place(entity, early)}. "
+        remedy=f"Put {in_place}, or give a later time: {_in_turn(typed, len(early))}. "
         "--allow-backdated permits the earlier one, unless versions of a record would overlap.",
         details={
             "processing_time": at.isoformat(),
             "newest": newest.isoformat(),
             "commands": typed,
+            "in_place": in_place,
             "slices": len(early),
         },
     )

@@ -92,6 +92,7 @@ def project_status(app: App) -> ProjectStatus:
         commands=dict(_commands(app.project, timely, limits))
         | {name: tuple(error.details["commands"]) for name, error in refused.items()},
         refused={name: error.message for name, error in refused.items()},
+        in_place={name: error.details["in_place"] for name, error in refused.items()},
         late=late,
         arrived=tuple(
             _with_commands(app.project, each) if each.entity in limits else each

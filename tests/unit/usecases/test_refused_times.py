@@ -67,7 +67,8 @@ def test_a_requeued_slice_whose_time_a_run_would_refuse_does_not_wait_for_the_ne
     assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
     page = " ".join(shop.run("status").out.split())
     assert "orders: 1 slice waits for a later processing time a run would refuse it: the processing" in page
-    assert f"do: `{PROCESS}`" in page
+    place = f"put it in its place: `lakewright rebuild orders --include {LATE}`"
+    assert f"do: {place}, or give a later time: do: `{PROCESS}`" in page
     (waiting,) = checked(shop.json("status"))["waiting"]
     assert waiting["do"] == [PROCESS]
     assert waiting["refused"].startswith("the processing time 2024-05-01T00:00:00+00:00 is not later than")

@@ -254,6 +254,8 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
         why = why if refused is None else "for a later processing time"
         told = () if refused is None else (Branch(line(f"a run would refuse it: {refused}")),)
         below = tuple(_do(f"`{command}`") for command in commands)
+        if refused is not None and (in_place := found.in_place.get(of_group[0].entity or "")):
+            below = (_do(f"put {in_place}, or give a later time:"), *below)
         if is_late:
             from lakewright.usecases.late_slices import late_remedy
 
