@@ -222,10 +222,16 @@ def _nodes(app: App, job: Job) -> Iterator[Node]:
         return
 
 
-def _instances(app: App, job: Job, names: frozenset[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the targets of these names with the parameters of each instance that was run."""
-    runs = app.journal.runs(project=app.project.name, job=job.name)
-    for run in islice(runs, RUNS):
-        for result in app.journal.targets(run.run_id):
-            if result.get("name") in names and result.get("phase") == Phase.BUILD.value:
-                yield result["name"], result.get("instance", {})
+def _instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the targets of these names with the parameters of each instance that was run.
+
+    Those that were built come first, and of them the last one: a later run may have found another one clean.
+    """
+    found: list[Mapping[str, Any]] = []
+    for run in islice(app.journal.runs(project=app.project.name, job=job.name), RUNS):
+        results = app.journal.targets(run.run_id)
+        of_run = [
+            each for each in results if each.get("name") in names and each.get("phase") == Phase.BUILD.value
+        ]
+        found += reversed(of_run)
+    return [(each["name"], each.get("instance", {})) for each in sorted(found, key=lambda e: not is_built(e))]

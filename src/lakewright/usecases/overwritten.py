@@ -55,7 +55,7 @@ def newest_writers(
     Args:
         app: The project.
         job: The job that built them.
-        built: Names of targets with the parameters of an instance, newest first.
+        built: Names of targets with the parameters of an instance, the last one that was built first.
     """
     seen: set[tuple[str, frozenset[Resource]]] = set()
     known: set[tuple[str, tuple[tuple[str, str], ...]]] = set()

@@ -374,6 +374,32 @@ def test_of_instances_that_overwrite_one_table_the_last_is_to_be_built_again_or_
     app.close()
 
 
+def test_of_the_instances_of_one_run_the_last_that_was_built_is_to_be_built_again(tmp_path: Path) -> None:
+    """The first was named: typing it put an old day in the place of the newest."""
+    app = lake(tmp_path)
+    app.begin_run()
+    at = datetime.now(UTC) - timedelta(hours=2)
+    run = app.journal.start_run(Run(app.run_id, "shop", "daily", "BUILD", {"day": "…"}, at, app.holder))
+    results = [
+        {"name": "whole", "phase": "BUILD", "status": status, "instance": {"day": day}, "reasons": []}
+        for day, status in (("2022-01-01", "SUCCESS"), ("2022-01-02", "SUCCESS"), ("2022-01-03", "FAILED"))
+    ]
+    app.journal.record_targets(run, dict(enumerate(results)))
+    app.journal.finish_run(run, "FAILED", finished=at)
+
+    def tainted() -> list[str]:
+        puts = downstream_taints(app, app.project.entity("orders"), "went back")
+        return [put.value["place"]["parameters"]["day"] for put in puts if put.value]
+
+    assert tainted() == ["2022-01-02"]
+    clean = {"name": "whole", "phase": "BUILD", "status": "SKIPPED", "reasons": ["is filled"]}
+    app.begin_run()
+    later = app.journal.start_run(replace(run, run_id=app.run_id, started=at + timedelta(hours=1)))
+    app.journal.record_targets(later, {0: {**clean, "instance": {"day": "2022-01-01"}}})
+    app.journal.finish_run(later, "SUCCESS", finished=later.started)
+    assert tainted() == ["2022-01-02"]
+
+
 def test_only_slices_of_a_further_revision_that_changed_the_table_are_looked_up_after_a_run(
     tmp_path: Path,
 ) -> None:
