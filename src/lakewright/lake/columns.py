@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SpecError
 from lakewright.lake.frames import created_frame
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, Type
+from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.suggestions import nearest
 from lakewright.spec.words import counted
 
@@ -178,15 +178,59 @@ def _row(fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]) -> 
         for name, value in record.items():
             if name.lower() not in names:
                 raise SpecError.of(f"a record has a value for {name!r}, which is not one of its columns")
-            values[names[name.lower()]] = _text(value)
+            position = names[name.lower()]
+            values[position] = _cell(fields[position], value)
         return tuple(values)
     cells = record if isinstance(record, (list, tuple)) else [record]
     if len(cells) > len(fields):
         raise SpecError.of(
             f"a record has {counted(len(cells), 'value')} for {counted(len(fields), 'column')}"
         )
-    values[: len(cells)] = [_text(value) for value in cells]
+    values[: len(cells)] = [_cell(field, value) for field, value in zip(fields, cells, strict=False)]
     return tuple(values)
+
+
+def _cell(field: Field, value: Any) -> str | None:
+    """Return the text of a value, which `_read_text` reads.
+
+    Raises:
+        SpecError: It can't be one of a nested type.
+    """
+    import json
+
+    if value is None or isinstance(field.type, Scalar | Decimal | Chars):
+        return _text(value)
+    try:
+        given = json.loads(value, parse_float=str, parse_int=str) if isinstance(value, str) else value
+        return json.dumps(_nested(field.type, given))
+    except ValueError as error:
+        raise SpecError.of(
+            f"column {field.name}: {_text(value)} is not of type {field.type.ddl}",
+            remedy="Write a list as [a, b], and a struct as {field: value} or as the list of its values.",
+        ) from error
+
+
+def _nested(kind: Type, value: Any) -> Any:
+    """Return a value with texts inside; those of a struct by name.
+
+    Raises:
+        ValueError: It has another shape than the type.
+    """
+    if value is None or isinstance(kind, Scalar | Decimal | Chars):
+        return _text(value)
+    if isinstance(kind, Struct):
+        names = [field.name for field in kind.fields]
+        if isinstance(value, list | tuple) and len(value) <= len(names):
+            value = dict(zip(names, value, strict=False))
+        types = {field.name.lower(): (field.name, field.type) for field in kind.fields}
+        if isinstance(value, Mapping) and all(str(name).lower() in types for name in value):
+            found = ((*types[str(name).lower()], each) for name, each in value.items())
+            return {name: _nested(inner, each) for name, inner, each in found}
+    elif isinstance(kind, Array) and isinstance(value, list | tuple):
+        return [_nested(kind.element, each) for each in value]
+    elif isinstance(kind, MapOf) and isinstance(value, Mapping):
+        return {str(name): _nested(kind.value, each) for name, each in value.items()}
+    raise ValueError(value)
 
 
 def _text(value: Any) -> str | None:

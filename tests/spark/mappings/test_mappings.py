@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakSet
@@ -85,6 +86,15 @@ mappings:
   mocked: {kind: mock, mapping: people, records: [{name: Eve}]}
   kept: {kind: alias, input: people, cache: memory_only, broadcast: true}
   wrong: {kind: values, columns: {x: integer}, records: [[one]]}
+  nested:
+    kind: values
+    columns: {s: "struct<plan: string, hi: struct<n: decimal(4,2)>>", a: array<int>, m: "map<string, int>"}
+    records:
+      - [[p, [1.50]], [1, 2], {x: 1}]
+      - {s: {PLAN: p, hi: {n: "1.5"}}, a: "[1, 2]", m: '{"x": 1}'}
+  no_struct: {kind: values, columns: {s: "struct<plan: string>"}, records: [[nonsense]]}
+  no_field: {kind: values, columns: {s: "struct<plan: string>"}, records: [[{plna: p}]]}
+  no_list: {kind: values, columns: {a: array<int>}, records: [[{b: 1}]]}
   self: {kind: mock}
 """
 
@@ -286,6 +296,20 @@ def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:
         workspace.frame("self")
     with pytest.raises(Exception, match="column x: not of type int: one"):
         workspace.frame("wrong").collect()
+    for name, said in (
+        ("no_struct", "column s: nonsense is not of type struct<`plan`: string>"),
+        ("no_field", 'column s: {"plna": "p"} is not of type struct<`plan`: string>'),
+        ("no_list", 'column a: {"b": "1"} is not of type array<int>'),
+    ):
+        with pytest.raises(SpecError) as refused:
+            workspace.frame(name)
+        assert refused.value.faults[0].message == said
+
+
+def test_a_struct_is_written_as_the_list_of_its_values_or_as_a_map(workspace: Workspace) -> None:
+    """A list, or a text of another shape, became a struct of nulls."""
+    row = (("p", (Decimal("1.50"),)), [1, 2], {"x": 1})
+    assert [tuple(each) for each in workspace.frame("nested").collect()] == [row, row]
 
 
 def test_a_frame_is_built_once_until_its_source_is_written(tmp_path: Path, spark: SparkSession) -> None:
