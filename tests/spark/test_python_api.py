@@ -199,13 +199,20 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     (folder / "project.yml").write_text(MODEL.replace("lake: {", "lake: {timezone: Europe/Amsterdam, "))
     with Project.load(folder, spark=users) as elsewhere:
         elsewhere.entity("orders").land(known[:1], "9")
-        plain = [(1, "a", datetime(2024, 5, 1, 6))]
-        frame = users.createDataFrame(plain, "id int, name string, at timestamp_ntz")
-        elsewhere.entity("orders").land(frame, "10")
-    for name in ("9", "10"):
+        at = datetime(2024, 5, 1, 6)
+        plain = [(1, "a", at, [(at,), None], {"x": [at]}, None)]
+        nested = "s array<struct<t: ntz>>, m map<string, array<ntz>>, n struct<t: ntz>"
+        types = f"id int, name string, at ntz, {nested}".replace("ntz", "timestamp_ntz")
+        elsewhere.entity("orders").land(users.createDataFrame(plain, types), "10")
+        of_pandas = pandas.DataFrame({"id": [1], "at": [at], "s": [[{"t": at}]]})
+        elsewhere.entity("orders").land(of_pandas, "11")
+    written = {}
+    for name in ("9", "10", "11"):
         files = (folder / "lake/bronze/orders" / name).glob("part-*")
-        found = [json.loads(line) for each in files for line in each.read_text().splitlines()]
-        assert [datetime.fromisoformat(row["at"]) for row in found] == [datetime(2024, 5, 1, 4, tzinfo=UTC)]
+        (written[name],) = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+    times = [row["at"] for row in written.values()]
+    times += [written["10"]["s"][0]["t"], written["10"]["m"]["x"][0], written["11"]["s"][0]["t"]]
+    assert {*map(datetime.fromisoformat, times)} == {datetime(2024, 5, 1, 4, tzinfo=UTC)}
 
 
 def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkSession) -> None:
@@ -260,7 +267,7 @@ def test_a_replaced_slice_that_was_processed_is_said(
         shop.run("daily", "build", targets="orders").check()
         landed = orders.land(users.sql("SELECT 1 AS id, 'b' AS name"), "1", replace=True)
         assert landed.is_replaced
-        assert f"lakewright manifest requeue orders/{landed.name}" in caplog.text
+        assert f"Process it again with `lakewright manifest requeue orders/{landed.name}`" in caplog.text
 
         # A version or a time shows the table as it was.
         then = datetime.now(UTC)

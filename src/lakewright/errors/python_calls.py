@@ -50,6 +50,8 @@ def python_words(remedy: str) -> str | None:
     Example:
         >>> python_words("Mend it, then `lakewright manifest resolve orders/2024-05-01`.")
         'project.entity("orders").resolve("2024-05-01")'
+        >>> python_words("Put it in its place: `lakewright rebuild orders --include d1`.")
+        'project.entity("orders").rebuild(include=["d1"])'
         >>> python_words("Give a later time, or pass --allow-backdated.")
         'allow_backdated=True for --allow-backdated'
     """
@@ -79,18 +81,22 @@ class _Typed:
     @classmethod
     def of(cls, text: str) -> _Typed | None:
         """Return the parts of a command; None if it has an option that Python does not have."""
-        typed, pending = cls(), shlex.split(text)
+        typed, pending, included = cls(), shlex.split(text), list[str]()
         while pending:
             word = pending.pop(0)
             if not word.startswith("-"):
                 typed.words.append(word)
             elif word in _FLAGS:
                 typed.keywords.append(f"{_FLAGS[word]}=True")
+            elif word == "--include" and pending:
+                included.append(_quoted(pending.pop(0)))
             elif word in _VALUES and pending:
                 typed.keywords.append(f"{_VALUES[word]}={_quoted(pending.pop(0))}")
             elif word not in _WITHOUT_MEANING:
                 return None
             typed.is_rehearsed |= word == "--rehearse"
+        if included:
+            typed.keywords.append(f"include=[{', '.join(included)}]")
         return typed
 
 

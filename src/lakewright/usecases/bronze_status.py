@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
 
-__all__ = ["Arrived", "BronzeStatus", "Vanished", "look_at_bronze"]
+__all__ = ["Arrived", "BronzeStatus", "Vanished", "changed_fault", "look_at_bronze"]
 
 MOST_NAMED = 10
 
@@ -186,6 +186,18 @@ def _late(app: App, entity: Entity, names: Sequence[str], present: Mapping[str, 
     bronze, application = entity.places(app.project.lake).bronze, application_of(app.project.name, entity)
     last = last_processed(app.store, application, bronze, present)
     return () if last is None else tuple(name for name in names if natural_key(name) < last)
+
+
+def changed_fault(app: App, entity: Entity) -> Fault | None:
+    """Return the slices of an entity that changed since they were processed, with the commands to type.
+
+    None if there is none.
+
+    Raises:
+        StorageUnavailable: The bronze folder can't be read.
+    """
+    listing = list_bronze(entity.places(app.project.lake).bronze, app.lake)
+    return _changed(app, entity, listing, app.store.read([item_id(each.path) for each in listing.slices]))
 
 
 def _changed(app: App, entity: Entity, listing: Listing, present: Mapping[str, Item]) -> Fault | None:

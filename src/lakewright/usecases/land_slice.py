@@ -16,10 +16,11 @@ from lakewright.lake.frames import (
     with_offsets,
 )
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.lock import command, locked_error
+from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, item_id
 from lakewright.slices.land import LandedSlice, land_slice
+from lakewright.usecases.bronze_status import changed_fault
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,11 +67,7 @@ def _of_spark(app: App, frame: object) -> DataFrame:
             remedy="Land its batches: writeStream.foreachBatch calls a function with the frame of each.",
         )
     if hasattr(frame, "sparkSession"):
-        of_spark = with_offsets(cast("DataFrame", frame), app.lake.settings.timezone)
-        for field in of_spark.schema.fields:
-            if "timestamp_ntz" in field.dataType.simpleString():
-                log.warning("times without an offset inside the column %s are taken as UTC", field.name)
-        return of_spark
+        return with_offsets(cast("DataFrame", frame), app.lake.settings.timezone)
     kind = type(frame).__name__
     if not holds_arrow(frame):
         raise UsageError(
@@ -101,9 +98,6 @@ def _check_unlocked(app: App, entity: Entity, name: str) -> None:
 def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
     item = app.ledger.item(landed.item_id)
     if item.verdict(application_of(app.project.name, entity)) is Verdict.PROCESSED:
-        log.warning(
-            "%s: slice %s was processed before it was replaced; to process its new content: %s",
-            entity.called,
-            landed.name,
-            command("requeue", called_name(entity.called, landed.name)),
-        )
+        fault = changed_fault(app, entity)
+        remedy = "" if fault is None else f": {fault.remedy}"
+        log.warning("%s: slice %s was processed before it was replaced%s", entity.called, landed.name, remedy)

@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -19,7 +19,9 @@ from lakewright.errors import UsageError
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
+from lakewright.slices.application import application_of
 from lakewright.slices.discover import natural_key
+from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
     Row,
@@ -91,6 +93,21 @@ class Requeued:
     notes: tuple[str, ...] = ()
 
 
+def _check_not_rewinding(app: App, items: Iterable[Item]) -> None:
+    """Raise an error if an undo or a rebuild goes on that gives items which it applies another state.
+
+    Raises:
+        LeaseHeld: It has begun and has not ended.
+    """
+    taken = list(items)
+    for entity in app.project.entities.values():
+        application = application_of(app.project.name, entity)
+        if any(item.is_processed_by(application) for item in taken):
+            rewind = app.ledger.rewind_of(counter_of(entity.places(app.project.lake).silver))
+            if rewind is not None and app.ledger.is_rewinding(rewind):
+                raise rewind.error()
+
+
 def resolve_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
     """Make a failed item ready again, with the current content of its slice; return its new verdicts.
 
@@ -108,8 +125,10 @@ def accept_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, 
     Raises:
         UsageError: The manifest has no such item, or its slice is gone or has not changed.
         ItemLocked, ItemFailed: The item must be released or resolved first.
+        LeaseHeld: An undo or a rebuild of the table goes on.
     """
     item = find_item(app, text)
+    _check_not_rewinding(app, [item])
     now = inventory_of(app).fingerprint_now(item)
     if now is None:
         raise UsageError(
@@ -140,8 +159,10 @@ def skip_item(app: App, text: str, *, application: str | None = None, author: st
 
     Raises:
         UsageError: There is no such item or slice, or no such application.
+        LeaseHeld: It was processed, and an undo or a rebuild of the table goes on.
     """
     item = find_or_record_item(app, text)
+    _check_not_rewinding(app, [item])
     whom = _application(app, item, application, may_come_later=True)
     skipped = app.ledger_of(app.store, author).skip(item.item_id, reason, application=whom)
     return Operated(_rows(app, skipped), tuple(skip_notes(app, skipped)))
@@ -220,6 +241,7 @@ def requeue_items(
     Raises:
         UsageError: Both `cascade` and `late` are given, there is no such item or slice, or later items were
             already processed and neither is given.
+        LeaseHeld: One was processed, and an undo or a rebuild of the table goes on.
     """
     if cascade and late:
         raise UsageError(
@@ -228,6 +250,7 @@ def requeue_items(
         )
     inventory = inventory_of(app)
     items = {item.item_id: item for item in (find_or_record_item(app, text) for text in texts)}
+    _check_not_rewinding(app, items.values())
     later_of: dict[str, tuple[str, ...]] = {}
     entities: dict[str, Entity] = {}
     for item in items.values():

@@ -9,6 +9,10 @@ from tests.commands import InProcess
 from tests.documents import checked
 from tests.unit.usecases.test_requeued_times import BY_DAY, BY_SLICE, processed
 
+from lakewright import Project
+from lakewright.slices.application import application_of
+from lakewright.slices.recover_from_log import counter_of
+
 LATE = "orders/2024-05-01.csv"
 REQUEUE = f"lakewright manifest requeue {LATE} --late"
 SKIP = f"lakewright manifest skip {LATE}"
@@ -127,3 +131,23 @@ def test_a_late_slice_of_full_is_to_be_left_out_as_it_would_replace_newer_rows(t
     assert "with full, a late slice replaces the rows of later ones" in requeued
     planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-01").out.split())
     assert "2024-05-01.csv is late: with full, a late slice replaces the rows of later ones" in planned
+
+
+@pytest.mark.parametrize("action", ["skip", "requeue", "accept"])
+def test_what_a_rebuild_would_undo_is_refused_while_it_goes_on(tmp_path: Path, action: str) -> None:
+    """A skip of a processed slice was taken back by the end of the rebuild, and nothing said so."""
+    shop = processed(tmp_path, "merge", BY_DAY)
+    with Project.load(tmp_path) as project:
+        app, entity = project.app, project.app.project.entity("orders")
+        key = counter_of(entity.places(app.project.lake).silver)
+        lease = app.leases().acquire("write orders")
+        application = application_of("shop", entity)
+        app.ledger.announce_rewind(key, "rebuild of orders", lease, "r1", application)
+
+        refused = shop.run("manifest", action, "orders/2024-05-03.csv", "--reason", "x")
+
+        assert refused.code != 0
+        assert "the rebuild of orders by" in refused.err
+        assert "is not finished" in refused.err
+        app.leases().release(lease)
+    assert shop.run("manifest", "skip", "orders/2024-05-03.csv", "--reason", "x").code == 0
