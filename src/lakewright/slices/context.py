@@ -40,6 +40,7 @@ class ProcessingOptions:
         strategy: The strategy to use instead of the entity's own.
         processing_time: ISO 8601 text for one slice, or an expression over the slice.
         scope: Names that the expression may use.
+        is_time_declared: Whether a job declares a processing time, which a rebuild gives new slices.
         is_time_lenient: Whether a text that is no time is only warned of.
         permissions: The permissions of the run.
         wait: Whether to wait for a slice that another run is processing.
@@ -51,6 +52,7 @@ class ProcessingOptions:
     strategy: Strategy | None = None
     processing_time: str | None = None
     scope: Scope | None = None
+    is_time_declared: bool = True
     is_time_lenient: bool = False
     permissions: Permissions = NO_PERMISSIONS
     wait: bool = False

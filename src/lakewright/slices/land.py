@@ -37,6 +37,10 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+_TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+"""Spark's default writes milliseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class LandedSlice:
     """A slice that was landed in bronze.
@@ -121,7 +125,7 @@ def land_slice(
     check_written(lake, staged, f"bronze of {entity.called}")
     files.make_folder(bronze)
     try:
-        _write(frame, entity, staged, is_marked=_is_marked(lake, bronze))
+        _write(frame, entity, staged, lake.settings.timezone, is_marked=_is_marked(lake, bronze))
         _check_content(files, entity, staged, name)
         is_replaced = _publish(files, staged, place, entity, replace=replace)
     finally:
@@ -146,12 +150,14 @@ def _check_format(entity: Entity) -> None:
         )
 
 
-def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) -> None:
+def _write(frame: DataFrame, entity: Entity, staged: str, timezone: str, *, is_marked: bool) -> None:
     from pyspark.errors import AnalysisException
 
     form = entity.settings.slice_format
     mark = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_marked).lower()}
-    options = {**mark, **_OPTIONS.get(form.kind, {}), **form.options}
+    # One text for an instant, whatever the session that it comes from.
+    times = {"timeZone": timezone, "timestampFormat": _TIMESTAMP} if form.kind in _OPTIONS else {}
+    options = {**mark, **times, **_OPTIONS.get(form.kind, {}), **form.options}
     try:
         frame.write.format(form.kind).options(**options).save(_uri(staged))
     except AnalysisException as error:

@@ -78,6 +78,7 @@ class ProcessingTimes:
         scope: Names that the expression may use beside `slice`.
         is_lenient: Whether a text that is no time is only warned of, and the clock's time is used.
         warn: Receives the warning.
+        is_declared: Whether a job declares a processing time.
     """
 
     text: str | None
@@ -85,12 +86,14 @@ class ProcessingTimes:
     scope: Scope
     is_lenient: bool
     warn: Callable[[str], None]
+    is_declared: bool = True
 
     @classmethod
     def of(cls, options: ProcessingOptions, zone: ZoneInfo, warn: Callable[[str], None]) -> ProcessingTimes:
         """Return the times that the options give."""
         scope = options.scope or Scope()
-        return cls(options.processing_time, zone, scope, options.is_time_lenient, warn)
+        is_lenient, is_declared = options.is_time_lenient, options.is_time_declared
+        return cls(options.processing_time, zone, scope, is_lenient, warn, is_declared)
 
     @property
     def is_one(self) -> bool:

@@ -215,11 +215,12 @@ def _backdated_error(
         f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}{by}"
         for number, name in enumerate(early[:MOST_TYPED])
     ]
-    in_place = _in_place(entity, early)
+    in_place = _in_place(entity, early) if times.is_declared else None
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}",
-        remedy=f"Put {in_place}, or give a later time: {_in_turn(typed, len(early))}. "
+        remedy=f"{f'Put {in_place}, or give' if in_place else 'Give'} a later time: "
+        f"{_in_turn(typed, len(early))}. "
         "--allow-backdated permits the earlier one, unless versions of a record would overlap.",
         details={
             "processing_time": at.isoformat(),

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import State, parse_instant
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.discover import slice_name
-from lakewright.usecases.items import find_or_record_item
+from lakewright.usecases.items import find_or_record_item, inventory_of
 from lakewright.usecases.target_times import declared_slice_time
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def included_slices(app: App, entity: Entity, names: Sequence[str]) -> tuple[App
 def _included(app: App, entity: Entity, name: str) -> AppliedSlice:
     item = find_or_record_item(app, f"{entity.called}/{name}")
     _check_waits(app, entity, item)
+    _check_unchanged(app, entity, item)
     at = _former_time(app, entity, item) or declared_slice_time(app, entity.called, slice_name(item))
     if at is None:
         raise UsageError(
@@ -72,6 +73,18 @@ def _check_waits(app: App, entity: Entity, item: Item) -> None:
     raise UsageError(
         f"{typed} does not wait to be processed: it is {verdict.value}",
         remedy=remedies.get(verdict, f"`lakewright manifest show {typed}` tells what it waits for."),
+    )
+
+
+def _check_unchanged(app: App, entity: Entity, item: Item) -> None:
+    now = inventory_of(app).fingerprint_now(item)
+    if now is None or item.fingerprint is None or not is_changed(item.fingerprint, now):
+        return
+    called = f"{entity.called}/{slice_name(item)}"
+    raise UsageError(
+        f"{called} has changed since it was recorded",
+        remedy=f"If its present content is right, record it with `{command('requeue', called)} --late`, and "
+        "begin again.",
     )
 
 

@@ -15,11 +15,12 @@ from lakewright.lake.frames import (
     holds_arrow,
     with_offsets,
 )
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import called_name, item_id
+from lakewright.slices.discover import called_name, find_slice, item_id
 from lakewright.slices.land import LandedSlice, land_slice
+from lakewright.stores.process import user_name
 from lakewright.usecases.bronze_status import changed_fault
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ def land(
     """Write a frame to an entity's bronze folder as the slice of a name, and return it.
 
     The frame is one of Spark, or of a library that hands out its rows by Arrow's interface: pandas, Polars.
-    Nothing is recorded: the next run finds the slice, as it finds those that others put there. If a slice is
-    replaced that was processed, a warning has the command that lets the new content be processed.
+    Nothing is recorded: the next run finds the slice, as it finds those that others put there. Of a slice
+    that waits and is replaced, the new content is recorded. Of one that was processed and is replaced, a
+    warning has the command that lets the new content be processed.
 
     Raises:
         SpecError: There is no such entity.
@@ -55,6 +57,7 @@ def land(
     landed = land_slice(app.lake, found, of_spark, name, replace=replace)
     log.info("%s: slice %s landed, %s bytes", found.name, name, landed.size, extra={"item": landed.item_id})
     if landed.is_replaced:
+        _adopt_if_waiting(app, found, landed)
         _warn_if_processed(app, found, landed)
     return landed
 
@@ -93,6 +96,17 @@ def _check_unlocked(app: App, entity: Entity, name: str) -> None:
     lock = app.ledger.lock(app.ledger.item(item_id(place)))
     if lock is not None and not lock.is_stale:
         raise locked_error(lock, called_name(entity.called, name))
+
+
+def _adopt_if_waiting(app: App, entity: Entity, landed: LandedSlice) -> None:
+    """Record the new content of a slice that waits: a run refuses one that changed since its discovery."""
+    item = app.ledger.item(landed.item_id)
+    found = find_slice(entity.places(app.project.lake).bronze, landed.name, app.lake)
+    if found is None or item.verdict(application_of(app.project.name, entity)) is not Verdict.READY:
+        return
+    if item.fingerprint is not None and is_changed(item.fingerprint, found.fingerprint):
+        ledger = app.ledger_of(app.store, user_name())
+        ledger.accept(landed.item_id, "replaced by landing", fingerprint=found.fingerprint)
 
 
 def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:

@@ -11,6 +11,7 @@ from lakewright.lake.tracing import span
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingOptions, strategy_of
+from lakewright.slices.other_runs import declared_time, processing_jobs
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
 from lakewright.slices.settle import settle_of
@@ -69,6 +70,7 @@ def process_slices(
     options = ProcessingOptions(
         strategy=strategy_of(strategy),
         processing_time=processing_time,
+        is_time_declared=any(declared_time(each) for _, each in processing_jobs(app.project, found.called)),
         scope=app.workspace.scope,
         is_time_lenient=is_time_lenient,
         permissions=permissions,

@@ -40,3 +40,21 @@ def test_what_does_not_wait_or_has_no_place_is_refused(tmp_path: Path, slice_: s
     with Project.load(tmp_path) as shop, pytest.raises(UsageError, match=told) as refused:
         included_slices(shop.app, shop.app.project.entity("orders"), [slice_])
     assert refused.value.remedy
+
+
+def test_a_slice_that_changed_since_it_was_recorded_is_refused_with_what_records_it(tmp_path: Path) -> None:
+    """It was said to have changed since it was processed, and what to type left it waiting."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    late = tmp_path / "lake/bronze/orders/2024-05-02b.csv"
+    late.write_text("id\n1\n")
+    shop.json("manifest", "discover")
+    late.write_text("id\n1\n2\n")
+    with Project.load(tmp_path) as lake:
+        app, entity = lake.app, lake.app.project.entity("orders")
+        with pytest.raises(UsageError, match=r"b\.csv has changed since it was recorded") as told:
+            included_slices(app, entity, [late.name])
+        assert told.value.remedy is not None
+        typed = told.value.remedy.split("`")[1]
+        assert shop.shell(typed).code == 0
+        (found,) = included_slices(app, entity, [late.name])
+    assert found.fingerprint["size"] == 7

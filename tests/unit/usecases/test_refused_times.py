@@ -17,6 +17,9 @@ from lakewright import Project
 from lakewright.app import App
 from lakewright.manifest.journal import Run
 from lakewright.slices.application import application_of
+from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.slices.time_check import early_error
+from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.inbox import read_inbox
 
 LATE = "2024-05-01.csv"
@@ -183,3 +186,25 @@ def test_a_run_is_not_told_to_be_resumed_before_all_slices_have_a_time(tmp_path:
     page = " ".join(shop.run("status").out.split())
     assert "process orders 2024-04-29.csv --processing-time 2024-05-03T00:00:03+00:00`" in page
     assert "--resume" not in page
+
+
+def test_a_rebuild_is_not_named_where_no_job_declares_a_processing_time(tmp_path: Path) -> None:
+    """`rebuild --include` refused the slice that the error had named."""
+    processed(tmp_path, "historic", BY_SLICE)
+    with Project.load(tmp_path) as project:
+        entity, zone = project.app.project.entity("orders"), project.app.project.lake.zone
+
+        def remedy(*, is_declared: bool) -> str | None:
+            times = ProcessingTimes("${slice.date}", zone, Scope(), False, print, is_declared)
+            error = early_error(project.app.lake, entity, [LATE], times)
+            return None if error is None else error.remedy
+
+        declared = remedy(is_declared=True)
+        given = remedy(is_declared=False)
+    assert declared is not None
+    assert declared.startswith(
+        f"Put it in its place: `lakewright rebuild orders --include {LATE}`, or give a"
+    )
+    assert given is not None
+    assert given.startswith("Give a later time: `lakewright process orders")
+    assert "rebuild" not in given
