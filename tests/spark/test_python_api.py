@@ -50,6 +50,12 @@ entities:
     connection: shop
     processtype: full
     settings: {format: {kind: csv, encoding: ISO-8859-1}}
+  exact:
+    id: 4
+    connection: shop
+    processtype: full
+    settings: {bronze_format: json}
+    columns: [{name: large, datatype: "decimal(22,2)"}]
 relations:
   days: {kind: file, format: json, location: "${project.basedir}/days", partitions: [{name: day, type: date}]}
 targets:
@@ -87,7 +93,7 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
     assert repr(shop) == f"<Project shop in {folder}>"
     assert (shop.spark, list(shop.entities), list(shop.jobs)) == (
         users,
-        ["orders", "texts", "latin"],
+        ["orders", "texts", "latin", "exact"],
         ["daily"],
     )
     orders = shop.entity("orders")
@@ -296,6 +302,13 @@ def test_a_replaced_slice_that_was_processed_is_said(
             shop.entity("texts").read()
         with pytest.raises(TargetError, match="entity 'texts' has no silver table yet"):
             shop.sql("SELECT * FROM texts")
+
+        # Numbers of JSON are read as double: long decimals are landed as texts.
+        long = "12345678901234567890.12"
+        exact = shop.entity("exact")
+        exact.land(users.sql(f"SELECT 1 AS id, CAST('{long}' AS decimal(22,2)) AS large"), "1")
+        exact.process()
+        assert [str(row.large) for row in exact.read().collect()] == [long]
 
         # One that waits is processed with its new content: the run took it as changed since its discovery.
         orders.land(users.sql("SELECT 2 AS id, 'a' AS name"), "waits")

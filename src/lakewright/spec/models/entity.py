@@ -20,9 +20,13 @@ from lakewright.spec.models.column import Column, Injections, normal_name
 from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntitySettings
 from lakewright.spec.models.lake import LakeSettings, TableOutput
 from lakewright.spec.models.places import Address, Places
+from lakewright.spec.models.types import Decimal
 from lakewright.spec.models.watermark import Watermark
 
-__all__ = ["SETTINGS_PREFIX", "Entity", "Strategy"]
+__all__ = ["EXACT_DIGITS", "SETTINGS_PREFIX", "Entity", "Strategy", "long_decimals"]
+
+EXACT_DIGITS = 15
+"""Digits of a decimal number that a `double` holds, as which numbers of JSON are read."""
 
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns without the lake's prefix. `deleted` is not reserved, because a slice may contain it."""
@@ -335,3 +339,13 @@ class Entity(Named):
 
 
 _DELTA_NAMES = frozenset(("_change_type", "_commit_version", "_commit_timestamp"))
+
+
+def long_decimals(entity: Entity) -> Iterator[str]:
+    """Yield the columns of JSON slices that hold decimals with more digits than its numbers are read with."""
+    if entity.settings.slice_format.kind != "json":
+        return
+    for column in entity.columns:
+        kind = column.type if column.expression is None else None
+        if isinstance(kind, Decimal) and kind.precision > EXACT_DIGITS:
+            yield column.source
