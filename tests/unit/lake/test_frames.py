@@ -41,7 +41,7 @@ def test_types_that_spark_does_not_know_become_wider_ones() -> None:
 def test_values_of_several_types_and_a_missing_library_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="column id") as refused:
         arrow_table(pandas.DataFrame({"id": [1, "x"]}))
-    assert refused.value.remedy == "Give each column values of one type."
+    assert refused.value.remedy == "Give each column a name of its own and values of one type."
     assert not holds_arrow([{"id": 1}])
     frame = polars.DataFrame(COLUMNS)
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -56,7 +56,8 @@ def test_a_session_with_delta_is_taken_a1(catalog: dict[str, str]) -> None:
         (session(has_delta=False), f"it lacks spark.sql.extensions={DELTA_EXTENSION}"),
         (session(conf={CATALOG_KEY: ICEBERG}), f"{CATALOG_KEY}={DELTA_CATALOG} (it is {ICEBERG})"),
         (session(is_stopped=True), "has been stopped"),
-        (SimpleNamespace(), "Spark Connect"),
+        (SimpleNamespace(createDataFrame=None), "Spark Connect"),
+        (SimpleNamespace(), "is of type SimpleNamespace, not SparkSession"),
     ],
 )
 def test_a_session_that_lacks_something_is_refused_with_what_to_do_a1(given: Any, told: str) -> None:

@@ -144,7 +144,8 @@ def test_a_slice_that_is_delivered_again_is_accepted_first_a2(tmp_path: Path) ->
     assert remedy == (
         "Its size is the same: if the rows are too, keep what was processed with "
         "`lakewright manifest accept orders/2022-2`. If not, process it again with "
-        "`lakewright manifest requeue orders/2022-2 --cascade`."
+        "`lakewright manifest requeue orders/2022-2 --cascade`. Records that only the former content had "
+        "stay when it is processed again; `lakewright undo orders 2022-2 --requeue` instead takes them out."
     )
     write(bronze, "2022-1", 1, 2)
     remedy = str(fault_of(observed(context)).remedy)
