@@ -1,4 +1,4 @@
-"""Look back: issue 15, part 3: tables at a time, what a slice changed, the life of a record."""
+"""Look back: tables at a time, what a slice changed, the life of a record."""
 
 from __future__ import annotations
 

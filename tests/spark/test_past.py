@@ -1,4 +1,4 @@
-"""Past versions before the first slice: issue 15, `history_from`."""
+"""Past versions before the first slice, from `history_from`."""
 
 from __future__ import annotations
 

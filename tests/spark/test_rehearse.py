@@ -1,4 +1,4 @@
-"""Rehearsal: issue 15, part 4: the effect of one slice in full, and nothing written."""
+"""Rehearsal: the effect of one slice in full, and nothing written."""
 
 from __future__ import annotations
 

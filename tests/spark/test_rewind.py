@@ -1,4 +1,4 @@
-"""Undo and rebuild by the command line: issue 15, parts 1 and 2."""
+"""Undo and rebuild by the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undo and rebuild of tables that are not folders of this machine: in a catalog, and in S3 (issue 15)."""
+"""Undo and rebuild of tables that are not folders of this machine: in a catalog, and in S3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entity with history at a time: only files are read that can have versions of that time (issue 15)."""
+"""An entity with history at a time: only files are read that can have versions of that time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undo of a slice after later ones were processed again, perhaps with another content: issue 15, part 1."""
+"""Undo of a slice after later ones were processed again, perhaps with another content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undo and rebuild of a small lake under faults: issue 15, "Correct, and shown so" and part 6."""
+"""Undo and rebuild of a small lake under faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands under a lock: rules of the manifest, "The bus" (shell), and the faults of issue 12."""
+"""Commands under a lock: rules of the manifest, "The bus" (shell)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Announcing and recording rewinds: issue 15, part 1 (the manifest records it)."""
+"""Announcing and recording rewinds in the manifest."""
 
 from __future__ import annotations
 

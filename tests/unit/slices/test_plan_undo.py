@@ -1,4 +1,4 @@
-"""What an undo plans and refuses, and what is recovered of it: issue 15, part 1. No Spark is started."""
+"""What an undo plans and refuses, and what is recovered of it. No Spark is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quarantine goes with a rewind: it has the bad rows of the slices that the table holds (issue 15)."""
+"""The quarantine goes with a rewind: it has the bad rows of the slices that the table holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rewind left beside a table is continued only if it still belongs to the table: issue 15."""
+"""What a rewind left beside a table is continued only if it still belongs to the table."""
 
 from __future__ import annotations
 

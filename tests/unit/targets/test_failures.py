@@ -1,4 +1,4 @@
-"""What a run tells of several slices of an entity that failed: issue 11."""
+"""What a run tells of several slices of an entity that failed."""
 
 from __future__ import annotations
 

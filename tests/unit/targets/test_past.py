@@ -1,4 +1,4 @@
-"""What is known of `history_from`, and of declarations that changed, without Spark: issue 15."""
+"""What is known of `history_from`, and of declarations that changed, without Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slices beside an undo or a rebuild of their table: issue 15, "a job beside a rebuild"."""
+"""Slices beside an undo or a rebuild of their table: a job beside a rebuild."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets that read a table which has gone back are dirty: issue 15, part 1."""
+"""Targets that read a table which has gone back are dirty."""
 
 from __future__ import annotations
 

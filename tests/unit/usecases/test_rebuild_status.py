@@ -1,4 +1,4 @@
-"""`status` names the tables that only a rebuild makes as they are declared: issue 15, part 2. No Spark."""
+"""`status` names the tables that only a rebuild makes as they are declared. No Spark."""
 
 from __future__ import annotations
 
