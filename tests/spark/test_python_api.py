@@ -303,7 +303,7 @@ def test_a_replaced_slice_that_was_processed_is_said(
         with pytest.raises(TargetError, match="entity 'texts' has no silver table yet"):
             shop.sql("SELECT * FROM texts")
 
-        # Numbers of JSON are read as double: long decimals are landed as texts.
+        # Numbers of JSON keep the digits of the declared type.
         long = "12345678901234567890.12"
         exact = shop.entity("exact")
         exact.land(users.sql(f"SELECT 1 AS id, CAST('{long}' AS decimal(22,2)) AS large"), "1")

@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from lakewright.lake.parquet_footer import count_rows
+from lakewright.lake.paths import local_path
 
 __all__ = [
     "has_rows",
     "has_typeless_json",
     "holds_json_texts",
     "is_examinable",
+    "is_near",
     "lines_of",
     "quoted_line_ends",
     "undecodable_line",
@@ -194,6 +196,12 @@ def lines_of(path: Path, encoding: str) -> Iterator[str]:
 def is_examinable(path: Path) -> bool:
     """Return whether a file is not compressed, or in a way that Python can decompress."""
     return path.suffix not in _OTHER_COMPRESSIONS
+
+
+def is_near(path: str) -> bool:
+    """Return whether Python can read a file: it is on this machine, and `is_examinable`."""
+    local = local_path(path)
+    return local is not None and is_examinable(local)
 
 
 def quoted_line_ends(path: Path, separator: str = ",") -> frozenset[str] | None:

@@ -33,7 +33,7 @@ from lakewright.manifest.payload import failure
 from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import called_name, find_unchanged_slice, slice_name
-from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.json_columns import known_columns
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice

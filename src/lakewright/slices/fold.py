@@ -9,7 +9,7 @@ Source: `processing-manifest.md`, "State"; the fold is Lakewright's own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -31,7 +31,7 @@ from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.slices.attempt import ATTEMPTS
 from lakewright.slices.discover import slice_name
-from lakewright.slices.json_shapes import known_columns, with_columns_of
+from lakewright.slices.json_columns import KnownColumns, known_columns, with_columns_of
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.slices.recover_from_log import metrics_content
@@ -43,7 +43,6 @@ from lakewright.strategies.slice_load import LoadRequest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
     from lakewright.manifest.claim import Claim
     from lakewright.slices.attempt import SliceProcessor
@@ -293,7 +292,7 @@ def fold_sources(
     session: SparkSession,
     entity: Entity,
     slices: Sequence[tuple[Slice, LoadRequest]],
-    known: Mapping[str, DataType],
+    known: KnownColumns,
 ) -> tuple[FoldSource, ...]:
     """Return slices as the sources of a fold; those with the same columns that follow each other are one.
 
@@ -301,7 +300,7 @@ def fold_sources(
         session: A strict session.
         entity: The entity.
         slices: The slices with their requests.
-        known: The columns of the table; those of each slice are known for the next one.
+        known: What is known of the columns; those of each slice are known for the next one.
 
     Raises:
         BadSlice: A slice can't be read.
@@ -321,7 +320,7 @@ def fold_sources(
 
 
 def _read(
-    session: SparkSession, entity: Entity, slices: Sequence[Slice], known: Mapping[str, DataType]
+    session: SparkSession, entity: Entity, slices: Sequence[Slice], known: KnownColumns
 ) -> tuple[DataFrame, str]:
     if len(slices) == 1:
         return read_slice(session, slices[0], entity, known=known), "0"

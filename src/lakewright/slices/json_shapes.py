@@ -6,79 +6,37 @@ type, only the odd rows do not parse, and they are put aside. The rules are Lake
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
-
-from lakewright.lake.observation import observe_table
-from lakewright.transform.sql import name_sql
-from lakewright.transform.typeless import is_typeless
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-    from lakewright.lake.lake import Lake
+    from lakewright.slices.json_columns import KnownColumns
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["known_columns", "with_columns_of", "with_known_shapes"]
+__all__ = ["with_known_shapes"]
 
 
-def known_columns(lake: Lake, entity: Entity) -> Mapping[str, DataType]:
-    """Return the columns of an entity's table, by their names in silver in lower case.
-
-    There are none if the entity does not put aside rows of JSON.
-    """
-    if not _puts_json_aside(entity):
-        return {}
-    columns = observe_table(lake, entity.places(lake.settings).silver).columns
-    if not columns:
-        return {}
-    from pyspark.sql.types import StructType
-
-    ddl = ", ".join(f"{name_sql(column.name)} {column.type.ddl}" for column in columns)
-    read = cast("StructType", StructType.fromDDL(ddl))
-    return {field.name.lower(): field.dataType for field in read.fields}
-
-
-def with_columns_of(
-    frame: DataFrame, known: Mapping[str, DataType], entity: Entity
-) -> Mapping[str, DataType]:
-    """Return the known columns with those that a slice adds: the next slices must fit them, too."""
-    if not _puts_json_aside(entity):
-        return known
-    own = {entity.silver_name(field.name).lower(): field.dataType for field in frame.schema.fields}
-    return {**own, **{name: kind for name, kind in known.items() if not is_typeless(kind)}}
-
-
-def with_known_shapes(
-    inferred: StructType, known: Mapping[str, DataType], entity: Entity
-) -> StructType | None:
+def with_known_shapes(inferred: StructType, known: KnownColumns, entity: Entity) -> StructType:
     """Return a slice's columns, some of them with the type of the table instead of their own.
 
     Args:
         inferred: The columns as Spark infers them from JSON.
-        known: Those of the table; see `known_columns`.
-        entity: The entity.
-
-    Returns:
-        None if all keep their own.
+        known: What is known of them.
+        entity: The entity; if it does not put bad rows aside, all columns keep their own types.
     """
     from pyspark.sql.types import StructType
 
+    if entity.settings.on_bad_rows != "quarantine":
+        return inferred
     columns = StructType()
     for field in inferred.fields:
-        of_table = known.get(entity.silver_name(field.name).lower())
+        of_table = known.types.get(entity.silver_name(field.name).lower())
         kind = field.dataType
         if of_table is not None and not _is_declared(entity, field.name):
             kind = _shaped(kind, of_table)
         columns = columns.add(field.name, kind)
-    kept = all(old.dataType == new.dataType for old, new in zip(inferred.fields, columns.fields, strict=True))
-    return None if kept else columns
-
-
-def _puts_json_aside(entity: Entity) -> bool:
-    settings = entity.settings
-    return settings.on_bad_rows == "quarantine" and settings.slice_format.kind == "json"
+    return columns
 
 
 def _is_declared(entity: Entity, name: str) -> bool:

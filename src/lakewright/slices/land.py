@@ -18,7 +18,7 @@ from lakewright.lake.paths import join, local_path, parent
 from lakewright.notebook import html_table
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
-from lakewright.spec.models.entity import Entity, long_decimals
+from lakewright.spec.models.entity import Entity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -157,14 +157,6 @@ def _write(frame: DataFrame, entity: Entity, staged: str, timezone: str, *, is_m
     mark = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_marked).lower()}
     # One text for an instant, whatever the session that it comes from.
     times = {"timeZone": timezone, "timestampFormat": _TIMESTAMP} if form.kind in _OPTIONS else {}
-    # As numbers, they would be read as double.
-    as_texts = {name.lower() for name in long_decimals(entity)}
-    texts = {
-        name: frame[name].cast("string")
-        for name, kind in frame.dtypes
-        if name.lower() in as_texts and kind.startswith("decimal")
-    }
-    frame = frame.withColumns(texts) if texts else frame
     options = {**mark, **times, **_OPTIONS.get(form.kind, {}), **form.options}
     try:
         frame.write.format(form.kind).options(**options).save(_uri(staged))

@@ -11,7 +11,7 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
-from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.json_columns import known_columns
 from lakewright.slices.past import lacks_past
 from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy

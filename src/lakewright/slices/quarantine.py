@@ -17,7 +17,7 @@ from lakewright.errors import LakewrightError, NullKeyError, SchemaDriftError, S
 from lakewright.lake.file_probe import lines_of
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
-from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.json_columns import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.strategies.bad_rows import (
     SHOWN,

@@ -8,31 +8,27 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SliceError
 from lakewright.lake.file_probe import (
-    has_typeless_json,
-    holds_json_texts,
-    is_examinable,
+    is_near,
     quoted_line_ends,
     undecodable_line,
 )
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns, schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
-from lakewright.slices.json_shapes import with_known_shapes
-from lakewright.strategies.drift import convert_sql
+from lakewright.slices.json_columns import KnownColumns
+from lakewright.slices.read_json import read_json
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.casts import micros_sql
 from lakewright.transform.sql import name_sql, text_sql
-from lakewright.transform.typeless import texts_by_field, without_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
     from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
@@ -65,7 +61,7 @@ def read_slice(
     entity: Entity,
     *,
     paths: list[str] | None = None,
-    known: Mapping[str, DataType] | None = None,
+    known: KnownColumns | None = None,
 ) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
 
@@ -76,7 +72,7 @@ def read_slice(
         slice_: The slice.
         entity: The entity.
         paths: The paths of slices with the same columns that are read with it, its own included.
-        known: The columns of the table, for JSON with bad rows; see `known_columns`.
+        known: What is known of the columns of JSON, see `known_columns`; by default, that there is no table.
 
     Raises:
         SliceError: A quote in a CSV file is not closed, or a text file has bytes that its encoding does not
@@ -91,16 +87,14 @@ def read_slice(
     if entity.settings.on_bad_rows == "quarantine" and form.kind in _TEXTS:
         frame = _read_with_corrupt_rows(session, slice_, form.kind, options)
         options |= _PERMISSIVE
-        if form.kind == "json" and known:
-            frame = _read_with_known_shapes(session, slice_, frame, options, (known, entity))
     else:
         frame = session.read.format(form.kind).options(**options).load(paths or slice_.path)
-    keys = {name.lower() for name in entity.business_keys}
     if form.kind == "json":
-        keys |= {name.partition(".")[0] for name in keys}
-        return _without_inferred_texts(session, slice_, frame, options, keys)
+        known = known or KnownColumns()
+        return read_json(session, slice_, entity, frame, options=options, known=known)
     if misread is None:
         return frame
+    keys = {name.lower() for name in entity.business_keys}
     typeless = [name for name in misread.typeless if name.lower() not in keys]
     return _with_true_types(frame, nanoseconds, typeless) if nanoseconds or typeless else frame
 
@@ -197,64 +191,11 @@ def _read_with_corrupt_rows(
     return reader.options(**_PERMISSIVE).schema(f"{CORRUPT} string, {NO_COLUMN} string").load(slice_.path)
 
 
-def _read_with_known_shapes(
-    session: SparkSession,
-    slice_: Slice,
-    frame: DataFrame,
-    options: Mapping[str, str],
-    of_table: tuple[Mapping[str, DataType], Entity],
-) -> DataFrame:
-    """Return the rows with the table's type where Spark infers another shape."""
-    from pyspark.sql.types import StringType
-
-    columns = with_known_shapes(frame.schema, *of_table)
-    if columns is None:
-        return frame
-    if CORRUPT not in columns.names:
-        columns = columns.add(CORRUPT, StringType())
-    return session.read.format("json").options(**options).schema(columns).load(slice_.path)
-
-
-def _without_inferred_texts(
-    session: SparkSession,
-    slice_: Slice,
-    frame: DataFrame,
-    options: Mapping[str, str],
-    keys: Collection[str],
-) -> DataFrame:
-    """Return the rows of JSON with what is only null or empty as typeless; Spark infers it as text.
-
-    Spark infers the columns once more, unless the files are on this machine, and have neither nulls nor empty
-    lists, or a text for each field that Spark takes for one.
-    """
-    from pyspark.sql import functions
-
-    if all(map(_is_near, slice_.paths)) and _has_all_types([Path(path) for path in slice_.paths], frame):
-        return frame
-    reader = session.read.format("json").options(**options).option("dropFieldIfAllNull", "true")
-    typed = {field.name: field.dataType for field in reader.load(slice_.path).schema.fields}
-    columns = {}
-    for field in frame.schema.fields:
-        kind = without_types(field.dataType, typed.get(field.name))
-        if kind != field.dataType and field.name.lower() not in {*keys, CORRUPT.lower(), NO_COLUMN.lower()}:
-            sql = convert_sql(name_sql(field.name), field.dataType, kind, field.name)
-            columns[field.name] = functions.expr(sql)
-    return frame.withColumns(columns) if columns else frame
-
-
-def _has_all_types(paths: Sequence[Path], frame: DataFrame) -> bool:
-    """Return whether it is certain that each text that Spark infers from JSON files is one."""
-    if not any(map(has_typeless_json, paths)):
-        return True
-    texts = texts_by_field(frame.drop(CORRUPT, NO_COLUMN).schema)
-    return texts is not None and holds_json_texts(paths, texts)
-
-
 def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[str, str]:
     # A name with `*` or `[` is not a pattern.
     options = {"__globPaths__": "false", **_OPTIONS[form.kind], **form.options}
     if form.kind in _TEXTS:
-        local = [path for path in slice_.paths if _is_near(path)]
+        local = [path for path in slice_.paths if is_near(path)]
         remote = [path for path in slice_.paths if path not in local]
         _check_decodes(slice_, local, form.encoding)
         has_odd_lines = bool(remote) and form.is_utf8 and _has_odd_lines(session, slice_, remote, form)
@@ -268,12 +209,6 @@ def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[st
         # Hadoop's file system with checksums cannot open local files with a colon in their name.
         options |= {"fs.file.impl": _RAW, "fs.file.impl.disable.cache": "true"}
     return options
-
-
-def _is_near(path: str) -> bool:
-    """Return whether Python can read a file."""
-    local = local_path(path)
-    return local is not None and is_examinable(local)
 
 
 def _check_decodes(slice_: Slice, paths: Sequence[str], encoding: str) -> None:

@@ -27,7 +27,7 @@ from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
-from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.json_columns import known_columns
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice

@@ -30,7 +30,7 @@ from lakewright.manifest.lock import tell_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
-from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.json_columns import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure

@@ -6,6 +6,7 @@ Rows that no slice changes stay as the former declaration made them: only a rebu
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
-from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.entity import EXACT_DIGITS, Strategy
+from lakewright.spec.words import first_of
 from lakewright.strategies.table_properties import (
     EXPRESSIONS_PROPERTY,
     GIVEN,
@@ -26,6 +28,7 @@ from lakewright.strategies.table_properties import (
     is_key_cast,
     is_same_history,
     kept_key,
+    reads_by_type,
 )
 from lakewright.transform.hash import class_of_ddl
 from lakewright.transform.pipeline import expressions_of
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
 
 __all__ = ["Outdated", "outdated_parts", "outdated_rows", "rebuild_command"]
+
+
+_FRACTIONS = re.compile(r"\b(?:float|double|decimal)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def outdated_parts(
         return ()
     kept = state.properties.get(EXPRESSIONS_PROPERTY)
     changed = () if kept is None else _changed_expressions(json.loads(kept), entity, jobs)
-    others = (*_source_keys(state, entity), *_changed_history(state, entity, lake))
+    others = (*_source_keys(state, entity), *_inferred(state, entity), *_changed_history(state, entity, lake))
     return (*changed, *(Outdated(why, rebuild_command(entity)) for why in others))
 
 
@@ -178,6 +184,18 @@ def _source_keys(state: TableState, entity: Entity) -> Iterator[str]:
         yield (
             f"primary keys are of {column.source!r} before it is converted to {column.type.ddl}: values that "
             "are equal only after that, such as the texts 7 and 07 of a number, are different records"
+        )
+
+
+def _inferred(state: TableState, entity: Entity) -> Iterator[str]:
+    """Yield that numbers of JSON are read as Spark infers them, if the table has some with fractions."""
+    if not entity.reads_json or reads_by_type(state.properties, entity):
+        return
+    found = [each.name for each in state.columns if _FRACTIONS.search(each.type.ddl)]
+    if found:
+        yield (
+            f"numbers of {first_of(found, 3)} are read as Spark infers them from one slice: they keep about "
+            f"{EXACT_DIGITS} digits, and records count as changed where all numbers of a slice are whole"
         )
 
 

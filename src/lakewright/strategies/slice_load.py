@@ -26,7 +26,7 @@ from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_guard import check_unchanged, table_lock
-from lakewright.strategies.table_properties import declared_properties, own_properties
+from lakewright.strategies.table_properties import declared_properties, own_properties, value_properties
 from lakewright.strategies.tuning import Tuning
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.sql import name_sql
@@ -288,7 +288,8 @@ class SliceLoad:
         """Set the table properties that the commit needs; this alone changes no rows."""
         if not self.state.exists:
             return
-        wanted = {**own_properties(self.prepared), **self.properties}
+        of_values = value_properties(self.state.properties, self.entity)
+        wanted = {**own_properties(self.prepared), **of_values, **self.properties}
         if self.is_first:
             wanted |= declared_properties(self.entity)
         if self.fit.widens:

@@ -22,13 +22,11 @@ from lakewright.run.hooks.check import notification_faults
 from lakewright.run.session_settings import state_folder
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
-from lakewright.spec.models.entity import EXACT_DIGITS, Entity, long_decimals
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
-from lakewright.spec.words import first_of
 from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
-from lakewright.usecases.validate_definitions import Evaluation, evaluate_project
+from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_past import past_faults
 from lakewright.usecases.validate_sql import analyse_with_spark, mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
@@ -78,26 +76,12 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     if not errors:
         errors += cluster_faults(app)
     warnings = [*evaluation.warnings, *sql.warnings, *past.warnings, *_idle_jobs(app.project)]
-    warnings += dict.fromkeys(_long_decimals(evaluation))
     analysed = 0
     if with_spark and not errors:
         analysed, found, unknown = analyse_with_spark(app.project, app.lake, evaluation)
         errors += found
         warnings += unknown
     return Validation(tuple(errors), tuple(warnings), analysed)
-
-
-def _long_decimals(evaluation: Evaluation) -> Iterator[Fault]:
-    """Yield that numbers of JSON lose digits that their columns would hold: they are read as `double`."""
-    for each in evaluation.evaluated:
-        found = list(long_decimals(each.model)) if isinstance(each.model, Entity) else []
-        if found:
-            yield Fault(
-                f"{each.definition.subject}: numbers of JSON with more than {EXACT_DIGITS} digits are "
-                f"rounded when they are read, in {first_of(found, 3)}",
-                each.definition.at("columns"),
-                "Write longer ones as texts in quotes, or use the format parquet.",
-            )
 
 
 def _idle_jobs(project: Project) -> Iterator[Fault]:

@@ -19,7 +19,8 @@ from pyspark.sql.types import (
 )
 from tests.projects import make_project
 
-from lakewright.slices.json_shapes import with_columns_of, with_known_shapes
+from lakewright.slices.json_columns import KnownColumns, with_columns_of
+from lakewright.slices.json_shapes import with_known_shapes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,25 +75,24 @@ def struct(**fields: DataType) -> StructType:
 def test_a_column_is_read_with_the_tables_type_if_only_one_of_both_is_nested(
     orders: Entity, inferred: DataType, known: DataType, read_as: DataType
 ) -> None:
-    columns = with_known_shapes(struct(Lines=inferred), {"lines": known}, orders)
-    assert (columns is not None) == (read_as != inferred)
-    assert columns is None or columns["Lines"].dataType == read_as
+    columns = with_known_shapes(struct(Lines=inferred), KnownColumns({"lines": known}), orders)
+    assert columns["Lines"].dataType == read_as
 
 
 def test_columns_are_found_by_their_names_in_silver_and_declared_types_decide(orders: Entity) -> None:
     inferred = struct(buyer=TEXT, size=LINE, new=TEXT)
-    columns = with_known_shapes(inferred, {"customer": LINE, "size": NUMBER}, orders)
+    columns = with_known_shapes(inferred, KnownColumns({"customer": LINE, "size": NUMBER}), orders)
     assert columns == struct(buyer=LINE, size=LINE, new=TEXT)
 
 
 def test_the_next_slices_of_a_fold_must_fit_those_before_them(orders: Entity) -> None:
     """Without a table, the first slice with a value decides the shape, as one by one."""
 
-    def after(known: dict[str, DataType], **fields: DataType) -> dict[str, DataType]:
+    def after(known: KnownColumns, **fields: DataType) -> KnownColumns:
         frame = cast("DataFrame", SimpleNamespace(schema=struct(**fields)))
-        return dict(with_columns_of(frame, known, orders))
+        return with_columns_of(frame, known, orders)
 
-    known = after({}, lines=ArrayType(NullType()), buyer=NullType())
+    known = after(KnownColumns(), lines=ArrayType(NullType()), buyer=NullType())
     known = after(known, lines=ArrayType(LINE), buyer=LINE)
     known = after(known, lines=ArrayType(NullType()), buyer=struct(sku=NUMBER))
-    assert known == {"lines": ArrayType(LINE), "customer": LINE}
+    assert known.types == {"lines": ArrayType(LINE), "customer": LINE}

@@ -197,29 +197,3 @@ def test_a_job_without_targets_is_a_warning_unless_others_extend_it(tmp_path: Pa
         "job 'idle' has no targets",
         "job 'daily' has no targets",
     ]
-
-
-def test_decimals_with_more_digits_than_numbers_of_json_keep_are_told(tmp_path: Path) -> None:
-    """They were read by way of `double`, and lost digits."""
-    text = """
-connections: {c: {settings: {bronze_path: b, silver_path: "${destination}", bronze_format: FORMAT}}}
-entities:
-  pay:
-    id: 1
-    connection: c
-    processtype: merge
-    columns:
-      - {name: id, fieldroles: [businesskey]}
-      - {name: small, datatype: "decimal(15,2)"}
-      - {name: large, datatype: "decimal(18,2)"}
-"""
-
-    def warnings(form: str) -> list[str]:
-        project = make_project(tmp_path, text.replace("FORMAT", form))
-        found = validate_project(App(project, {"XDG_STATE_HOME": str(tmp_path / "state")}))
-        return [each.message for each in found.warnings]
-
-    assert warnings("parquet") == []
-    assert warnings("json") == [
-        "entity 'pay': numbers of JSON with more than 15 digits are rounded when they are read, in large"
-    ]

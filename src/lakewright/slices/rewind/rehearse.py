@@ -42,7 +42,7 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
-from lakewright.slices.json_shapes import known_columns
+from lakewright.slices.json_columns import known_columns
 from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.past import load_past_before
 from lakewright.slices.pending import find_pending

@@ -20,10 +20,9 @@ from lakewright.spec.models.column import Column, Injections, normal_name
 from lakewright.spec.models.entity_settings import PLACE_TEMPLATES, EntitySettings
 from lakewright.spec.models.lake import LakeSettings, TableOutput
 from lakewright.spec.models.places import Address, Places
-from lakewright.spec.models.types import Decimal
 from lakewright.spec.models.watermark import Watermark
 
-__all__ = ["EXACT_DIGITS", "SETTINGS_PREFIX", "Entity", "Strategy", "long_decimals"]
+__all__ = ["EXACT_DIGITS", "SETTINGS_PREFIX", "Entity", "Strategy"]
 
 EXACT_DIGITS = 15
 """Digits of a decimal number that a `double` holds, as which numbers of JSON are read."""
@@ -175,6 +174,11 @@ class Entity(Named):
         """Return the name in silver of a column, given by its name in the source or its new name."""
         found = (column.silver for column in self.columns if column.source.lower() == name.lower())
         return next(found, normal_name(name))
+
+    @property
+    def reads_json(self) -> bool:
+        """Whether its slices are JSON."""
+        return self.settings.slice_format.kind == "json"
 
     @cached_property
     def business_keys(self) -> tuple[str, ...]:
@@ -339,13 +343,3 @@ class Entity(Named):
 
 
 _DELTA_NAMES = frozenset(("_change_type", "_commit_version", "_commit_timestamp"))
-
-
-def long_decimals(entity: Entity) -> Iterator[str]:
-    """Yield the columns of JSON slices that hold decimals with more digits than its numbers are read with."""
-    if entity.settings.slice_format.kind != "json":
-        return
-    for column in entity.columns:
-        kind = column.type if column.expression is None else None
-        if isinstance(kind, Decimal) and kind.precision > EXACT_DIGITS:
-            yield column.source
