@@ -25,6 +25,7 @@ def make_context(
     run_id: str = "run-1",
     options: RunOptions | None = None,
     say: Callable[[str], None] = print,
+    warn: Callable[[str], None] = lambda _: None,
     lease: timedelta = timedelta(seconds=60),
 ) -> Context:
     """Return the context of a run over `workspace`, with the settings of its project."""
@@ -41,6 +42,7 @@ def make_context(
         clock=lambda: datetime(2022, 1, 1, tzinfo=UTC),
         run_id=run_id,
         say=say,
+        warn=warn,
         options=options or RunOptions(),
         defaults=TargetDefaults.of(workspace.project.config),
     )

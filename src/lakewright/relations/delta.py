@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field as Declared
@@ -26,7 +26,7 @@ from lakewright.lake.table import alter_table, create_table, drop_table, replace
 from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.delta_merge import Clause, merge_rows, same_key
+from lakewright.relations.delta_merge import Clause, merge_rows, same_key, unused_columns, written_columns
 from lakewright.relations.delta_write import (
     WriteTarget,
     delta_table,
@@ -45,6 +45,7 @@ from lakewright.relations.relation import OutputMode, StoredRelation, WriteSumma
 from lakewright.spec.models.base import TextMap, Texts
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -198,17 +199,25 @@ class DeltaRelation(StoredRelation):
         condition: str | None,
         clauses: Sequence[Clause],
         partition: Partition,
+        warn: Callable[[str], None],
     ) -> dict[str, int]:
         """Merge rows by clauses in one commit, and return how many were inserted, updated and deleted.
 
-        Rows match by `condition`, otherwise by `key`, otherwise by the relation's own key.
+        Rows match by `condition`, otherwise by `key`, otherwise by the relation's own key. Without a declared
+        schema, the first rows decide the columns of the table. `warn` is told of columns that it lacks.
         """
         address = self.address(workspace)
-        self.create(workspace)
-        self._present(workspace)
         for name, value in typed_columns(self.partitions, partition).items():
             frame = frame.withColumn(name, value)
         matches = condition or same_key(key or self._merge_key())
+        own = written_columns(frame.columns, [each.name for each in self.partitions], clauses)
+        self.create(workspace, fields_of(frame.select(*map(name_sql, own)).schema))
+        if unused := unused_columns(frame.columns, self._present(workspace).names, matches, clauses):
+            them = "it" if len(unused) == 1 else "them"
+            warn(
+                f"{self.label} has no column {', '.join(unused)}: the merge leaves {them} out; add {them} to "
+                "the relation's schema, or to no mapping that is merged into it"
+            )
         with commit_lock(address, _holder()):
             workspace.lake.check_commit()
             return merge_rows(delta_table(workspace, address), frame, matches, clauses)

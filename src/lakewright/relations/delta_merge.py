@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from delta.tables import DeltaMergeBuilder, DeltaTable
     from pyspark.sql import DataFrame
 
-__all__ = ["Clause", "merge_rows", "same_key"]
+__all__ = ["Clause", "merge_rows", "same_key", "unused_columns", "written_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,55 @@ def same_key(key: Sequence[str]) -> str:
         '`target`.`id` <=> `source`.`id`'
     """
     return " AND ".join(f"{name_sql('target', name)} <=> {name_sql('source', name)}" for name in key)
+
+
+def unused_columns(
+    source: Sequence[str], target: Collection[str], matches: str, clauses: Sequence[Clause]
+) -> tuple[str, ...]:
+    """Return the columns of the source that the target lacks, and that no condition or expression names.
+
+    There are none if no clause copies the columns that both have.
+
+    Args:
+        source: Names of the source's columns.
+        target: Names of the target's columns.
+        matches: The condition by which rows match.
+        clauses: The clauses.
+
+    Example:
+        >>> unused_columns(["id", "op", "note"], ["id"], "", [Clause("insert", "source.op = 'i'")])
+        ('note',)
+    """
+    if not _copies(clauses):
+        return ()
+    present = {name.lower() for name in target}
+    texts = [
+        matches,
+        *(c.condition or "" for c in clauses),
+        *(e for c in clauses for e in c.columns.values()),
+    ]
+    named = {word.lower() for text in texts for word in re.findall(r"\w+", text)}
+    return tuple(name for name in source if name.lower() not in present | named)
+
+
+def written_columns(
+    source: Sequence[str], partitions: Collection[str], clauses: Sequence[Clause]
+) -> tuple[str, ...]:
+    """Return the columns of the source that a new target has: those that the clauses set.
+
+    Example:
+        >>> written_columns(["id", "op"], [], [Clause("insert", columns={"id": "source.id"})])
+        ('id',)
+    """
+    if _copies(clauses):
+        return tuple(source)
+    wanted = {name.lower() for name in (*partitions, *(name for c in clauses for name in c.columns))}
+    return tuple(name for name in source if name.lower() in wanted)
+
+
+def _copies(clauses: Sequence[Clause]) -> bool:
+    """Return whether a clause copies the columns that source and target share."""
+    return any(clause.action != "delete" and not clause.columns for clause in clauses)
 
 
 def merge_rows(

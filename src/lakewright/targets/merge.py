@@ -49,7 +49,11 @@ class MergeClause(Model):
 
 
 class MergeTarget(RelationTarget):
-    """Merges a mapping's rows, `source`, into a Delta relation, `target`, in one commit."""
+    """Merges a mapping's rows, `source`, into a Delta relation, `target`, in one commit.
+
+    If the relation declares no schema, the first rows decide the table's columns. A clause without `columns`
+    sets those that both have; a run warns of columns that the table lacks.
+    """
 
     merge_key: Texts = Declared(
         default=(), description="Columns by which rows match; by default the merge key of the relation."
@@ -102,5 +106,6 @@ class MergeTarget(RelationTarget):
             condition=self.condition,
             clauses=[Clause(each.action, each.condition, each.columns) for each in self.clauses],
             partition=canonical_partition(relation.partitions, self.partition),
+            warn=lambda text: context.warn(f"{self.label}: {text}"),
         )
         return Outcome(metrics=counts)

@@ -31,6 +31,7 @@ relations:
     schema: {primaryKey: id, fields: [{name: id, type: int}, {name: v, type: string}]}
   old: {kind: file, format: csv, location: copied, options: {header: true}}
 mappings:
+  more: {kind: values, columns: {id: int, v: string, note: string}, records: [[3, d, x], [5, e, y]]}
   some: {kind: values, columns: {id: int, v: string}, records: [[1, a], [2, b]]}
   changes:
     kind: values
@@ -47,6 +48,18 @@ targets:
       - {action: DELETE, condition: source.op = 'delete'}
       - {action: update, condition: source.op = 'update', columns: {v: "concat(target.v, source.v)"}}
       - {action: insert, condition: source.op = 'insert'}
+  merge_first:
+    kind: merge
+    mapping: changes
+    relation: {kind: delta, location: first}
+    mergeKey: id
+    clauses: [{action: insert, condition: source.op <> 'delete', columns: {id: source.id, v: source.v}}]
+  merge_again:
+    kind: merge
+    mapping: more
+    relation: {kind: delta, location: first}
+    mergeKey: id
+    clauses: [{action: update}, {action: insert}]
   unmergeable: {kind: merge, mapping: changes, relation: old, clauses: {action: insert}}
   count: {kind: count, mapping: some}
   console: {kind: console, input: {mapping: some}, limit: 1, columns: [v]}
@@ -95,7 +108,8 @@ class Bench:
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         self.workspace = make_workspace(folder, PROJECT, sessions=same(spark))
         self.said: list[str] = []
-        self.context = make_context(self.workspace, say=self.said.append)
+        self.warnings: list[str] = []
+        self.context = make_context(self.workspace, say=self.said.append, warn=self.warnings.append)
 
     def dirtiness(self, name: str, phase: Phase) -> Dirtiness:
         target = Target.named(self.workspace, name)
@@ -117,6 +131,17 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
     merged = bench.run("merge").metrics
     assert merged == {"target_records": 3, "inserted": 1, "updated": 1, "deleted": 1}
     bench.run("same", Phase.VERIFY)
+    # Without a schema, the first rows decide the columns; the merge says what it leaves out.
+    assert bench.run("merge_first").metrics["inserted"] == 3
+    bench.warnings.clear()
+    assert bench.run("merge_again").metrics == {
+        "target_records": 2,
+        "inserted": 1,
+        "updated": 1,
+        "deleted": 0,
+    }
+    (told,) = bench.warnings
+    assert "has no column note: the merge leaves it out" in told
     with pytest.raises(SpecError, match="cannot be merged into a relation of kind 'file'"):
         bench.run("unmergeable")
 

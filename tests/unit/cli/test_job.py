@@ -333,6 +333,17 @@ def test_a_report_that_folds_what_was_skipped_keeps_the_reasons_of_build() -> No
     assert "and 1 more reason; -v shows all" in shown
 
 
+def test_targets_that_were_skipped_beside_others_are_counted_by_reason() -> None:
+    skipped = [
+        ended(name, Status.SKIPPED, reasons=(reason,))
+        for name, reason in (("a", "is clean"), ("b", "is empty"), ("c", "is clean"), ("d", "is late"))
+    ]
+    shown = call_with(FakeApp(result=result_of(ended("raw"), *skipped)), *BUILD).out
+    assert "SKIPPED 2 targets: is clean\n" in shown
+    assert "SKIPPED b: is empty\n" in shown
+    assert "SKIPPED 1 more target for 1 other reason; -v shows all" in shown
+
+
 def test_a_failed_target_without_rows_shows_no_counts() -> None:
     failed = ended("raw", Status.FAILED, metrics={"inserted": 0, "updated": 0}, error=Fault("no"))
     assert "inserted" not in call_with(FakeApp(result=result_of(failed)), *BUILD).out

@@ -101,9 +101,21 @@ def _folded_phase(phase: PhaseResult) -> Branch:
     head = line(phase.phase.value, " ", status(phase.status.value), time)
     branches = [_targets([target]) for target in phase.targets if _happened(target)]
     skipped = [target for target in phase.targets if not _happened(target)]
-    if skipped:
-        branches.append(Branch(line(status(Status.SKIPPED.value), Span(f" {_reasons(skipped)}", "dim"))))
+    branches += [
+        Branch(line(status(Status.SKIPPED.value), Span(f" {said}", "dim"))) for said in _by_reason(skipped)
+    ]
     return Branch(head, tuple(branches))
+
+
+def _by_reason(skipped: Sequence[TargetResult]) -> Iterator[str]:
+    """Yield how many targets of a phase were skipped for each reason; the rarest are counted together."""
+    counts = Counter("; ".join(target.reasons) or "no reason" for target in skipped).most_common()
+    for reason, count in counts[:MOST_REASONS]:
+        names = [target.name for target in skipped if ("; ".join(target.reasons) or "no reason") == reason]
+        yield f"{names[0] if count == 1 else counted(count, 'target')}: {reason}"
+    if rest := counts[MOST_REASONS:]:
+        more = counted(sum(count for _, count in rest), "more target")
+        yield f"{more} for {counted(len(rest), 'other reason')}; -v shows all"
 
 
 def _reasons(skipped: Sequence[TargetResult]) -> str:

@@ -237,8 +237,9 @@ class _Loader:
         value = document.value if isinstance(document.value, dict) else {}
         shared = {key: value[key] for key in KEYED if key in value}
         self.sections.add_sections(document, shared, tuple(shared))
+        others = {*shared, *self.sections.refuse_sections(document, value)}
         try:
-            top = ProjectFile.model_validate({key: value[key] for key in value if key not in shared})
+            top = ProjectFile.model_validate({key: value[key] for key in value if key not in others})
         except ValidationError as error:
             if not is_unreadable:
                 self.sections.faults += faults_of(error, "project", document.at, is_rendered=True)

@@ -6,7 +6,7 @@ Source: the project files' rules, `1. Project files`. The JSON shape is Datalake
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -216,6 +216,19 @@ class Sections:
                 self.fault(f"an entry of {path[-1]} is not key=value", location, "Write it as - key=value.")
             else:
                 yield key, Setting("" if value is None else value, location)
+
+    def refuse_sections(self, document: ParsedFile, content: Collection[Any]) -> list[str]:
+        """Return the sections of the project file that only modules have; each is a fault."""
+        found = [name for name in (*CATEGORIES, "environment", "config", "profiles") if name in content]
+        for name in found:
+            self.faults.append(
+                Fault(
+                    f"project: the section {name!r} is in the project file",
+                    document.at((name,)),
+                    "Move it to a file that `modules` names.",
+                )
+            )
+        return found
 
     def _add_profiles(self, document: ParsedFile, content: Any) -> None:
         for name, inner in self._map(document, ("profiles",), content).items():

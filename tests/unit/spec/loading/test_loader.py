@@ -197,7 +197,7 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
         tmp_path,
         {
             "project.yml": "name: x\nmodules: [a.yml, b.yml, nope]\nmodule: c\n"
-            "lake: {timzone: x, timezone: Mars}\n",
+            "lake: {timzone: x, timezone: Mars}\nenvironment: {a: b}\n",
             "a.yml": """
                 relations:
                   one: {kind: fle}
@@ -235,6 +235,8 @@ def test_all_faults_come_at_once_each_with_its_place_and_remedy(tmp_path: Path) 
         [
             "project.yml:2: module 'nope' does not exist (Create it, or remove it from `modules`.)",
             "project.yml:3: project: unknown key 'module' (did you mean 'modules'?)",
+            "project.yml:5: project: the section 'environment' is in the project file"
+            " (Move it to a file that `modules` names.)",
             "project.yml:4: lake: unknown key 'timzone' (did you mean 'timezone'?)",
             next(fault for fault in found if "Mars" in fault),
             "a.yml:3: relation 'one': unknown kind 'fle' of relation (did you mean 'file'?)",
