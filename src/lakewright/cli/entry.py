@@ -153,6 +153,8 @@ def _faults_of_jvm(error: BaseException) -> Sequence[Fault]:
 
 
 def _usage_fault(error: click.UsageError) -> Fault:
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--json":
+        return Fault("there is no option --json", remedy="`-o json` gives the result as JSON.", code="usage")
     path = error.ctx.command_path if error.ctx is not None else "lakewright"
     return Fault(error.format_message(), remedy=f"`{path} --help` shows what it takes.", code="usage")
 

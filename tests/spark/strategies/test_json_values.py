@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from decimal import Decimal
+from random import Random
+from typing import Any
 
+import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 from tests.spark.strategies.test_bad_rows import put
 
@@ -53,3 +58,78 @@ def test_a_table_with_hashes_of_the_inferred_types_keeps_them(lake: SmallLake) -
     (told,) = result.notes
     assert told.startswith("numbers of price are read as Spark infers them from one slice")
     assert told.endswith("; `lakewright rebuild things` builds it again")
+
+
+NESTED = [
+    *COLUMNS,
+    {"name": "size", "datatype": "int"},
+    {"name": "rate", "datatype": "double"},
+    {"name": "net.eur", "newname": "eur", "datatype": "decimal(20,6)"},
+    {"name": "lines", "datatype": "array<struct<q:double>>"},
+]
+SPELLINGS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "price": (("10", "7", "-3"), ("10", "10.0", "10.50", "7.25", "1e1")),
+    "total": (("0", "1", "5"), ("1.0", LONG, "0.000000000001")),
+    "code": (("5", '"5"', '"a"', "true", "null"), ("5", "1.50", '"1.50"', "null")),
+    "size": (("7", "250", "0"), ("7", "7.0", "2.5e2")),
+    "rate": (("1", "2"), ("1", "1.0", "2.5")),
+    "eur": (("1", "3", "null"), ("1.0", "3.25", "123456789012.123456", "null")),
+    "lines": (("[]", '[{"q": 1}]', "null"), ('[{"q": 1.0}]', '[{"q": 1.5}, {"q": 2}]', "[]")),
+}
+"""How values of a column are written: in slices of whole numbers, and in others."""
+
+
+def _spelled(chance: Random, number: int, *, is_whole: bool) -> str:
+    """Return a record as a source may write it."""
+    chosen = {name: chance.choice(forms[0 if is_whole else 1]) for name, forms in SPELLINGS.items()}
+    eur = chosen.pop("eur")
+    parts = [f'"{name}": {text}' for name, text in chosen.items()]
+    return f'{{"id": {number}, {", ".join(parts)}, "net": {{"eur": {eur}}}}}'
+
+
+def _values(record: str) -> dict[str, Any]:
+    """Return the values of a record, as its columns hold them."""
+    found = json.loads(record, parse_float=Decimal, parse_int=Decimal)
+    code, lines = found["code"], found["lines"]
+    return {
+        "price": found["price"],
+        "total": found["total"],
+        "code": json.dumps(code) if isinstance(code, bool) else None if code is None else str(code),
+        "size": int(found["size"]),
+        "rate": float(found["rate"]),
+        "eur": found["net"]["eur"],
+        "lines": None if lines is None else [float(line["q"]) for line in lines],
+    }
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(20))
+def test_however_numbers_are_written_the_rows_are_those_of_the_model(lake: SmallLake, seed: int) -> None:
+    chance = Random(seed)
+    strategy = chance.choice(["merge", "historic"])
+    on_bad_rows = chance.choice(["fail", "quarantine"])
+    things = entity(
+        strategy, name=f"json{seed}", columns=NESTED, settings={**JSON, "on_bad_rows": on_bad_rows}
+    )
+    is_folded = chance.random() < 0.5
+    model: dict[int, list[dict[str, Any]]] = {}
+    for number in range(5):
+        is_whole = chance.random() < 0.5
+        numbers = chance.sample(range(6), chance.randint(2, 6))
+        records = {each: _spelled(chance, each, is_whole=is_whole) for each in numbers}
+        put(lake, things, f"s{number}.json", "\n".join(records.values()) + "\n")
+        for each, record in records.items():
+            versions, values = model.setdefault(each, []), _values(record)
+            if not versions or versions[-1] != values:
+                model[each] = [*versions, values] if strategy == "historic" else [values]
+        if not is_folded or number == 4:
+            result = lake.process(things)
+            assert result.error is None, (result.error, records)
+    table = lake.table(things)
+    ordered = table.orderBy([name for name in table.columns if name.endswith("ValidFrom")] or ["id"])
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in ordered.collect():
+        values = {name: row[name] for name in SPELLINGS}
+        values["lines"] = None if row["lines"] is None else [line["q"] for line in row["lines"]]
+        found.setdefault(row["id"], []).append(values)
+    assert found == model

@@ -102,6 +102,10 @@ def test_an_unknown_command_names_one_that_is_like_it() -> None:
     assert "did you mean 'plan'?" in call_with(FakeApp(), "pln").err
 
 
+def test_an_option_for_json_is_told_the_one_there_is() -> None:
+    assert "`-o json` gives the result as JSON" in call_with(FakeApp(), "status", "--json").err
+
+
 def test_what_nobody_foresaw_is_told_without_a_traceback() -> None:
     app = FakeApp(error=ZeroDivisionError("by zero"))
     answered = call_with(app, "plan", "daily", "build")
