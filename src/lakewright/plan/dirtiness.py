@@ -5,7 +5,7 @@ Source: `lifecycles-and-phases.md`, "Dirtiness".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -132,7 +132,14 @@ def _empty(observation: Observation) -> Dirtiness:
         return Dirtiness.yes("is empty")
     if observation.filled is Answer.UNKNOWN:
         return Dirtiness.unknown("whether it is filled is unknown")
-    return Dirtiness.no("is filled")
+    return Dirtiness.no("is filled", *_anew(observation.redefined))
+
+
+def _anew(redefined: Sequence[str]) -> Iterator[str]:
+    """Yield what has been declared anew since a target was built, which does not make it dirty."""
+    if redefined:
+        has = "has" if len(redefined) == 1 else "have"
+        yield f"{', '.join(redefined)} {has} changed since it was built: --force builds it again"
 
 
 def _changed(observation: Observation) -> Dirtiness:

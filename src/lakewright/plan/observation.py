@@ -75,6 +75,7 @@ class Observation:
         warning: What an operator should look at although nothing fails, or None.
         fingerprint: Fingerprint of the definition and its inputs, for `IF_CHANGED`, or None if unknown.
         built: The fingerprint of the last successful build.
+        redefined: What has been declared anew since the last successful build, such as `mapping 'prices'`.
         error: Why the observation failed. Everything else is then unknown.
     """
 
@@ -94,6 +95,7 @@ class Observation:
     warning: Fault | None = None
     fingerprint: Mapping[str, Any] | None = None
     built: Mapping[str, Any] | None = None
+    redefined: tuple[str, ...] = ()
     error: str | None = None
 
     def after(self, phase: Phase) -> Observation:
@@ -113,6 +115,7 @@ class Observation:
                 notes=(),
                 warning=None,
                 built=self.fingerprint,
+                redefined=(),
                 error=None,
             )
         if phase is Phase.TRUNCATE:

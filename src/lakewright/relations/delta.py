@@ -26,7 +26,14 @@ from lakewright.lake.table import alter_table, create_table, drop_table, replace
 from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.delta_merge import Clause, merge_rows, same_key, unused_columns, written_columns
+from lakewright.relations.delta_merge import (
+    Clause,
+    merge_rows,
+    refusing_duplicates,
+    same_key,
+    unused_columns,
+    written_columns,
+)
 from lakewright.relations.delta_write import (
     WriteTarget,
     delta_table,
@@ -209,18 +216,21 @@ class DeltaRelation(StoredRelation):
         address = self.address(workspace)
         for name, value in typed_columns(self.partitions, partition).items():
             frame = frame.withColumn(name, value)
-        matches = condition or same_key(key or self._merge_key())
+        by = () if condition else key or self._merge_key()
+        matches = condition or same_key(by)
         own = written_columns(frame.columns, [each.name for each in self.partitions], clauses)
         self.create(workspace, fields_of(frame.select(*map(name_sql, own)).schema))
         if unused := unused_columns(frame.columns, self._present(workspace).names, matches, clauses):
             them = "it" if len(unused) == 1 else "them"
             warn(
-                f"{self.label} has no column {', '.join(unused)}: the merge leaves {them} out; add {them} to "
-                "the relation's schema, or to no mapping that is merged into it"
+                f"{self.label} has no column {', '.join(unused)}: the merge leaves {them} out. "
+                f"Declare {them} in the relation's schema, so that CREATE adds {them}, "
+                f"or drop {them} from the mapping"
             )
         with commit_lock(address, _holder()):
             workspace.lake.check_commit()
-            return merge_rows(delta_table(workspace, address), frame, matches, clauses)
+            with refusing_duplicates(self.label, frame, by):
+                return merge_rows(delta_table(workspace, address), frame, matches, clauses)
 
     def _merge_key(self) -> tuple[str, ...]:
         key = self.merge_key or (self.declared_schema.primary_key() if self.declared_schema else ())

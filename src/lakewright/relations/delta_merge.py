@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from lakewright.errors import TargetError
 from lakewright.lake.columns import find_column
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaMergeBuilder, DeltaTable
     from pyspark.sql import DataFrame
 
-__all__ = ["Clause", "merge_rows", "same_key", "unused_columns", "written_columns"]
+__all__ = ["Clause", "merge_rows", "refusing_duplicates", "same_key", "unused_columns", "written_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,38 @@ def same_key(key: Sequence[str]) -> str:
         '`target`.`id` <=> `source`.`id`'
     """
     return " AND ".join(f"{name_sql('target', name)} <=> {name_sql('source', name)}" for name in key)
+
+
+@contextmanager
+def refusing_duplicates(label: str, source: DataFrame, key: Sequence[str]) -> Iterator[None]:
+    """Raise what Delta says of several rows that match one row as an error that names a key.
+
+    Args:
+        label: The relation, as messages name it.
+        source: The rows to merge.
+        key: The columns by which they match; none if a condition decides.
+
+    Raises:
+        TargetError: Several rows match the same row of the table; nothing was written.
+    """
+    try:
+        yield
+    except spark_errors() as error:
+        if "DELTA_MULTIPLE_SOURCE_ROW_MATCHING" not in str(error):
+            raise
+        raise TargetError(
+            f"{label}: several rows to merge match the same row of the table{_repeated(source, key)}",
+            remedy="Nothing was written. Let the mapping return one row per key, with a deduplicate or "
+            "latest mapping.",
+        ) from error
+
+
+def _repeated(source: DataFrame, key: Sequence[str]) -> str:
+    if not key:
+        return ""
+    counted = source.groupBy(*map(name_sql, key)).count()
+    row = counted.where("count > 1").first()
+    return "" if row is None else ": " + ", ".join(f"{name}={row[place]}" for place, name in enumerate(key))
 
 
 def unused_columns(

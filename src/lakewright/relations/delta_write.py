@@ -12,8 +12,8 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
 from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
-from lakewright.relations.delta_merge import same_key
-from lakewright.relations.relation import OutputMode, WriteSummary
+from lakewright.relations.delta_merge import refusing_duplicates, same_key
+from lakewright.relations.relation import OutputMode, WriteSummary, lacking
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
 
@@ -51,7 +51,9 @@ def write_table(
     `UPDATE` replaces rows with the same key and inserts the others.
     """
     state = observe_table(workspace.lake, target.address)
+    brought = frame.columns
     frame = _outgoing(frame, target, state, partition, mode)
+    left_out = () if target.declared is not None else lacking(brought, frame.columns)
 
     def write(mode: OutputMode) -> WriteSummary:
         with span("commit", table=target.address, mode=mode.value) as traced:
@@ -60,7 +62,7 @@ def write_table(
             else:
                 rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
             traced.note(rows=rows)
-        return WriteSummary(rows, observe_table(workspace.lake, target.address).version)
+        return WriteSummary(rows, observe_table(workspace.lake, target.address).version, left_out)
 
     if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):
         added = write(OutputMode.APPEND)
@@ -152,5 +154,6 @@ def _merge(workspace: Workspace, frame: DataFrame, target: WriteTarget, partitio
         .alias("target")
         .merge(frame.alias("source"), " AND ".join([*fixed, same_key(target.merge_key)]))
     )
-    row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
+    with refusing_duplicates(f"the table {target.address}", frame, target.merge_key):
+        row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
     return int(row["num_affected_rows"]) if row else 0

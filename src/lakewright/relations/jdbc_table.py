@@ -24,7 +24,7 @@ from lakewright.relations.migration import (
     default_policy,
     default_strategy,
 )
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
 from lakewright.spec.models.base import Listed, Model, Texts
 from lakewright.spec.models.fields import Field
 
@@ -246,7 +246,11 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             ready=workspace.lake.check_commit,
         )
         options = self.options(workspace)
-        return WriteSummary(writing.write(conform(frame, fields), options, partition=wanted, mode=mode))
+        rows = writing.write(conform(frame, fields), options, partition=wanted, mode=mode)
+        is_open = self.declared(workspace) is None
+        return WriteSummary(
+            rows, left_out=lacking(frame.columns, [each.name for each in fields]) if is_open else ()
+        )
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> tuple[Field, ...]:
         """Return the columns to write: those that are declared, else those that table and rows have."""

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from lakewright.workspace.readable import ReadableRelation
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ManagedRelation", "OutputMode", "Relation", "StoredRelation", "WriteSummary"]
+__all__ = [
+    "ManagedRelation",
+    "OutputMode",
+    "Relation",
+    "StoredRelation",
+    "WriteSummary",
+    "lacking",
+]
 
 
 class OutputMode(StrEnum):
@@ -70,10 +77,18 @@ class WriteSummary:
     Attributes:
         rows: Number of rows written.
         version: Version of the Delta table after the write; None for other relations.
+        left_out: Columns of the mapping that an existing table lacks, if no schema is declared.
     """
 
     rows: int
     version: int | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def lacking(brought: Iterable[str], kept: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that a mapping brings and that are not kept; case does not count."""
+    present = {name.lower() for name in kept}
+    return tuple(name for name in brought if name.lower() not in present)
 
 
 class Relation(Named):

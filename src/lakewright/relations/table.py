@@ -29,7 +29,7 @@ from lakewright.relations.migration import (
     default_strategy,
     find_steps,
 )
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
@@ -228,13 +228,14 @@ class TableRelation(StoredRelation):
         place = self._place(workspace, wanted)
         check_written(workspace.lake, place, self.label)
         staged = self._staged(workspace, place)
-        rows = staged.stage(
-            conform(frame, self._outgoing(workspace, open_columns)), open_columns, keeps_empty=False
-        )
+        fields = self._outgoing(workspace, open_columns)
+        rows = staged.stage(conform(frame, fields), open_columns, keeps_empty=False)
         workspace.lake.check_commit()
         staged.put(mode, open_columns)
         self._look_again(workspace)
-        return WriteSummary(rows)
+        kept = [*(each.name for each in fields), *(each.name for each in self.partitions)]
+        is_open = self.declared(workspace) is None
+        return WriteSummary(rows, left_out=lacking(frame.columns, kept) if is_open else ())
 
     def _open_columns(self, partition: Partition) -> list[str]:
         names = [each.name for each in self.partitions]

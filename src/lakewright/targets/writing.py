@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError, TargetError, VerificationError
+from lakewright.errors import LakewrightError, SpecError, TargetError, VerificationError
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.manifest.journal import BUILT
 from lakewright.manifest.store import Put, Write
@@ -53,6 +53,7 @@ OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 
 _WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
+_DECLARED = "declaration of"
 _FIRST_WRITE = "its columns are not known yet: the first write creates it"
 
 
@@ -177,9 +178,13 @@ class WritingTarget(Target):
         workspace = context.workspace
         relation = self.managed(workspace)
         observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
-        if self.mapping is None or not self._is_fingerprinted(context.defaults):
+        if self.mapping is None:
             return observation
-        return with_fingerprints(context, self, self.mapping, observation)
+        if self._is_fingerprinted(context.defaults):
+            return with_fingerprints(context, self, self.mapping, observation)
+        if observation.filled is not Answer.YES or self._always_runs(context.defaults):
+            return observation
+        return replace(observation, redefined=redefined(context, self, self.mapping))
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run; differences that `NEVER` tolerates do not make it dirty."""
@@ -236,9 +241,11 @@ class WritingTarget(Target):
         mapping = self.mapping or ""  # only targets with a mapping have the phase BUILD
         is_fingerprinted = self._is_fingerprinted(context.defaults)
         # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
-        taken = fingerprint(context, self, mapping) if is_fingerprinted else None
+        taken = fingerprint(context, self, mapping) if is_fingerprinted else declared(context, mapping)
         summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
-        if is_fingerprinted:
+        if summary.left_out:
+            context.warn(f"{self.label}: {_without(relation, summary.left_out)}")
+        if is_fingerprinted or not self._always_runs(context.defaults):
             save_fingerprint(context, self, taken)
         return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})
 
@@ -283,12 +290,24 @@ class WritingTarget(Target):
     def _is_fingerprinted(self, defaults: TargetDefaults) -> bool:
         return self.mapping is not None and self._policy(defaults) is BuildPolicy.IF_CHANGED
 
+    def _always_runs(self, defaults: TargetDefaults) -> bool:
+        """Return whether the target is dirty in BUILD even if it is filled."""
+        filled = Observation("", exists=Answer.YES, filled=Answer.YES)
+        return self.build_dirtiness(filled, defaults).is_to_run
+
     def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
         return self.build_policy or defaults.build_policy
 
     def mode_of(self, defaults: TargetDefaults) -> OutputMode:
         """Return how it treats existing rows."""
         return self.mode or defaults.output_mode
+
+
+def _without(relation: Relation, names: Sequence[str]) -> str:
+    """Return that rows were written without columns that the relation's table lacks."""
+    them = "it" if len(names) == 1 else "them"
+    lacks = f"{relation.label} has no column {', '.join(names)}: the rows are written without {them}"
+    return f"{lacks}. Declare {them} in the relation's schema, so that CREATE adds {them}"
 
 
 def _metrics(summary: WriteSummary) -> dict[str, int]:
@@ -313,6 +332,24 @@ def with_fingerprints(
     document = context.ledger.store.document(BUILT, _key(context, target))
     built = None if document is None else dict(document.value)
     return replace(observation, fingerprint=fingerprint(context, target, mapping), built=built)
+
+
+def declared(context: Context, mapping: str) -> dict[str, str]:
+    """Return a hash of what is declared of each mapping that a target is built from, by its name in words."""
+    parts = context.workspace.declarations(mapping)
+    return {f"{_DECLARED} {name}": hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
+
+
+def redefined(context: Context, target: Target, mapping: str) -> tuple[str, ...]:
+    """Return the mappings that have been declared anew since a target was built; none if that is unknown."""
+    document = context.ledger.store.document(BUILT, _key(context, target))
+    built = {} if document is None else dict(document.value)
+    try:
+        now = declared(context, mapping) if any(name.startswith(_DECLARED) for name in built) else {}
+    except LakewrightError:
+        return ()  # the run or `validate` tells what is wrong with it
+    changed = (name for name in now if built.get(name) != now[name])
+    return tuple(sorted(name.removeprefix(f"{_DECLARED} ") for name in changed))
 
 
 def save_fingerprint(context: Context, target: Target, taken: dict[str, str] | None) -> None:

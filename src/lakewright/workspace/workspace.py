@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -250,6 +251,31 @@ class Workspace:
                 return None
             parts.update(inner)
         return parts
+
+    def declarations(self, mapping: str) -> dict[str, str]:
+        """Return what is declared of a mapping and of all mappings that it reads, by their names in words.
+
+        The texts are as the files have them, so that they are the same for all parameters. Spaces do not
+        count.
+        """
+        home, inner = self._home(mapping)
+        with self._lock:
+            return home._use(inner, home._declarations)
+
+    def _declarations(self, mapping: ReadableMapping) -> dict[str, str]:
+        name = self._path[-1]
+        definition = self.project.mappings.get(name)
+        file = getattr(mapping, "file", None)
+        written = (
+            mapping.model_dump_json()
+            if definition is None
+            else json.dumps([definition.kind, definition.raw, [each.text for each in definition.bindings]])
+        )
+        text = f"{written} {self.read_file(file) if file else ''}".replace("\\n", " ")
+        found = {f"mapping {name!r}": " ".join(text.split())}
+        for each in mapping.inputs(self):
+            found |= self.declarations(each)
+        return found
 
     def take_measures(self, mapping: str) -> dict[str, dict[str, Any]]:
         """Return what the observations of a mapping and its inputs have measured, by mapping, each once.

@@ -31,6 +31,7 @@ relations:
     schema: {primaryKey: id, fields: [{name: id, type: int}, {name: v, type: string}]}
   old: {kind: file, format: csv, location: copied, options: {header: true}}
 mappings:
+  twice: {kind: values, columns: {id: int, v: string}, records: [[1, x], [1, y]]}
   more: {kind: values, columns: {id: int, v: string, note: string}, records: [[3, d, x], [5, e, y]]}
   some: {kind: values, columns: {id: int, v: string}, records: [[1, a], [2, b]]}
   changes:
@@ -60,6 +61,13 @@ targets:
     relation: {kind: delta, location: first}
     mergeKey: id
     clauses: [{action: update}, {action: insert}]
+  merge_twice:
+    kind: merge
+    mapping: twice
+    relation: {kind: delta, location: first}
+    mergeKey: id
+    clauses: [{action: update}]
+  append: {kind: relation, mapping: more, relation: {kind: delta, location: first}, mode: append}
   unmergeable: {kind: merge, mapping: changes, relation: old, clauses: {action: insert}}
   count: {kind: count, mapping: some}
   console: {kind: console, input: {mapping: some}, limit: 1, columns: [v]}
@@ -142,6 +150,11 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
     }
     (told,) = bench.warnings
     assert "has no column note: the merge leaves it out" in told
+    bench.warnings.clear()
+    bench.run("append")
+    assert "has no column note: the rows are written without it" in bench.warnings[0]
+    with pytest.raises(TargetError, match="several rows to merge match the same row of the table: id=1"):
+        bench.run("merge_twice")
     with pytest.raises(SpecError, match="cannot be merged into a relation of kind 'file'"):
         bench.run("unmergeable")
 

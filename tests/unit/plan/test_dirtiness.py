@@ -70,6 +70,15 @@ def test_if_changed_compares_with_the_last_build(
     assert reason in dirtiness.reasons[0]
 
 
+def test_a_filled_target_says_what_was_declared_anew_since_it_was_built() -> None:
+    observation = found(YES, redefined=("mapping 'a'", "mapping 'b'"))
+    dirtiness = build_dirtiness(BuildPolicy.COMPAT, observation, is_append=False, is_partitioned=True)
+    assert dirtiness.verdict is NO
+    assert dirtiness.reasons[1] == (
+        "mapping 'a', mapping 'b' have changed since it was built: --force builds it again"
+    )
+
+
 @pytest.mark.parametrize("spelling", ["IF_EMPTY", "ifEmpty", "if_empty", "IfEmpty"])
 def test_case_and_underscores_of_a_policy_do_not_matter(spelling: str) -> None:
     assert BuildPolicy.parse(spelling) is BuildPolicy.IF_EMPTY

@@ -16,7 +16,7 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
-from lakewright.targets.writing import save_fingerprint
+from lakewright.targets.writing import declared, redefined, save_fingerprint
 from lakewright.workspace.workspace import Workspace
 
 PROJECT = """
@@ -174,6 +174,23 @@ def test_the_fingerprint_changes_with_inputs_and_definition(tmp_path: Path, work
         PROJECT.replace("relation: landing}\n  bronze", "relation: landing, filter: id > 1}\n  bronze")
     )
     assert {key for key in second if second[key] != third[key]} == {"mapping landing"}
+
+
+def test_mappings_that_are_declared_anew_are_known_whatever_the_parameters(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    def anew(sections: str, month: str = "2022-01-01") -> tuple[str, ...]:
+        made = make_workspace(tmp_path, sections, month=month)
+        return redefined(make_context(made, store=store), Target.named(made, "loose"), "ids")
+
+    assert anew(PROJECT) == ()  # nothing is known of a target that an earlier version built
+    built = make_workspace(tmp_path, PROJECT, month="2022-01-01")
+    context, target = make_context(built, store=store), Target.named(built, "loose")
+    save_fingerprint(context, target, declared(context, "ids"))
+    assert anew(PROJECT.replace("SELECT id FROM", "SELECT  id   FROM"), "2022-02-01") == ()
+    assert anew(PROJECT.replace("SELECT id FROM", "SELECT 1 AS id FROM")) == ("mapping 'ids'",)
+    behind = PROJECT.replace("relation: bronze}\n  ids", "relation: bronze, filter: id > 1}\n  ids")
+    assert anew(behind) == ("mapping 'bronze'",)
 
 
 def test_each_instance_has_a_fingerprint_of_its_own(tmp_path: Path, workspace: Workspace) -> None:
