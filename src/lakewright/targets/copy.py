@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,10 +23,18 @@ from lakewright.spec.models.base import KindOf, Model, Reference, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
+from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
-from lakewright.targets.writing import OutputModeText, effective_mode, repartition
+from lakewright.targets.writing import (
+    OutputModeText,
+    declared,
+    effective_mode,
+    redefined,
+    repartition,
+    save_fingerprint,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,7 +97,10 @@ class CopyTarget(Target):
     def observe(self, context: Context) -> Observation:
         """Return whether the target exists and holds rows."""
         relation, partition = self.target.stored(context.workspace)
-        return relation.observe(context.workspace, partition)
+        found = relation.observe(context.workspace, partition)
+        if not isinstance(self.source, MappingDataset) or found.filled is not Answer.YES:
+            return found
+        return replace(found, redefined=redefined(context, self, self.source.mapping))
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy."""
@@ -121,11 +133,14 @@ class CopyTarget(Target):
         )
         if skipped is not None:
             return skipped
+        taken = declared(context, self.source.mapping) if isinstance(self.source, MappingDataset) else None
         frame = self.source.read(workspace)
         if self.schema_file is not None:
             self._write_schema(workspace, frame)
         frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
         summary = relation.write(workspace, frame, partition=partition, mode=mode)
+        if taken is not None:
+            save_fingerprint(context, self, taken)
         return Outcome(metrics={"target_records": summary.rows})
 
     def _write_schema(self, workspace: Workspace, frame: DataFrame) -> None:

@@ -41,9 +41,11 @@ if TYPE_CHECKING:
 __all__ = [
     "OutputModeText",
     "WritingTarget",
+    "declared",
     "effective_mode",
     "fingerprint",
     "observed_measures",
+    "redefined",
     "repartition",
     "save_fingerprint",
     "with_fingerprints",

@@ -42,6 +42,10 @@ targets:
   loose: {kind: relation, mapping: ids, relation: loose}
   alone: {kind: relation, relation: gold}
   changed: {kind: relation, mapping: landing, relation: bronze, buildPolicy: ifChanged}
+  copied:
+    kind: copy
+    source: {kind: mapping, mapping: ids}
+    target: {kind: file, format: csv, location: copied}
   unwritable: {kind: relation, mapping: ids, relation: fixed}
 """
 
@@ -191,6 +195,18 @@ def test_mappings_that_are_declared_anew_are_known_whatever_the_parameters(tmp_p
     assert anew(PROJECT.replace("SELECT id FROM", "SELECT 1 AS id FROM")) == ("mapping 'ids'",)
     behind = PROJECT.replace("relation: bronze}\n  ids", "relation: bronze, filter: id > 1}\n  ids")
     assert anew(behind) == ("mapping 'bronze'",)
+
+
+def test_a_copy_says_what_was_declared_anew(tmp_path: Path, workspace: Workspace) -> None:
+    context = make_context(workspace, store=MemoryStore())
+    target = Target.named(workspace, "copied")
+    (tmp_path / "copied").mkdir()
+    (tmp_path / "copied/part.csv").write_text("1\n")
+    save_fingerprint(context, target, declared(context, "ids"))
+    assert target.observe(context).redefined == ()
+    changed = make_workspace(tmp_path, PROJECT.replace("SELECT id", "SELECT 1 AS id"), month="2022-01-01")
+    found = Target.named(changed, "copied").observe(make_context(changed, store=context.ledger.store))
+    assert found.redefined == ("mapping 'ids'",)
 
 
 def test_each_instance_has_a_fingerprint_of_its_own(tmp_path: Path, workspace: Workspace) -> None:
