@@ -10,7 +10,6 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
-from lakewright.lake.columns import fields_of
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
@@ -190,7 +189,7 @@ class DeltaRelation(StoredRelation):
             options=self.options,
             merge_key=self._merge_key() if mode is OutputMode.UPDATE else (),
         )
-        self.create(workspace, fields_of(frame.schema) if self._place(workspace) else None)
+        self.create(workspace, self.brought(frame) if self._place(workspace) else None)
         with commit_lock(target.address, _holder()):
             workspace.lake.check_commit()
             return write_table(
@@ -219,7 +218,7 @@ class DeltaRelation(StoredRelation):
         by = () if condition else key or self._merge_key()
         matches = condition or same_key(by)
         own = written_columns(frame.columns, [each.name for each in self.partitions], clauses)
-        self.create(workspace, fields_of(frame.select(*map(name_sql, own)).schema))
+        self.create(workspace, self.brought(frame.select(*map(name_sql, own))))
         if unused := unused_columns(frame.columns, self._present(workspace).names, matches, clauses):
             them = "it" if len(unused) == 1 else "them"
             warn(

@@ -147,22 +147,22 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         fields = self.declared(workspace)
         return frame if fields is None else conform(frame, fields)
 
-    def create(self, workspace: Workspace) -> None:
-        """Create the table; without a declared schema, it must exist already."""
-        statements = self.creation_sql(workspace)
+    def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
+        """Create the table; without a declared schema, the first write does so, with its columns."""
+        statements = self.creation_sql(workspace, brought)
         if statements and self._find(workspace) is None:
             dialect = self.dialect(workspace)
             dialect.database.run([*dialect.make_schema(self.table_name), *statements])
 
-    def creation_sql(self, workspace: Workspace) -> list[str]:
-        """Return the statements that create the table; none if it has no declared columns."""
-        wanted = self._wanted(workspace)
+    def creation_sql(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> list[str]:
+        """Return the statements that create the table; none if its columns are not known."""
+        wanted = self._wanted(workspace, brought)
         if self.sql or wanted is None:
             return list(self.sql)
         return self.dialect(workspace).create(self.table_name, wanted)
 
-    def _wanted(self, workspace: Workspace) -> DatabaseTable | None:
-        fields = self.declared(workspace)
+    def _wanted(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> DatabaseTable | None:
+        fields = self.declared(workspace) or brought
         if fields is None:
             return None
         key = {name.lower() for name in self.primary_key}
@@ -231,7 +231,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             TargetError: There is neither a table nor a schema to create it from, or rows do not fit.
         """
         wanted = canonical_partition(self.partitions, partition)
-        self.create(workspace)
+        self.create(workspace, self.brought(frame))
         fields = self._outgoing(workspace, frame, wanted)
         for name, value in typed_columns(self.partitions, wanted).items():
             frame = frame.withColumn(name, value)

@@ -148,6 +148,17 @@ class Relation(Named):
         names = {field.name.lower() for field in fields}
         return (*fields, *(each.as_field() for each in self.partitions if each.name.lower() not in names))
 
+    def brought(self, frame: DataFrame) -> tuple[Field, ...]:
+        """Return the columns of rows, with partition columns at the end unless they are among them.
+
+        All may be null: that these rows have no nulls says nothing of the next ones.
+        """
+        from lakewright.lake.columns import fields_of
+
+        fields = [field.model_copy(update={"nullable": True}) for field in fields_of(frame.schema)]
+        names = {field.name.lower() for field in fields}
+        return (*fields, *(each.as_field() for each in self.partitions if each.name.lower() not in names))
+
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the declared columns, or those found by reading."""
         from lakewright.lake.columns import fields_of

@@ -10,6 +10,7 @@ from lakewright.relations.jdbc_table import JdbcTableRelation
 from lakewright.spec.models.base import from_text
 
 if TYPE_CHECKING:
+    from lakewright.spec.models.fields import Field
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["SqlServerRelation"]
@@ -25,9 +26,9 @@ class SqlServerRelation(JdbcTableRelation):
         default="ROWSTORE", description="`COLUMNSTORE` creates a clustered columnstore index."
     )
 
-    def creation_sql(self, workspace: Workspace) -> list[str]:
+    def creation_sql(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> list[str]:
         """Return the statements that create the table and its storage."""
-        statements = super().creation_sql(workspace)
+        statements = super().creation_sql(workspace, brought)
         if statements and self.storage_format == "COLUMNSTORE" and not self.sql:
             dialect = self.dialect(workspace)
             index = dialect.name(f"{self.table}_columnstore")

@@ -154,9 +154,9 @@ class TableRelation(StoredRelation):
         wanted = [canonical_partition(self.partitions, each) for each in partitions]
         return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
 
-    def create(self, workspace: Workspace) -> None:
-        """Create the table; without a declared schema, it must exist already."""
-        fields = self.declared(workspace)
+    def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
+        """Create the table; without a declared schema, the first write does so, with its columns."""
+        fields = self.declared(workspace) or brought
         if fields is None:
             return
         ensure_database(workspace.lake, Address(name=self.qualified()))
@@ -222,7 +222,7 @@ class TableRelation(StoredRelation):
 
         `OVERWRITE` replaces the partition or the table, `OVERWRITE_DYNAMIC` the partitions of the rows.
         """
-        self.create(workspace)
+        self.create(workspace, self.brought(frame))
         wanted = canonical_partition(self.partitions, partition)
         open_columns = self._open_columns(wanted)
         place = self._place(workspace, wanted)

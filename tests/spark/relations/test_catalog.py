@@ -53,6 +53,7 @@ relations:
     format: textfile
     location: PLACE/outside
     schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
+  open: {kind: table, database: kinds, table: open, partitions: [{name: day, type: date}]}
   placed: {kind: deltaTable, database: kinds, table: placed, location: PLACE/placed}
   view: {kind: view, database: kinds, view: v, sql: "SELECT id FROM kinds.plain"}
   changed: {kind: view, database: kinds, view: v, sql: "SELECT id + 1 AS id FROM kinds.plain"}
@@ -129,6 +130,20 @@ def test_readers_never_see_a_part_of_a_write_to_a_table(
 
 
 @pytest.mark.nightly
+def test_a_table_without_schema_is_created_with_the_columns_of_its_first_rows(workspace: Workspace) -> None:
+    relation, day = stored(workspace, "open"), {"day": "2022-01-01"}
+    relation.create(workspace)
+    assert relation.observe(workspace).exists is Answer.NO
+    first = workspace.spark.sql("SELECT 1 AS id, 'a' AS name")
+    assert relation.write(workspace, first, partition=day, mode=OutputMode.OVERWRITE).left_out == ()
+    wider = workspace.spark.sql("SELECT 2 AS id, 'b' AS name, 'x' AS note")
+    assert relation.write(workspace, wider, partition=day, mode=OutputMode.APPEND).left_out == ("note",)
+    assert rows(relation.read(workspace), "id", "name", "day") == [
+        ("1", "a", "2022-01-01"),
+        ("2", "b", "2022-01-01"),
+    ]
+
+
 def test_a_delta_table_of_the_catalog_is_written_by_name(workspace: Workspace) -> None:
     delta = stored(workspace, "delta")
     delta.create(workspace)

@@ -104,6 +104,7 @@ relations:
     migrationStrategy: ALTER_REPLACE
     schema: {fields: {name: id, type: date}}
   found: {kind: jdbcTable, connection: shop, database: SCHEMA, table: Sales}
+  open: {kind: jdbcTable, connection: shop, database: SCHEMA, table: open, primaryKey: id}
   made:
     kind: jdbcTable
     connection: shop
@@ -292,6 +293,18 @@ def test_statements_make_a_table_and_what_rows_lack_is_left_to_the_database(work
     assert rows(made.read(workspace), "id", "n") == [("1", "7")]
     with pytest.raises(TargetError, match=r"there is no table .*Sales"):
         workspace.relation("found").read(workspace)
+
+
+def test_a_table_without_schema_is_created_with_the_columns_of_its_first_rows(workspace: Workspace) -> None:
+    relation = table(workspace, "open")
+    relation.create(workspace)
+    assert relation.observe(workspace).exists is Answer.NO
+    first = workspace.spark.sql("SELECT 1 AS id, 'a' AS name, 1.50BD AS price")
+    relation.write(workspace, first, partition={}, mode=OutputMode.OVERWRITE)
+    wider = workspace.spark.sql("SELECT 2 AS id, 'b' AS name, 'x' AS note")
+    done = relation.write(workspace, wider, partition={}, mode=OutputMode.UPDATE)
+    assert done.left_out == ("note",)
+    assert rows(relation.read(workspace), "id", "name", "price") == [("1", "a", "1.50"), ("2", "b", None)]
 
 
 def test_a_view_of_a_database_is_replaced_when_its_query_changes(workspace: Workspace) -> None:
