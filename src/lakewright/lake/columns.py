@@ -13,6 +13,8 @@ from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.suggestions import nearest
 from lakewright.spec.words import counted
+from lakewright.transform.casts import fitting_sql
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -80,11 +82,16 @@ def cast_column(source: Column, declared: Type) -> Column:
     return functions.rpad(cut, declared.length, " ") if declared.is_fixed else cut
 
 
-def conform(frame: DataFrame, fields: Iterable[Field]) -> DataFrame:
+def conform(frame: DataFrame, fields: Iterable[Field], *, is_strict: bool = False) -> DataFrame:
     """Return a frame of exactly the declared columns, in their order, cast to their types.
 
-    A column that the frame lacks is null, or its `default`. Names match in any case. A value that doesn't fit
-    a type becomes null, or an error in the session's ANSI mode.
+    A column that the frame lacks is null, or its `default`. Names match in any case.
+
+    Args:
+        frame: The rows.
+        fields: The columns.
+        is_strict: Whether a value that does not fit its type fails the query, as for rows that are stored.
+            Otherwise it becomes null, or an error in the session's ANSI mode; a text is cut.
     """
     present = {field.name: field.type for field in fields_of(frame.schema)}
     columns = []
@@ -95,9 +102,16 @@ def conform(frame: DataFrame, fields: Iterable[Field]) -> DataFrame:
         elif present[name] == field.type:
             made = column(name)
         else:
-            made = cast_column(column(name), field.type)
+            made = _converted(name, present[name], field, is_strict=is_strict)
         columns.append(made.alias(field.name))
     return frame.select(*columns)
+
+
+def _converted(name: str, own: Type, field: Field, *, is_strict: bool) -> Column:
+    from pyspark.sql import functions
+
+    sql = fitting_sql(name_sql(name), own, field.type, column=field.name) if is_strict else None
+    return cast_column(column(name), field.type) if sql is None else functions.expr(sql)
 
 
 def fields_of(schema: StructType) -> tuple[Field, ...]:

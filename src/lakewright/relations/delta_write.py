@@ -87,9 +87,9 @@ def _outgoing(
     for name, value in typed_columns(target.partitions, partition).items():
         frame = frame.withColumn(name, value)
     if target.declared is not None:
-        return conform(frame, target.declared)
+        return conform(frame, target.declared, is_strict=True)
     is_replaced = mode is OutputMode.OVERWRITE and not partition
-    return conform(frame, state.columns) if state.exists and not is_replaced else frame
+    return conform(frame, state.columns, is_strict=True) if state.exists and not is_replaced else frame
 
 
 def _save(

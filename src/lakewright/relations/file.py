@@ -307,7 +307,7 @@ class FileRelation(StoredRelation):
         fields = self.declared(workspace)
         if fields is None:
             return frame.drop(*partition)
-        return conform(frame, [each for each in fields if each.name not in partition])
+        return conform(frame, [each for each in fields if each.name not in partition], is_strict=True)
 
     def _open_columns(self, partition: Partition) -> list[str]:
         names = [each.name for each in self.partitions]

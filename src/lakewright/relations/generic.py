@@ -88,7 +88,7 @@ class GenericRelation(StoredRelation):
         if partition:
             raise self._undivided()
         fields = self.declared(workspace)
-        outgoing = frame if fields is None else conform(frame, fields)
+        outgoing = frame if fields is None else conform(frame, fields, is_strict=True)
         observed = Observed()
         outgoing = outgoing.observe(observed, functions.count(functions.lit(1)).alias("rows"))
         writer = outgoing.write.format(self.format).options(**self._options(workspace))

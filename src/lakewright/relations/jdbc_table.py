@@ -246,7 +246,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             ready=workspace.lake.check_commit,
         )
         options = self.options(workspace)
-        rows = writing.write(conform(frame, fields), options, partition=wanted, mode=mode)
+        rows = writing.write(conform(frame, fields, is_strict=True), options, partition=wanted, mode=mode)
         is_open = self.declared(workspace) is None
         return WriteSummary(
             rows, left_out=lacking(frame.columns, [each.name for each in fields]) if is_open else ()

@@ -229,7 +229,7 @@ class TableRelation(StoredRelation):
         check_written(workspace.lake, place, self.label)
         staged = self._staged(workspace, place)
         fields = self._outgoing(workspace, open_columns)
-        rows = staged.stage(conform(frame, fields), open_columns, keeps_empty=False)
+        rows = staged.stage(conform(frame, fields, is_strict=True), open_columns, keeps_empty=False)
         workspace.lake.check_commit()
         staged.put(mode, open_columns)
         self._look_again(workspace)

@@ -20,6 +20,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
+from lakewright.targets.built_from import declared, redefined, save_fingerprint
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
@@ -27,14 +28,7 @@ from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
-from lakewright.targets.writing import (
-    OutputModeText,
-    declared,
-    effective_mode,
-    redefined,
-    repartition,
-    save_fingerprint,
-)
+from lakewright.targets.writing import OutputModeText, effective_mode, repartition, telling_misfits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -138,7 +132,8 @@ class CopyTarget(Target):
         if self.schema_file is not None:
             self._write_schema(workspace, frame)
         frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
-        summary = relation.write(workspace, frame, partition=partition, mode=mode)
+        with telling_misfits(self.label, relation):
+            summary = relation.write(workspace, frame, partition=partition, mode=mode)
         if taken is not None:
             save_fingerprint(context, self, taken)
         return Outcome(metrics={"target_records": summary.rows})

@@ -1,23 +1,21 @@
 """The base class of targets that write a mapping's rows into a relation.
 
-Each successful build is recorded with a fingerprint of its definition and inputs, which the build policy
-`IF_CHANGED` compares.
+Each successful build is recorded with what it was built from; see `built_from`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
-from lakewright.errors import LakewrightError, SpecError, TargetError, VerificationError
+from lakewright.errors import SpecError, TargetError, VerificationError
 from lakewright.lake.partition import Partition, canonical_partition
-from lakewright.manifest.journal import BUILT
-from lakewright.manifest.store import Put, Write
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.mappings.mapping import Input
 from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
@@ -28,10 +26,18 @@ from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
+from lakewright.targets.built_from import (
+    declared,
+    fingerprint,
+    redefined,
+    save_fingerprint,
+    with_fingerprints,
+)
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
+from lakewright.transform.casts import cast_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,21 +47,16 @@ if TYPE_CHECKING:
 __all__ = [
     "OutputModeText",
     "WritingTarget",
-    "declared",
     "effective_mode",
-    "fingerprint",
     "observed_measures",
-    "redefined",
     "repartition",
-    "save_fingerprint",
-    "with_fingerprints",
+    "telling_misfits",
 ]
 
 OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
 
 _WITHOUT_MAPPING = frozenset({Phase.CREATE, Phase.VERIFY, Phase.DESTROY})
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
-_DECLARED = "declaration of"
 _FIRST_WRITE = "its columns are not known yet: the first write creates it"
 
 
@@ -244,7 +245,8 @@ class WritingTarget(Target):
         is_fingerprinted = self._is_fingerprinted(context.defaults)
         # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
         taken = fingerprint(context, self, mapping) if is_fingerprinted else declared(context, mapping)
-        summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
+        with telling_misfits(self.label, relation):
+            summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
         if summary.left_out:
             context.warn(f"{self.label}: {_without(relation, summary.left_out)}")
         if is_fingerprinted or not self._always_runs(context.defaults):
@@ -305,6 +307,26 @@ class WritingTarget(Target):
         return self.mode or defaults.output_mode
 
 
+@contextmanager
+def telling_misfits(label: str, relation: Relation) -> Iterator[None]:
+    """Raise the error of a query that a value failed which does not fit its column as one that names both.
+
+    Raises:
+        TargetError: A value does not fit; the rows were not written.
+    """
+    try:
+        yield
+    except spark_errors() as error:
+        found = cast_error(str(error))
+        if found is None:
+            raise
+        raise TargetError(
+            f"{label}: {found.message} in {relation.label}",
+            remedy="Convert it in the mapping, or declare a type that holds it. The rows were not written.",
+            details=found.details,
+        ) from error
+
+
 def _without(relation: Relation, names: Sequence[str]) -> str:
     """Return that rows were written without columns that the relation's table lacks."""
     them = "it" if len(names) == 1 else "them"
@@ -325,54 +347,3 @@ def observed_measures(workspace: Workspace, mapping: str) -> dict[str, Any]:
         for measure, value in values.items():
             found.setdefault(measure, []).append({"value": value, "labels": labels})
     return found
-
-
-def with_fingerprints(
-    context: Context, target: Target, mapping: str, observation: Observation
-) -> Observation:
-    """Return the observation with the target's present fingerprint and that of its last build."""
-    document = context.ledger.store.document(BUILT, _key(context, target))
-    built = None if document is None else dict(document.value)
-    return replace(observation, fingerprint=fingerprint(context, target, mapping), built=built)
-
-
-def declared(context: Context, mapping: str) -> dict[str, str]:
-    """Return a hash of what is declared of each mapping that a target is built from, by its name in words."""
-    parts = context.workspace.declarations(mapping)
-    return {f"{_DECLARED} {name}": hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
-
-
-def redefined(context: Context, target: Target, mapping: str) -> tuple[str, ...]:
-    """Return the mappings that have been declared anew since a target was built; none if that is unknown."""
-    document = context.ledger.store.document(BUILT, _key(context, target))
-    built = {} if document is None else dict(document.value)
-    try:
-        now = declared(context, mapping) if any(name.startswith(_DECLARED) for name in built) else {}
-    except LakewrightError:
-        return ()  # the run or `validate` tells what is wrong with it
-    changed = (name for name in now if built.get(name) != now[name])
-    return tuple(sorted(name.removeprefix(f"{_DECLARED} ") for name in changed))
-
-
-def save_fingerprint(context: Context, target: Target, taken: dict[str, str] | None) -> None:
-    """Save the fingerprint that was taken just before the target was built."""
-    context.ledger.store.write(Write(puts=(Put(BUILT, _key(context, target), taken),)))
-
-
-def fingerprint(context: Context, target: Target, mapping: str) -> dict[str, str] | None:
-    """Return a hash of the target's definition and of each mapping and input that it is built from.
-
-    Returns:
-        The hashes by name, or None if the state of an input cannot be determined.
-    """
-    inputs = context.workspace.fingerprint(mapping)
-    if inputs is None:
-        return None
-    parts = {**inputs, f"target {target.name}": target.model_dump_json()}
-    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
-
-
-def _key(context: Context, target: Target) -> str:
-    """Return the target with what it writes, which differs between the instances of a job."""
-    written = target.provides(context.workspace, Phase.BUILD)
-    return f"{context.workspace.project.name}/{target.name}/{', '.join(sorted(map(str, written)))}"

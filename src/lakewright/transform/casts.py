@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from lakewright.errors import SchemaDriftError
+from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Struct, Type
 from lakewright.transform.sql import text_sql
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "cast_error",
     "cast_fault_sql",
     "cast_sql",
+    "fitting_sql",
     "length_fault_sql",
     "limited_sql",
     "micros_sql",
@@ -49,6 +51,7 @@ _MISFIT = re.compile(
 
 _WHOLE = frozenset(("byte", "short", "integer", "long"))
 _NUMBERS = frozenset((*_WHOLE, "float", "double", "decimal"))
+_NUMBER_NAMES = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double"))
 _NESTED = frozenset(("array", "map", "struct"))
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
@@ -88,6 +91,51 @@ def cast_fault_sql(
     _, test = _cast_and_test(value, source, target, is_exact=is_exact)
     told = _fault(value, column, f"{target} {_OF_TABLE}" if is_exact else target)
     return f"if({value} is null or coalesce({test}, false), null, {told})"
+
+
+def fitting_sql(value: str, source: Type, target: Type, *, column: str) -> str | None:
+    """Return SQL that converts a value to store it in a relation; one that does not fit fails the query.
+
+    A value fits if it does not become null, and a text if `char` and `varchar` do not cut it. Numbers are
+    rounded or cut to fewer decimal places.
+
+    Args:
+        value: SQL of the value.
+        source: Its type.
+        target: The type to convert it to.
+        column: The column's name, for the error.
+
+    Returns:
+        None if no value can fail in a way that this finds.
+
+    Example:
+        >>> fitting_sql("d", Scalar("date"), Scalar("timestamp"), column="day") is None
+        True
+    """
+    if source == target:
+        return None
+    if isinstance(target, Chars):
+        if isinstance(source, Array | MapOf | Struct):
+            return None
+        text = f"cast({value} as string)"
+        test, cast = f"char_length(rtrim({text})) <= {target.length}", f"left({text}, {target.length})"
+        cast = f"rpad({cast}, {target.length}, ' ')" if target.is_fixed else cast
+    else:
+        is_text = isinstance(source, Chars) or source.ddl == "string"
+        if not (_is_parsed(target) if is_text else _is_number(source) and _is_number(target)):
+            return None
+        cast = f"try_cast({value} as {target.ddl})"
+        test = f"{cast} is not null"
+    return f"if({value} is null or {test}, {cast}, {_raise(value, column, target.ddl)})"
+
+
+def _is_number(kind: Type) -> bool:
+    return isinstance(kind, Decimal) or kind.ddl in _NUMBER_NAMES
+
+
+def _is_parsed(kind: Type) -> bool:
+    """Return whether a text may fail to be a value of a type."""
+    return _is_number(kind) or kind.ddl in {"boolean", "date", "timestamp", "timestamp_ntz"}
 
 
 def length_fault_sql(value: str, length: int, *, column: str) -> str:

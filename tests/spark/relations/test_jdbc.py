@@ -190,11 +190,11 @@ def test_a_table_of_a_database_lives_and_changes(workspace: Workspace, way: str)
         write(ROWS, OutputMode.OVERWRITE, **FIRST)
     assert sales.observe(workspace).filled is Answer.NO
     assert write(ROWS, OutputMode.OVERWRITE, **FIRST) == 2
-    assert write("SELECT 3 AS id, 'three%' AS item", OutputMode.APPEND, **SECOND) == 1
+    assert write("SELECT 3 AS id, 'thre%' AS item", OutputMode.APPEND, **SECOND) == 1
     expected = [
         ("1", "one", "1.50", "[a]", "2022-01-01 12:00:00", "2022-01-01"),
         ("2", "two", "3.00", "[a]", "2022-01-01 12:00:00", "2022-01-01"),
-        ("3", "three", None, None, None, "2022-01-02"),
+        ("3", "thre%", None, None, None, "2022-01-02"),
     ]
     columns = ("id", "item", "price", "tags", "at", "day")
     assert rows(sales.read(workspace), *columns) == expected

@@ -75,7 +75,7 @@ def test_rows_become_the_declared_columns(workspace: Workspace, write: Callable[
     relation.create(workspace)
     assert relation.observe(workspace).filled is Answer.NO
     assert rows(relation.read(workspace)) == []
-    assert write("flat", "SELECT 'abcdef' AS NAME, '7' AS id, 1 AS other") == 1
+    assert write("flat", "SELECT 'abc  ' AS NAME, '7' AS id, 1 AS other") == 1
     assert rows(relation.read(workspace)) == [("7", "abc")]
     assert write("flat", "SELECT 8 AS id", "append") == 1
     assert rows(relation.read(workspace)) == [("7", "abc"), ("8", None)]

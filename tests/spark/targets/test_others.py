@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,13 @@ relations:
     partitions: [{name: day, type: date}]
     schema: {primaryKey: id, fields: [{name: id, type: int}, {name: v, type: string}]}
   old: {kind: file, format: csv, location: copied, options: {header: true}}
+  narrow:
+    kind: delta
+    location: narrow
+    schema: {fields: [{name: id, type: tinyint}, {name: v, type: varchar(2)}]}
 mappings:
+  long: {kind: values, columns: {id: int, v: string}, records: [[1, "ab "], [2, abc]]}
+  words: {kind: values, columns: {id: string, v: string}, records: [["7", a], [x, b]]}
   twice: {kind: values, columns: {id: int, v: string}, records: [[1, x], [1, y]]}
   more: {kind: values, columns: {id: int, v: string, note: string}, records: [[3, d, x], [5, e, y]]}
   some: {kind: values, columns: {id: int, v: string}, records: [[1, a], [2, b]]}
@@ -68,6 +75,9 @@ targets:
     mergeKey: id
     clauses: [{action: update}]
   append: {kind: relation, mapping: more, relation: {kind: delta, location: first}, mode: append}
+  short: {kind: relation, mapping: some, relation: narrow, mode: append}
+  misfit: {kind: relation, mapping: long, relation: narrow, mode: append}
+  parsed: {kind: copy, source: {kind: mapping, mapping: words}, target: {kind: relation, relation: narrow}}
   unmergeable: {kind: merge, mapping: changes, relation: old, clauses: {action: insert}}
   count: {kind: count, mapping: some}
   console: {kind: console, input: {mapping: some}, limit: 1, columns: [v]}
@@ -130,6 +140,15 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Bench:
     return Bench(tmp_path_factory.mktemp("others"), spark)
+
+
+def test_a_value_that_does_not_fit_its_column_fails_the_target(bench: Bench) -> None:
+    assert bench.run("short").metrics["target_records"] == 2
+    misfit = "column 'v': the value 'abc' doesn't fit the type varchar(2) in relation 'narrow'"
+    with pytest.raises(TargetError, match=re.escape(misfit)):
+        bench.run("misfit")
+    with pytest.raises(TargetError, match="column 'id': the value 'x' doesn't fit the type tinyint"):
+        bench.run("parsed")
 
 
 def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:

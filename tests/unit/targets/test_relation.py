@@ -13,10 +13,10 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
+from lakewright.targets.built_from import declared, redefined, save_fingerprint
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
-from lakewright.targets.writing import declared, redefined, save_fingerprint
 from lakewright.workspace.workspace import Workspace
 
 PROJECT = """

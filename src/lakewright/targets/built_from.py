@@ -1,0 +1,72 @@
+"""What a target was last built from: the state of its inputs, and what was declared of its mappings.
+
+The build policy `IF_CHANGED` compares it, and other policies tell what was declared anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from lakewright.errors import LakewrightError
+from lakewright.manifest.journal import BUILT
+from lakewright.manifest.store import Put, Write
+from lakewright.plan.observation import Observation
+from lakewright.plan.phase import Phase
+from lakewright.targets.context import Context
+from lakewright.targets.target import Target
+
+__all__ = ["declared", "fingerprint", "redefined", "save_fingerprint", "with_fingerprints"]
+
+_DECLARED = "declaration of"
+
+
+def with_fingerprints(
+    context: Context, target: Target, mapping: str, observation: Observation
+) -> Observation:
+    """Return the observation with the target's present fingerprint and that of its last build."""
+    document = context.ledger.store.document(BUILT, _key(context, target))
+    built = None if document is None else dict(document.value)
+    return replace(observation, fingerprint=fingerprint(context, target, mapping), built=built)
+
+
+def declared(context: Context, mapping: str) -> dict[str, str]:
+    """Return a hash of what is declared of each mapping that a target is built from, by its name in words."""
+    parts = context.workspace.declarations(mapping)
+    return {f"{_DECLARED} {name}": hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
+
+
+def redefined(context: Context, target: Target, mapping: str) -> tuple[str, ...]:
+    """Return the mappings that have been declared anew since a target was built; none if that is unknown."""
+    document = context.ledger.store.document(BUILT, _key(context, target))
+    built = {} if document is None else dict(document.value)
+    try:
+        now = declared(context, mapping) if any(name.startswith(_DECLARED) for name in built) else {}
+    except LakewrightError:
+        return ()  # the run or `validate` tells what is wrong with it
+    changed = (name for name in now if built.get(name) != now[name])
+    return tuple(sorted(name.removeprefix(f"{_DECLARED} ") for name in changed))
+
+
+def save_fingerprint(context: Context, target: Target, taken: dict[str, str] | None) -> None:
+    """Save the fingerprint that was taken just before the target was built."""
+    context.ledger.store.write(Write(puts=(Put(BUILT, _key(context, target), taken),)))
+
+
+def fingerprint(context: Context, target: Target, mapping: str) -> dict[str, str] | None:
+    """Return a hash of the target's definition and of each mapping and input that it is built from.
+
+    Returns:
+        The hashes by name, or None if the state of an input cannot be determined.
+    """
+    inputs = context.workspace.fingerprint(mapping)
+    if inputs is None:
+        return None
+    parts = {**inputs, f"target {target.name}": target.model_dump_json()}
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
+
+
+def _key(context: Context, target: Target) -> str:
+    """Return the target with what it writes, which differs between the instances of a job."""
+    written = target.provides(context.workspace, Phase.BUILD)
+    return f"{context.workspace.project.name}/{target.name}/{', '.join(sorted(map(str, written)))}"
