@@ -53,7 +53,7 @@ def write_table(
     state = observe_table(workspace.lake, target.address)
     brought = frame.columns
     frame = _outgoing(frame, target, state, partition, mode)
-    left_out = () if target.declared is not None else lacking(brought, frame.columns)
+    left_out = lacking(brought, frame.columns)
 
     def write(mode: OutputMode) -> WriteSummary:
         with span("commit", table=target.address, mode=mode.value) as traced:

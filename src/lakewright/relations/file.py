@@ -29,7 +29,7 @@ from lakewright.lake.partition import (
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
@@ -301,7 +301,7 @@ class FileRelation(StoredRelation):
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
         workspace.lake.check_commit()
         writer.put(mode, open_columns)
-        return WriteSummary(rows)
+        return WriteSummary(rows, left_out=lacking(frame.columns, [*outgoing.columns, *partition]))
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
         fields = self.declared(workspace)

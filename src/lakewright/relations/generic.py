@@ -13,7 +13,7 @@ from lakewright.lake.frames import created_frame
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
 from lakewright.spec.models.base import TextMap
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class GenericRelation(StoredRelation):
         outgoing = outgoing.observe(observed, functions.count(functions.lit(1)).alias("rows"))
         writer = outgoing.write.format(self.format).options(**self._options(workspace))
         writer.mode(_SAVE_MODES[mode]).save()
-        return WriteSummary(int(observed.get["rows"]))
+        rows = int(observed.get["rows"])
+        return WriteSummary(rows, left_out=lacking(frame.columns, outgoing.columns))
 
     def _options(self, workspace: Workspace) -> dict[str, str]:
         return {

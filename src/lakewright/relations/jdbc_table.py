@@ -247,10 +247,8 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         )
         options = self.options(workspace)
         rows = writing.write(conform(frame, fields, is_strict=True), options, partition=wanted, mode=mode)
-        is_open = self.declared(workspace) is None
-        return WriteSummary(
-            rows, left_out=lacking(frame.columns, [each.name for each in fields]) if is_open else ()
-        )
+        kept = [*(each.name for each in fields), *wanted]
+        return WriteSummary(rows, left_out=lacking(frame.columns, kept))
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> tuple[Field, ...]:
         """Return the columns to write: those that are declared, else those that table and rows have."""

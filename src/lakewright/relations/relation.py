@@ -77,7 +77,7 @@ class WriteSummary:
     Attributes:
         rows: Number of rows written.
         version: Version of the Delta table after the write; None for other relations.
-        left_out: Columns of the mapping that an existing table lacks, if no schema is declared.
+        left_out: Columns of the rows that the relation lacks.
     """
 
     rows: int

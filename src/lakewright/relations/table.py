@@ -234,8 +234,7 @@ class TableRelation(StoredRelation):
         staged.put(mode, open_columns)
         self._look_again(workspace)
         kept = [*(each.name for each in fields), *(each.name for each in self.partitions)]
-        is_open = self.declared(workspace) is None
-        return WriteSummary(rows, left_out=lacking(frame.columns, kept) if is_open else ())
+        return WriteSummary(rows, left_out=lacking(frame.columns, kept))
 
     def _open_columns(self, partition: Partition) -> list[str]:
         names = [each.name for each in self.partitions]

@@ -109,6 +109,7 @@ def fitting_sql(value: str, source: Type, target: Type, *, column: str) -> str |
         None if no value can fail in a way that this finds.
 
     Example:
+        >>> from lakewright.spec.models.types import Scalar
         >>> fitting_sql("d", Scalar("date"), Scalar("timestamp"), column="day") is None
         True
     """

@@ -237,7 +237,7 @@ class _Loader:
         value = document.value if isinstance(document.value, dict) else {}
         shared = {key: value[key] for key in KEYED if key in value}
         self.sections.add_sections(document, shared, tuple(shared))
-        others = {*shared, *self.sections.refuse_sections(document, value)}
+        others = {*shared, *self.sections.report_misplaced(document, value)}
         try:
             top = ProjectFile.model_validate({key: value[key] for key in value if key not in others})
         except ValidationError as error:

@@ -217,7 +217,7 @@ class Sections:
             else:
                 yield key, Setting("" if value is None else value, location)
 
-    def refuse_sections(self, document: ParsedFile, content: Collection[Any]) -> list[str]:
+    def report_misplaced(self, document: ParsedFile, content: Collection[Any]) -> list[str]:
         """Return the sections of the project file that only modules have; each is a fault."""
         found = [name for name in (*CATEGORIES, "environment", "config", "profiles") if name in content]
         for name in found:
