@@ -144,6 +144,8 @@ class TestFiles:
 
         assert not files.exists(f"{root}/one")
         assert [entry.name for entry in files.listed(f"{root}/two")] == ["a.csv", "p=1/b.csv"]
+        files.write(f"{root}/two/a.csv", b"id,name")
+        assert [files.begin(f"{root}/two/a.csv", size) for size in (2, 99)] == [b"id", b"id,name"]
         files.remove(f"{root}/two")
         assert not files.exists(f"{root}/two")
         assert files.exists(f"{root}/one-more")

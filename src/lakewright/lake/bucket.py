@@ -87,6 +87,13 @@ class Bucket:
         except Exception as error:
             raise self.fault(error, key, "read") from error
 
+    def begin(self, key: str, size: int) -> bytes:
+        """Return the first bytes of an object that is not empty."""
+        try:
+            return bytes(self._store.get_range(key, start=0, length=size))
+        except Exception as error:
+            raise self.fault(error, key, "read") from error
+
     def put(self, key: str, content: bytes) -> None:
         """Write an object, in place of one that exists."""
         try:

@@ -75,6 +75,10 @@ class Files(Protocol):
         """Remove a file, or a folder and everything below it, if it exists."""
         ...
 
+    def begin(self, path: str, size: int) -> bytes:
+        """Return the first bytes of a file, at most `size`."""
+        ...
+
     def write(self, path: str, content: bytes) -> None:
         """Write a file, in place of one that exists; its folder is created."""
         ...
@@ -181,6 +185,11 @@ class LocalFiles:
         else:
             file.unlink(missing_ok=True)
 
+    def begin(self, path: str, size: int) -> bytes:
+        """Return the first bytes of a file."""
+        with _local(path).open("rb") as file:
+            return file.read(size)
+
     def write(self, path: str, content: bytes) -> None:
         """Write a file in one step, in place of one that exists."""
         file = _local(path)
@@ -255,6 +264,15 @@ class HadoopFiles:
         """Remove a file, or a folder and everything below it."""
         system, place = self._at(path)
         system.delete(place, True)
+
+    def begin(self, path: str, size: int) -> bytes:
+        """Return the first bytes of a file."""
+        system, place = self._at(path)
+        stream = system.open(place)
+        try:
+            return bytes(stream.readNBytes(size))
+        finally:
+            stream.close()
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, in place of one that exists."""

@@ -92,6 +92,11 @@ class ObjectFiles:
             keys.append(key)
         bucket.remove(keys)
 
+    def begin(self, path: str, size: int) -> bytes:
+        """Return the first bytes of an object."""
+        bucket, key = self._at(path)
+        return bucket.begin(key, size)
+
     def write(self, path: str, content: bytes) -> None:
         """Write an object, in place of one that exists."""
         bucket, key = self._at(path)

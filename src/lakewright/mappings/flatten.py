@@ -22,7 +22,10 @@ __all__ = ["FlattenMapping", "flattened"]
 
 
 class FlattenMapping(InputMapping):
-    """Returns a column for each nested struct field at any depth, named after its path."""
+    """Returns a column for each nested struct field at any depth, named after its path.
+
+    Names are only joined; `conform` with `flatten` and `naming` changes them, too.
+    """
 
     naming: NamingText = Declared(
         default=Naming.SNAKE_CASE, description="snakeCase joins names by `_`, camelCase by case."

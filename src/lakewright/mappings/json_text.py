@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, engine_type
+from lakewright.lake.measures import measured
 from lakewright.mappings.mapping import InputMapping
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Model, from_text
+from lakewright.spec.words import counted
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -48,7 +52,10 @@ class _JsonMapping(InputMapping):
 
 
 class ExtractJsonMapping(_JsonMapping):
-    """Returns the declared columns of the JSON in a column; the output `error` has what can't be parsed."""
+    """Returns the declared columns of the JSON in a column; the output `error` has what can't be parsed.
+
+    Null and empty text count as what can't be parsed: their `record` is null.
+    """
 
     column: str = Declared(description="Column with the JSON, one document in each row.")
     declared_schema: Annotated[Schema, KindOf("schema", default="inline")] = Declared(
@@ -65,8 +72,8 @@ class ExtractJsonMapping(_JsonMapping):
         return ("error",)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the columns of what can be parsed."""
-        parsed = self._parsed(frame, workspace)
+        """Return the columns of what can be parsed; the run tells how many records cannot."""
+        parsed = self._counted(self._parsed(frame, workspace), workspace)
         names = [field.name for field in self.declared_schema.fields(workspace)]
         columns = [column(_PARSED).getField(name).alias(name) for name in names]
         return parsed.where(self._is_parsed()).select(*columns)
@@ -78,6 +85,30 @@ class ExtractJsonMapping(_JsonMapping):
         record = column(_PARSED).getField(_CORRUPT).alias("record")
         found = parsed.where(~self._is_parsed()).select(record)
         return found if self.parse_mode == "PERMISSIVE" else found.limit(0)
+
+    def _counted(self, parsed: DataFrame, workspace: Workspace) -> DataFrame:
+        """Return the rows, and count those that are lost: nobody reads them from the output `error`."""
+        from pyspark.sql import Observation, functions
+
+        project, output = workspace.project, f"{self.name}:error"
+        readers = [*project.mappings.values(), *project.targets.values()]
+        if self.parse_mode != "PERMISSIVE" or any(output in str(each.raw) for each in readers):
+            return parsed
+        observation = Observation()
+
+        def told() -> str | None:
+            values = measured(observation)
+            if values is None:
+                return None
+            lost = counted(values["lost"], "record")
+            return values["lost"] and (
+                f"mapping {self.name!r}: {lost} of column {self.column!r} could not be parsed and "
+                f"{'is' if values['lost'] == 1 else 'are'} left out; read {output} to see them, or set "
+                "parseMode to DROPMALFORMED or FAILFAST"
+            )
+
+        workspace.notes[self.name] = told
+        return parsed.observe(observation, functions.count_if(~self._is_parsed()).alias("lost"))
 
     def _is_parsed(self) -> Column:
         return column(_PARSED).getField(_CORRUPT).isNull() & column(_PARSED).isNotNull()
@@ -105,11 +136,17 @@ class JsonColumn(Model):
 
 
 class UnpackJsonMapping(_JsonMapping):
-    """Replaces text columns with JSON by structs, or adds the structs; what can't be parsed is null."""
+    """Replaces text columns with JSON by structs, or adds the structs.
+
+    What can't be parsed is null, unless the struct has the field `corruptedColumn`: then that has the text,
+    and all other fields are null. A value that does not fit its field is null.
+    """
 
     columns: Listed[JsonColumn] = Declared(min_length=1, description="The columns to unpack.")
     corrupted_column: str = Declared(
-        default="_corrupt_record", description="Field that receives the text of JSON that can't be parsed."
+        default="_corrupt_record",
+        description="Field that receives the text of JSON that can't be parsed. If it is set here, the "
+        "struct has it; otherwise only if the schema declares it.",
     )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
@@ -117,9 +154,27 @@ class UnpackJsonMapping(_JsonMapping):
         from pyspark.sql import functions
 
         options = {**self.reader_options(), "columnNameOfCorruptRecord": self.corrupted_column}
+        is_set = "corrupted_column" in self.model_fields_set
         for each in self.columns:
             fields = each.declared_schema.fields(workspace)
-            schema = ", ".join(f"{name_sql(field.name)} {engine_type(field.type).ddl}" for field in fields)
-            found = functions.from_json(column(each.name).cast("string"), schema, options)
+            parts = [f"{name_sql(field.name)} {engine_type(field.type).ddl}" for field in fields]
+            keeps_text = any(field.name == self.corrupted_column for field in fields)
+            if not keeps_text:
+                parts.append(f"{name_sql(self.corrupted_column)} string")
+            found = functions.from_json(column(each.name).cast("string"), ", ".join(parts), options)
+            if not keeps_text and not is_set:
+                found = self._without_text(found, [field.name for field in fields])
             frame = frame.withColumn(each.alias or each.name, found)
         return frame
+
+    def _without_text(self, found: Column, names: Sequence[str]) -> Column:
+        """Return the struct without the text of what can't be parsed; null if nothing was parsed of it."""
+        from pyspark.sql import functions
+
+        is_broken = reduce(
+            lambda one, name: one & found.getField(name).isNull(),
+            names,
+            found.getField(self.corrupted_column).isNotNull(),
+        )
+        kept = found.dropFields(name_sql(self.corrupted_column))
+        return functions.when(~is_broken, kept)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.cluster import check_written
-from lakewright.lake.columns import cast_column, conform, literal, reader_schema
+from lakewright.lake.columns import cast_column, conform, literal
 from lakewright.lake.file_probe import has_rows
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import (
@@ -26,9 +25,11 @@ from lakewright.lake.partition import (
     partition_folder,
     typed_partition,
 )
-from lakewright.lake.paths import join, local_path, parent
+from lakewright.lake.paths import join, local_path
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
+from lakewright.relations.csv_layout import writing_options
+from lakewright.relations.file_reading import FileReader, files_below, union_of
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
@@ -108,6 +109,12 @@ class FileRelation(StoredRelation):
 
     Each write goes to a staging folder and replaces the previous content by a single rename, so that readers
     see either the old or the new content.
+
+    Reading CSV and JSON is strict: a record that does not fit the columns fails the query, with its file,
+    unless `options` has a `mode` or the schema a column `_corrupt_record`. CSV columns are matched by name if
+    a header has declared columns at other places, otherwise by position, so that the schema may rename them.
+    Without a schema, they are matched by name. Quotes inside quotes are doubled, fields may hold line breaks,
+    and empty text is null. If quotes follow a backslash instead, set the option `escape` to a backslash.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})
@@ -175,10 +182,9 @@ class FileRelation(StoredRelation):
         return Observation(subject, exists=Answer.of(exists), filled=Answer.of(filled))
 
     def _has_rows(self, files: Files, folder: str) -> bool:
-        for entry in files.listed(folder):
-            path = folder if entry.name == parent(folder)[1] else join(folder, entry.name)
+        for path, size in files_below(files, folder):
             local = local_path(path)
-            if entry.size and (local is None or has_rows(local, self.format, self.options)):
+            if size and (local is None or has_rows(local, self.format, self.options)):
                 return True
         return False
 
@@ -203,7 +209,7 @@ class FileRelation(StoredRelation):
         fields = self.declared(workspace)
         if self.pattern is not None:
             return self._read_pattern(workspace, wanted, fields)
-        frame = self._load(workspace, [self.root(workspace)], fields)
+        frame = union_of(self._frames(workspace, self.root(workspace), fields))
         return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
 
     def _read_pattern(
@@ -212,11 +218,11 @@ class FileRelation(StoredRelation):
         """Read the files of the pattern; partition values come from the paths, or are the requested ones."""
         names = {each.name.lower() for each in self.partitions}
         inner = None if fields is None else tuple(each for each in fields if each.name.lower() not in names)
-        frames = [
-            self._with_values(workspace, self._load(workspace, [self.place(workspace, each)], inner), each)
+        frame = union_of(
+            self._with_values(workspace, frame, each)
             for each in partitions or [{}]
-        ]
-        frame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+            for frame in self._frames(workspace, self.place(workspace, each), inner)
+        )
         return frame if fields is None else conform(frame, fields)
 
     def _with_values(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
@@ -238,27 +244,11 @@ class FileRelation(StoredRelation):
             frame = frame.withColumn(each.name, cast_column(value, each.type))
         return frame
 
-    def _load(
-        self, workspace: Workspace, paths: Sequence[str], fields: tuple[Field, ...] | None
-    ) -> DataFrame:
-        files = files_at(paths[0], workspace.lake)
-        found = [match for path in paths for match in files.matching(path)]
-        if not found:
-            raise TargetError(
-                f"{self.label}: there is nothing at {paths[0]}",
-                remedy="Check the location; the CREATE phase of a relation target creates it.",
-            )
-        if fields is None and not any(True for path in found for _ in files.listed(path)):
-            raise TargetError(
-                f"{self.label}: there is no file at {paths[0]} to infer its columns from",
-                remedy="Declare its schema.",
-            )
-        # Patterns are already resolved; the names that were found are not patterns.
-        reader = workspace.spark.read.format(self.format).options(**self.options)
-        reader = reader.option("__globPaths__", "false")
-        if fields is not None:
-            reader = reader.schema(reader_schema(fields))
-        return reader.load([(f"file://{path}" if path.startswith("/") else path) for path in found])
+    def _frames(
+        self, workspace: Workspace, place: str, fields: tuple[Field, ...] | None
+    ) -> Iterator[DataFrame]:
+        reader = FileReader(self.label, self.format, self.options, self.partitions)
+        return reader.frames(workspace, place, fields)
 
     def create(self, workspace: Workspace) -> None:
         """Create the folder."""
@@ -297,7 +287,8 @@ class FileRelation(StoredRelation):
         place = self._removable(workspace, self.place(workspace, wanted))
         check_written(workspace.lake, place, self.label)
         outgoing = self._outgoing(workspace, frame, wanted)
-        writer = StagedFiles(files_at(place, workspace.lake), place, self.format, self.options)
+        options = writing_options(self.options) if self.format == "csv" else self.options
+        writer = StagedFiles(files_at(place, workspace.lake), place, self.format, options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
         workspace.lake.check_commit()
         writer.put(mode, open_columns)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.lake.lake import Lake
+from lakewright.lake.query_failures import query_failure
 from lakewright.lake.redirects import Redirects
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.manifest.journal import Journal
@@ -203,18 +204,20 @@ class CaseRun:
         failures: tuple[str, ...] = ()
         description: str | None = None
         error: Fault | None = None
+        subject = f"assertion {definition.name!r}"
         try:
             assertion = cast("Assertion", definition.resolve(workspace.scope))
             description = assertion.description
-            subject = f"assertion {definition.name!r}"
             with located_rejection(subject, definition.at, "Correct it, or what it reads."):
                 failures = assertion.check(workspace).failures
         except LakewrightError as met:
             error = met.as_fault()
         except Exception as met:  # an error of Spark fails the assertion, not the command
             log.debug("assertion %s failed with an error", definition.name, exc_info=True)
-            first = next(iter(str(met).splitlines()), "")
-            error = Fault(f"{type(met).__name__}: {first}", definition.at(), code="assertion")
+            told = query_failure(met, f"while {subject} was checked")
+            first = f"{type(met).__name__}: {next(iter(str(met).splitlines()), '')}"
+            message, remedy = (first, None) if told is None else (told.message, told.remedy)
+            error = Fault(message, definition.at(), remedy=remedy, code="assertion")
         return AssertionResult(
             name=definition.name,
             kind=definition.kind,

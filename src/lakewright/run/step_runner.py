@@ -18,6 +18,7 @@ from threading import Event, Thread
 from lakewright.errors import TargetTimeout, retryable_codes
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
+from lakewright.lake.query_failures import query_failure
 from lakewright.lake.tracing import span
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
@@ -58,7 +59,7 @@ class StepRunner:
 
         Raises:
             TargetTimeout: It took longer than the target's `timeout`.
-            TargetError: Spark's JVM has ended, or has no memory.
+            TargetError: Spark failed; or its JVM has ended, or has no memory.
             Exception: The error of the last attempt.
         """
         context = self.contexts.of(instance)
@@ -76,9 +77,13 @@ class StepRunner:
         except Exception as error:
             if is_jvm_failure(error):
                 raise jvm_failure(f"{target.label}: {step.phase}", error) from error
-            if (missing := missing_file_system(error)) is not None:
-                raise missing from error
-            raise
+            told = missing_file_system(error) or query_failure(
+                error, f"while {target.label} ran {step.phase}"
+            )
+            if told is None:
+                raise
+            log.debug("%s failed in %s", step.target, step.phase, exc_info=True)
+            raise told from error
 
     def _run_limited(self, target: Target, context: Context, instance: int, step: Step) -> Outcome:
         # Spark takes no commas in tags.
@@ -96,6 +101,9 @@ class StepRunner:
                 if limit.is_over:
                     raise _timeout(target, step) from error
                 raise
+        for each in (ref.name for ref in target.references() if ref.category == "mapping"):
+            for text in context.workspace.take_notes(each):
+                context.warn(f"{target.label}: {text}")
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
         return outcome

@@ -9,16 +9,13 @@ import re
 from typing import TYPE_CHECKING
 
 from lakewright.errors import (
-    CommitConflict,
-    ExecutorLost,
     LakewrightError,
-    NotInstalled,
     SchemaDriftError,
     SliceError,
     StorageUnavailable,
     TargetError,
 )
-from lakewright.lake.storage_errors import store_fault
+from lakewright.lake.query_failures import EVERYWHERE, STORAGE, Meaning, condition, translated
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
@@ -32,9 +29,6 @@ __all__ = ["storage_error", "translate_error"]
 
 _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n[\s^]*\n", re.DOTALL)
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
-_STORAGE = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Input/output error"
-)
 
 
 def translate_error(error: Exception, entity: Entity, slice_name: str, *, table: str = "") -> LakewrightError:
@@ -49,13 +43,15 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
     if isinstance(error, LakewrightError):
         return error
     text = full_text(error)
-    found = cast_error(text) or _expression_error(text, entity) or _table_error(text, table)
+    found: LakewrightError | None = (
+        cast_error(text) or _expression_error(text, entity) or _table_error(text, table)
+    )
     if found is not None:
         return found
-    for pattern, build in _MEANINGS:
-        if match := pattern.search(text):
-            return build(match, text, f"slice {slice_name} of {entity.name}")
-    return TargetError(f"the slice {slice_name} of {entity.name} could not be processed: {_condition(text)}")
+    what = f"slice {slice_name} of {entity.name}"
+    found = translated(text, f"while the {what} was processed", EVERYWHERE)
+    found = found or translated(text, what, _MEANINGS)
+    return found or TargetError(f"the {what} could not be processed: {condition(text)}")
 
 
 def storage_error(error: Exception, doing: str) -> LakewrightError | None:
@@ -67,7 +63,7 @@ def storage_error(error: Exception, doing: str) -> LakewrightError | None:
     """
     if isinstance(error, LakewrightError):
         return None
-    found = _STORAGE.search(full_text(error))
+    found = STORAGE.search(full_text(error))
     return found and StorageUnavailable(
         f"the storage failed during `{doing}`: {found[0]}",
         remedy="Free space or repair the storage, then type the command again.",
@@ -81,7 +77,7 @@ def _expression_error(text: str, entity: Entity) -> TargetError | None:
         return None
     for column, expression in expressions_of(entity):
         if fragment[1].strip() in expression:
-            return expression_error(column, expression, RuntimeError(_condition(text)))
+            return expression_error(column, expression, RuntimeError(condition(text)))
     return None
 
 
@@ -96,34 +92,6 @@ def _table_error(text: str, table: str) -> StorageUnavailable | None:
     )
 
 
-def _conflict(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return CommitConflict(f"another writer committed at the same time as the {what}: {_first_line(text)}")
-
-
-def _lost_executor(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return ExecutorLost(f"an executor was lost while the {what} was processed: {_condition(text)}")
-
-
-def _store_failed(match: re.Match[str], _text: str, what: str) -> LakewrightError:
-    """Return the error for an answer of an object store that is no fault of the slice."""
-    found = store_fault(match[0])
-    return StorageUnavailable(
-        f"the object store failed while the {what} was processed: {found.reason}", remedy=found.remedy
-    )
-
-
-def _no_storage(match: re.Match[str], _text: str, what: str) -> LakewrightError:
-    return StorageUnavailable(
-        f"the storage failed while the {what} was processed: {match[0]}",
-        remedy="Free space or repair the storage, then run again. The slice is applied exactly once.",
-    )
-
-
-def _no_access(match: re.Match[str], text: str, what: str) -> LakewrightError:
-    line = next((line for line in text.splitlines() if match[0] in line), match[0])
-    return StorageUnavailable(f"no access while the {what} was processed: {line.strip()}")
-
-
 def _broken_constraint(match: re.Match[str], _text: str, what: str) -> LakewrightError:
     return TargetError(
         f"a row of the {what} breaks a constraint of the table: {match[0]}",
@@ -133,7 +101,7 @@ def _broken_constraint(match: re.Match[str], _text: str, what: str) -> Lakewrigh
 
 def _doubled_name(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SchemaDriftError(
-        f"the {what} has columns whose names differ by case only: {_condition(text)}",
+        f"the {what} has columns whose names differ by case only: {condition(text)}",
         remedy="Rename one of them in the source.",
     )
 
@@ -160,16 +128,9 @@ def _other_header(match: re.Match[str], _text: str, what: str) -> LakewrightErro
     )
 
 
-def _no_reader(match: re.Match[str], _text: str, _what: str) -> LakewrightError:
-    return NotInstalled(
-        f"this Spark has no reader of {match[1].lower()} files",
-        remedy="Add it, as in config: spark.jars.packages=org.apache.spark:spark-avro_2.13:4.2.0.",
-    )
-
-
 def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SliceError(
-        f"the {what} can't be read: {_condition(text)}",
+        f"the {what} can't be read: {condition(text)}",
         remedy="Deliver it again, then resolve the item.",
         details={MAY_SKIP: True},
     )
@@ -177,7 +138,7 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
 
 def _too_fine(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SchemaDriftError(
-        f"the {what} has a column of a type that Spark doesn't read: {_condition(text)}",
+        f"the {what} has a column of a type that Spark doesn't read: {condition(text)}",
         remedy="Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types "
         "in one that Spark has.",
     )
@@ -191,50 +152,10 @@ def _too_long(_match: re.Match[str], _text: str, what: str) -> LakewrightError:
 
 
 def _misfit(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return SchemaDriftError(f"a value of the {what} doesn't fit its column: {_condition(text)}")
+    return SchemaDriftError(f"a value of the {what} doesn't fit its column: {condition(text)}")
 
 
-def _condition(text: str) -> str:
-    """Return the last error condition that the text names, or its first line if it names none."""
-    found = _CONDITION.findall(text)
-    return found[-1] if found else _first_line(text)
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
-
-
-_MEANINGS = (
-    # Rows of a checkpoint are kept on one executor; a task fails if it loses its executor four times.
-    (
-        re.compile(
-            r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\]|Checkpoint block \S+ not found|"
-            r"ExecutorLostFailure \(executor|FetchFailed\(|MetadataFetchFailedException"
-        ),
-        _lost_executor,
-    ),
-    # The errors of Hadoop's file system for S3; what is not there is none of them.
-    (
-        re.compile(
-            r"org\.apache\.hadoop\.fs\.s3a\.(?:auth\.)?(?:AWS|NoAws|NoAuth|Credential)\w*Exception[^\n]*|"
-            r"[^\n]*\((?:Service: )?S3, Status Code: (?:400|403|5\d\d)[^\n]*|"
-            r"software\.amazon\.awssdk\.core\.exception\.\w+Exception[^\n]*"
-        ),
-        _store_failed,
-    ),
-    (_STORAGE, _no_storage),
-    # Names of Java's classes and its own form: a value of the slice may hold the plain words.
-    (
-        re.compile(
-            r"AccessControlException|AccessDeniedException|\(Permission denied\)|UnknownHostException|"
-            r"java\.net\.(?:NoRouteToHost|Connect|SocketTimeout)Exception"
-        ),
-        _no_access,
-    ),
-    (
-        re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),
-        _conflict,
-    ),
+_MEANINGS: tuple[Meaning, ...] = (
     (re.compile(r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*"), _broken_constraint),
     (re.compile(r"COLUMN_ALREADY_EXISTS"), _doubled_name),
     (
@@ -244,7 +165,6 @@ _MEANINGS = (
         ),
         _other_header,
     ),
-    (re.compile(r"[Ff]ailed to find (?:the )?data source:? \W?(\w+)"), _no_reader),
     (
         re.compile(
             r"FAILED_READ_FILE|CANNOT_READ_FILE|FileNotFoundException|PATH_NOT_FOUND|MALFORMED_(?:RECORD|CSV)|"

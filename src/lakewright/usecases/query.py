@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.frames import created_frame
-from lakewright.lake.spark_errors import first_line
+from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import analysis_error, first_line, spark_errors
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import nearest
@@ -137,15 +138,15 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
 
 @contextmanager
 def _rejections(app: App, query: str) -> Iterator[None]:
-    """Raise errors of Spark in the block as errors of the query."""
-    from pyspark.errors import PySparkException
-
+    """Raise errors of Spark in the block as errors of the query, or of the rows that it reads."""
     try:
         yield
-    except PySparkException as error:
+    except analysis_error() as error:
         raise UsageError(
             f"Spark rejects the query: {first_line(error)}", remedy=_remedy(app, query)
         ) from error
+    except spark_errors() as error:
+        raise query_failure(error, "while the query ran") or error from error
 
 
 def _shown_tables(project: Project, query: str) -> list[tuple[str, str]] | None:

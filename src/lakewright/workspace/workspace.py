@@ -75,6 +75,7 @@ class Workspace:
         self._definitions = Definitions(project, scope, self._lock)
         self._inner = inner or {}
         self.observations: dict[str, Observation] = {} if importer is None else importer.observations
+        self.notes: dict[str, Callable[[], str | None]] = {} if importer is None else importer.notes
         self._path: list[str] = []
         self._views = Views(project.relations, self._view)
 
@@ -289,6 +290,17 @@ class Workspace:
                 if (values := measured(self.observations[name])) is not None
                 and self.observations.pop(name, None) is not None
             }
+
+    def take_notes(self, mapping: str) -> list[str]:
+        """Return what a mapping and its inputs have to tell of the rows that they were computed from, once.
+
+        A mapping puts a function in `notes` when it makes its frame; the function returns None as long as
+        there is nothing to tell.
+        """
+        with self._lock:
+            names = sorted(self._read_through(mapping) & self.notes.keys())
+            found = {name: text for name in names if (text := self.notes[name]()) is not None}
+            return [text for name, text in found.items() if self.notes.pop(name, None) is not None]
 
     def _read_through(self, mapping: str) -> frozenset[str]:
         home, inner = self._home(mapping)

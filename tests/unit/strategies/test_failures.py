@@ -41,7 +41,7 @@ ENTITY = Entity.model_validate(
             CommitConflict,
             "Files were added",
         ),
-        ("[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] x", CommitConflict, "same time"),
+        ("[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] x", CommitConflict, "another writer committed"),
         (
             "[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint short_v (length(v) < 5)",
             TargetError,

@@ -1,0 +1,208 @@
+"""Failures of Spark's queries as errors that name the cause and what to do, for whatever runs the query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lakewright.errors import (
+    CommitConflict,
+    ExecutorLost,
+    LakewrightError,
+    NotInstalled,
+    StorageUnavailable,
+    TargetError,
+)
+from lakewright.lake.paths import local_path
+from lakewright.lake.storage_errors import store_fault
+from lakewright.spark.jvm import full_text
+from lakewright.transform.casts import cast_error
+
+__all__ = ["EVERYWHERE", "STORAGE", "Meaning", "condition", "query_failure", "translated"]
+
+Meaning = tuple[re.Pattern[str], Callable[[re.Match[str], str, str], LakewrightError]]
+"""What Spark's text holds, and the error for it, made of the match, the text, and what went on meanwhile."""
+
+STORAGE = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Input/output error"
+)
+
+_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
+_STATE = re.compile(r"\s*SQLSTATE: \w+.*$")
+_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", re.MULTILINE)
+_JAVA = re.compile(r"(?:^|\n): (?:[\w.$]+(?:Exception|Error): )?([^\n]+)")
+_FILE = re.compile(r"\[FAILED_READ_FILE[A-Z_.]*\] Encountered error while reading file (\S+?)\.? +SQLSTATE")
+_RAW_RECORD = re.compile(r"\[MALFORMED_CSV_RECORD\] Malformed CSV record: (.*?) *SQLSTATE", re.DOTALL)
+_RECORD = re.compile(
+    r"Malformed records are detected in (?:record parsing: |schema inference\.\s*)(.*?)\.?\s+Parse Mode",
+    re.DOTALL,
+)
+_LONGEST = 200
+"""Characters of a record that an error shows."""
+
+
+def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
+    """Return the error for a query of Spark that failed; None if the error is not Spark's.
+
+    Args:
+        error: What was raised.
+        moment: What went on, such as `while target 'regions' ran BUILD`.
+    """
+    if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
+        return None
+    text = full_text(error)
+    found = cast_error(text) or translated(text, moment, (*EVERYWHERE, *_OF_QUERIES))
+    return found or TargetError(
+        f"Spark failed {moment}: {condition(text)}",
+        remedy="Correct the query or its inputs, then run again; -vv shows all that Spark says.",
+    )
+
+
+def translated(text: str, moment: str, meanings: tuple[Meaning, ...]) -> LakewrightError | None:
+    """Return the error for the first meaning that a text of Spark has; None if it has none of them."""
+    for pattern, build in meanings:
+        if match := pattern.search(text):
+            return build(match, text, moment)
+    return None
+
+
+def condition(text: str) -> str:
+    r"""Return the last error condition that a text of Spark names, or else its last cause or first line.
+
+    Example:
+        >>> condition("[OUTER] It failed. SQLSTATE: 1\nCaused by: [INNER] Division by zero. SQLSTATE: 2")
+        '[INNER] Division by zero.'
+        >>> condition("An error.\n: java.lang.RuntimeException: x\nCaused by: a.SQLException: no table")
+        'no table'
+    """
+    if found := _CONDITION.findall(text):
+        return _STATE.sub("", found[-1])
+    if causes := _CAUSE.findall(text):
+        return str(causes[-1])
+    java = _JAVA.search(text)
+    return java[1] if java else text.strip().partition("\n")[0]
+
+
+def _conflict(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
+    return CommitConflict(f"another writer committed {moment}: {condition(text)}")
+
+
+def _lost_executor(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
+    return ExecutorLost(f"an executor was lost {moment}: {condition(text)}")
+
+
+def _store_failed(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+    """Return the error for an answer of an object store that is no fault of the rows."""
+    found = store_fault(match[0])
+    return StorageUnavailable(f"the object store failed {moment}: {found.reason}", remedy=found.remedy)
+
+
+def _no_storage(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+    return StorageUnavailable(
+        f"the storage failed {moment}: {match[0]}",
+        remedy="Free space or repair the storage, then run again; nothing is applied twice.",
+    )
+
+
+def _no_access(match: re.Match[str], text: str, moment: str) -> LakewrightError:
+    line = next((line for line in text.splitlines() if match[0] in line), match[0])
+    return StorageUnavailable(f"no access {moment}: {line.strip()}")
+
+
+def _no_reader(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
+    return NotInstalled(
+        f"this Spark has no reader of {match[1].lower()} files",
+        remedy="Add it, as in config: spark.jars.packages=org.apache.spark:spark-avro_2.13:4.2.0.",
+    )
+
+
+EVERYWHERE: tuple[Meaning, ...] = (
+    # Rows of a checkpoint are kept on one executor; a task fails if it loses its executor four times.
+    (
+        re.compile(
+            r"\[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND\]|Checkpoint block \S+ not found|"
+            r"ExecutorLostFailure \(executor|FetchFailed\(|MetadataFetchFailedException"
+        ),
+        _lost_executor,
+    ),
+    # The errors of Hadoop's file system for S3; what is not there is none of them.
+    (
+        re.compile(
+            r"org\.apache\.hadoop\.fs\.s3a\.(?:auth\.)?(?:AWS|NoAws|NoAuth|Credential)\w*Exception[^\n]*|"
+            r"[^\n]*\((?:Service: )?S3, Status Code: (?:400|403|5\d\d)[^\n]*|"
+            r"software\.amazon\.awssdk\.core\.exception\.\w+Exception[^\n]*"
+        ),
+        _store_failed,
+    ),
+    (STORAGE, _no_storage),
+    # Names of Java's classes and its own form: a value of a row may hold the plain words.
+    (
+        re.compile(
+            r"AccessControlException|AccessDeniedException|\(Permission denied\)|UnknownHostException|"
+            r"java\.net\.(?:NoRouteToHost|Connect|SocketTimeout)Exception"
+        ),
+        _no_access,
+    ),
+    (
+        re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),
+        _conflict,
+    ),
+    (re.compile(r"[Ff]ailed to find (?:the )?data source:? \W?(\w+)"), _no_reader),
+)
+"""Failures of what a query depends on, whatever it computes."""
+
+
+def _malformed(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+    record, file = _RAW_RECORD.search(text) or _RECORD.search(text), _file_of(text)
+    said = record[1].strip() if record else condition(text)
+    return TargetError(
+        f"a record{f' of {file}' if file else ''} does not fit the columns of its relation: "
+        f"{said[:_LONGEST]}{'…' if len(said) > _LONGEST else ''}",
+        remedy="Correct the file or the declared schema, then run again. With `options: {mode: PERMISSIVE}` "
+        "of the relation, what does not fit is null.",
+        details={"file": file} if file else {},
+    )
+
+
+def _unescaped(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+    file = _file_of(text)
+    return TargetError(
+        f"{file or 'a file'} has a quote inside quotes that is not doubled",
+        remedy='Double it; or declare how the files are written, such as `options: {escape: "\\\\"}` of the '
+        "relation for quotes after a backslash.",
+        details={"file": file} if file else {},
+    )
+
+
+def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+    file = _file_of(text)
+    return TargetError(
+        f"{file or 'a file'} can't be read: {condition(text)}",
+        remedy="Bring the file back or repair it, then run again.",
+        details={"file": file} if file else {},
+    )
+
+
+def _file_of(text: str) -> str | None:
+    found = _FILE.search(text)
+    return found and str(local_path(found[1]) or found[1])
+
+
+def _of_python(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+    return TargetError(
+        f"a Python function failed {moment}: {match[1]}",
+        remedy="Correct the function or its input, then run again; -vv shows its traceback.",
+    )
+
+
+_OF_QUERIES: tuple[Meaning, ...] = (
+    (re.compile(r"Unescaped quote character"), _unescaped),
+    (_RECORD, _malformed),
+    (re.compile(r"FAILED_READ_FILE|CANNOT_READ_FILE"), _unreadable),
+    (
+        re.compile(
+            r"PythonException[^\n]*\nTraceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*([^\n]+)"
+        ),
+        _of_python,
+    ),
+)
