@@ -27,10 +27,12 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_merge import (
     Clause,
+    inserted_sql,
     merge_rows,
     refusing_duplicates,
     same_key,
     unused_columns,
+    with_unique_keys,
     written_columns,
 )
 from lakewright.relations.delta_write import (
@@ -228,7 +230,9 @@ class DeltaRelation(StoredRelation):
             )
         with commit_lock(address, _holder()):
             workspace.lake.check_commit()
-            with refusing_duplicates(self.label, frame, by):
+            if by:
+                frame = with_unique_keys(frame, by, inserted_sql(clauses))
+            with refusing_duplicates(self.label):
                 return merge_rows(delta_table(workspace, address), frame, matches, clauses)
 
     def _merge_key(self) -> tuple[str, ...]:

@@ -11,13 +11,28 @@ from typing import TYPE_CHECKING, Literal
 from lakewright.errors import TargetError
 from lakewright.lake.columns import find_column
 from lakewright.lake.spark_errors import spark_errors
-from lakewright.transform.sql import name_sql
+from lakewright.spark.jvm import full_text
+from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaMergeBuilder, DeltaTable
     from pyspark.sql import DataFrame
 
-__all__ = ["Clause", "merge_rows", "refusing_duplicates", "same_key", "unused_columns", "written_columns"]
+__all__ = [
+    "Clause",
+    "inserted_sql",
+    "merge_rows",
+    "refusing_duplicates",
+    "same_key",
+    "unused_columns",
+    "with_unique_keys",
+    "written_columns",
+]
+
+
+_MARK, _END = "lakewright-key\u241f", "\u241f"
+_FAULT = re.compile(f"{_MARK}(.*?){_END}", re.DOTALL)
+_COUNT = "_lakewright_count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +58,53 @@ def same_key(key: Sequence[str]) -> str:
     return " AND ".join(f"{name_sql('target', name)} <=> {name_sql('source', name)}" for name in key)
 
 
+def with_unique_keys(source: DataFrame, key: Sequence[str], inserted: str = "true") -> DataFrame:
+    """Return the rows, whose query fails if several rows to insert have the same key; null equals null.
+
+    Delta refuses several rows that match one row of the table, but inserts all of a key that is new.
+
+    Args:
+        source: The rows to merge.
+        key: The columns by which rows match.
+        inserted: SQL of whether a row is inserted if nothing matches it; it may name columns as `source.x`.
+    """
+    from pyspark.sql import functions
+
+    columns = ", ".join(map(name_sql, key))
+    told = ", ".join(
+        f"concat({text_sql(f'{name}=')}, coalesce(cast({name_sql(name)} as string), 'null'))" for name in key
+    )
+    fault = f"raise_error(concat({text_sql(_MARK)}, concat_ws(', ', {told}), {text_sql(_END)}))"
+    is_unique = f"if({_COUNT} <= 1, true, {fault})"
+    counted = functions.expr(f"count_if({inserted}) over (partition by {columns})")
+    return source.alias("source").withColumn(_COUNT, counted).where(is_unique).drop(_COUNT)
+
+
 @contextmanager
-def refusing_duplicates(label: str, source: DataFrame, key: Sequence[str]) -> Iterator[None]:
-    """Raise what Delta says of several rows that match one row as an error that names a key.
+def refusing_duplicates(label: str) -> Iterator[None]:
+    """Raise what a query says of several rows with the same key as an error.
 
     Args:
         label: The relation, as messages name it.
-        source: The rows to merge.
-        key: The columns by which they match; none if a condition decides.
 
     Raises:
-        TargetError: Several rows match the same row of the table; nothing was written.
+        TargetError: Several rows have the same key, or match the same row of the table; nothing was written.
     """
     try:
         yield
     except spark_errors() as error:
-        if "DELTA_MULTIPLE_SOURCE_ROW_MATCHING" not in str(error):
+        found = _FAULT.search(full_text(error))
+        if found is not None:
+            told = f"several rows to write have the same key, {found[1]}"
+        elif "DELTA_MULTIPLE_SOURCE_ROW_MATCHING" in str(error):
+            told = "several rows to merge match the same row of the table"
+        else:
             raise
         raise TargetError(
-            f"{label}: several rows to merge match the same row of the table{_repeated(source, key)}",
+            f"{label}: {told}",
             remedy="Nothing was written. Let the mapping return one row per key, with a deduplicate or "
             "latest mapping.",
         ) from error
-
-
-def _repeated(source: DataFrame, key: Sequence[str]) -> str:
-    if not key:
-        return ""
-    counted = source.groupBy(*map(name_sql, key)).count()
-    row = counted.where("count > 1").first()
-    return "" if row is None else ": " + ", ".join(f"{name}={row[place]}" for place, name in enumerate(key))
 
 
 def unused_columns(
@@ -122,6 +154,17 @@ def written_columns(
 def _copies(clauses: Sequence[Clause]) -> bool:
     """Return whether a clause copies the columns that source and target share."""
     return any(clause.action != "delete" and not clause.columns for clause in clauses)
+
+
+def inserted_sql(clauses: Sequence[Clause]) -> str:
+    """Return SQL of whether clauses insert a row that nothing matches.
+
+    Example:
+        >>> inserted_sql([Clause("delete"), Clause("insert", "source.op = 'i'")])
+        "(source.op = 'i')"
+    """
+    conditions = [f"({clause.condition or 'true'})" for clause in clauses if clause.action == "insert"]
+    return " or ".join(conditions) or "false"
 
 
 def merge_rows(

@@ -12,7 +12,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
 from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
-from lakewright.relations.delta_merge import refusing_duplicates, same_key
+from lakewright.relations.delta_merge import refusing_duplicates, same_key, with_unique_keys
 from lakewright.relations.relation import OutputMode, WriteSummary, lacking
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
@@ -54,13 +54,16 @@ def write_table(
     brought = frame.columns
     frame = _outgoing(frame, target, state, partition, mode)
     left_out = lacking(brought, frame.columns)
+    if mode is OutputMode.UPDATE:
+        frame = with_unique_keys(frame, target.merge_key)
 
     def write(mode: OutputMode) -> WriteSummary:
         with span("commit", table=target.address, mode=mode.value) as traced:
-            if mode is OutputMode.UPDATE and state.exists:
-                rows = _merge(workspace, frame, target, partition)
-            else:
-                rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
+            with refusing_duplicates(f"the table {target.address}"):
+                if mode is OutputMode.UPDATE and state.exists:
+                    rows = _merge(workspace, frame, target, partition)
+                else:
+                    rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
             traced.note(rows=rows)
         return WriteSummary(rows, observe_table(workspace.lake, target.address).version, left_out)
 
@@ -154,6 +157,5 @@ def _merge(workspace: Workspace, frame: DataFrame, target: WriteTarget, partitio
         .alias("target")
         .merge(frame.alias("source"), " AND ".join([*fixed, same_key(target.merge_key)]))
     )
-    with refusing_duplicates(f"the table {target.address}", frame, target.merge_key):
-        row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
+    row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
     return int(row["num_affected_rows"]) if row else 0

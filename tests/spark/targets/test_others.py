@@ -35,10 +35,12 @@ relations:
     kind: delta
     location: narrow
     schema: {fields: [{name: id, type: tinyint}, {name: v, type: varchar(2)}]}
+  updated: {kind: delta, location: updated, mergeKey: id}
 mappings:
   long: {kind: values, columns: {id: int, v: string}, records: [[1, "ab "], [2, abc]]}
   words: {kind: values, columns: {id: string, v: string}, records: [["7", a], [x, b]]}
   twice: {kind: values, columns: {id: int, v: string}, records: [[1, x], [1, y]]}
+  new_twice: {kind: values, columns: {id: int, v: string}, records: [[null, x], [null, y], [9, z]]}
   more: {kind: values, columns: {id: int, v: string, note: string}, records: [[3, d, x], [5, e, y]]}
   some: {kind: values, columns: {id: int, v: string}, records: [[1, a], [2, b]]}
   changes:
@@ -74,6 +76,13 @@ targets:
     relation: {kind: delta, location: first}
     mergeKey: id
     clauses: [{action: update}]
+  merge_new_twice:
+    kind: merge
+    mapping: new_twice
+    relation: {kind: delta, location: first}
+    mergeKey: id
+    clauses: [{action: insert}]
+  update_new_twice: {kind: relation, mapping: new_twice, relation: updated, mode: update}
   append: {kind: relation, mapping: more, relation: {kind: delta, location: first}, mode: append}
   short: {kind: relation, mapping: some, relation: narrow, mode: append}
   misfit: {kind: relation, mapping: long, relation: narrow, mode: append}
@@ -172,8 +181,12 @@ def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:
     bench.warnings.clear()
     bench.run("append")
     assert "has no column note: the rows are written without it" in bench.warnings[0]
-    with pytest.raises(TargetError, match="several rows to merge match the same row of the table: id=1"):
+    with pytest.raises(TargetError, match="several rows to merge match the same row of the table"):
         bench.run("merge_twice")
+    # Delta would insert them all: the next run could neither merge nor tell them apart.
+    for name in ("merge_new_twice", "update_new_twice"):
+        with pytest.raises(TargetError, match="several rows to write have the same key, id=null"):
+            bench.run(name)
     with pytest.raises(SpecError, match="cannot be merged into a relation of kind 'file'"):
         bench.run("unmergeable")
 
