@@ -21,6 +21,7 @@ from lakewright.spec.models.job import Parameter
 __all__ = [
     "JobOptions",
     "Range",
+    "all_values",
     "count_of",
     "job_arguments",
     "job_request",
@@ -183,6 +184,20 @@ class Range:
             )
 
 
+def all_values(parameters: Mapping[str, object] | None, values: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of parameters that are given as a map and as arguments.
+
+    Raises:
+        UsageError: One is given in both ways.
+    """
+    for name in values.keys() & (parameters or {}).keys():
+        raise UsageError(
+            f"parameter {name} is given twice: as an argument, and in `parameters`",
+            remedy="Give it once; `parameters` is for names that are arguments of the method too.",
+        )
+    return {**(parameters or {}), **values}
+
+
 def job_arguments(
     parameters: Sequence[Parameter], texts: Sequence[str], values: Mapping[str, object]
 ) -> tuple[str, ...]:
@@ -224,18 +239,19 @@ def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:
 
 def _text(name: str, value: Any, type_: ValueType | None) -> str:
     value = of_numpy(value)
-    if isinstance(value, datetime) and type_ is ValueType.DATE:
+    is_nothing = not isinstance(value, str) and str(value) in ("nan", "NaT")  # NaT is a datetime
+    if isinstance(value, datetime) and type_ is ValueType.DATE and not is_nothing:
         if value.time() != time():
             raise UsageError(
                 f"parameter {name} is of type date, and {value!r} has a time of day",
                 remedy=f"Give {name}=value.date().",
             )
         return render_value(value.date())
-    if isinstance(value, datetime):
+    if isinstance(value, datetime) and not is_nothing:
         return value.isoformat()
     if isinstance(value, timedelta):
         return str(Duration(microseconds=value // timedelta(microseconds=1)))
-    if value is None or isinstance(value, bytes) or not _is_scalar(value):
+    if value is None or is_nothing or isinstance(value, bytes) or not _is_scalar(value):
         raise UsageError(
             f"parameter {name}: {value!r} can't be the value of a parameter",
             remedy="Give a text, number, boolean, date, datetime or timedelta, a list of them, or a Range.",

@@ -12,7 +12,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from lakewright.api.arguments import JobOptions, count_of, job_arguments, job_request, texts_by_name, texts_of
+from lakewright.api.arguments import (
+    JobOptions,
+    all_values,
+    count_of,
+    job_arguments,
+    job_request,
+    texts_by_name,
+    texts_of,
+)
 from lakewright.api.checked import checked_methods
 from lakewright.api.definitions import Job, Mapping, Relation, named
 from lakewright.api.entity import Entity
@@ -232,7 +240,7 @@ class Project:
             job,
             phase,
             arguments,
-            {**(parameters or {}), **values},
+            all_values(parameters, values),
             targets=targets,
             dirty=dirty,
             no_lifecycle=no_lifecycle,
@@ -296,7 +304,7 @@ class Project:
             job,
             phase,
             arguments,
-            {**(parameters or {}), **values},
+            all_values(parameters, values),
             targets=targets,
             dirty=dirty,
             no_lifecycle=no_lifecycle,

@@ -13,14 +13,15 @@ from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.suggestions import nearest
 from lakewright.spec.words import counted
-from lakewright.transform.casts import fitting_sql
-from lakewright.transform.sql import name_sql
+from lakewright.transform.conversion import converted_sql, engine_type
+from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 __all__ = [
+    "cast_by_name",
     "cast_column",
     "column",
     "conform",
@@ -58,19 +59,6 @@ def find_column(frame: DataFrame, name: str) -> str | None:
     return next((other for other in frame.columns if other.lower() == name.lower()), None)
 
 
-def engine_type(declared: Type) -> Type:
-    """Return the type that Spark gives a frame's column: texts of bounded length become unbounded."""
-    if isinstance(declared, Chars):
-        return Scalar("string")
-    if isinstance(declared, Array):
-        return Array(engine_type(declared.element))
-    if isinstance(declared, MapOf):
-        return MapOf(engine_type(declared.key), engine_type(declared.value))
-    if isinstance(declared, Struct):
-        return Struct(tuple(replace(field, type=engine_type(field.type)) for field in declared.fields))
-    return declared
-
-
 def cast_column(source: Column, declared: Type) -> Column:
     """Return the column cast to a type; texts are cut for `varchar(n)`, and padded too for `char(n)`."""
     from pyspark.sql import functions
@@ -86,6 +74,8 @@ def conform(frame: DataFrame, fields: Iterable[Field], *, is_strict: bool = Fals
     """Return a frame of exactly the declared columns, in their order, cast to their types.
 
     A column that the frame lacks is null, or its `default`. Names match in any case.
+
+    Fields of structs are matched by name, too.
 
     Args:
         frame: The rows.
@@ -110,8 +100,19 @@ def conform(frame: DataFrame, fields: Iterable[Field], *, is_strict: bool = Fals
 def _converted(name: str, own: Type, field: Field, *, is_strict: bool) -> Column:
     from pyspark.sql import functions
 
-    sql = fitting_sql(name_sql(name), own, field.type, column=field.name) if is_strict else None
-    return cast_column(column(name), field.type) if sql is None else functions.expr(sql)
+    if isinstance(field.type, Chars) and not is_strict:
+        return cast_column(column(name), field.type)
+    sql = converted_sql(name_sql(name), own, field.type, column=field.name, is_strict=is_strict)
+    return functions.expr(sql)
+
+
+def cast_by_name(frame: DataFrame, name: str, declared: Type) -> Column:
+    """Return a column of the frame, or a field of one, cast to a type; a value that does not fit is null.
+
+    Fields of structs are matched by name.
+    """
+    own = fields_of(frame.select(column(name)).schema)[0].type
+    return _converted(name, own, Field(name=name, type=declared), is_strict=False)
 
 
 def fields_of(schema: StructType) -> tuple[Field, ...]:
@@ -259,8 +260,9 @@ def _read_text(field: Field) -> Column:
     from pyspark.sql import functions
 
     if isinstance(field.type, (Array, MapOf, Struct)):
-        texts = functions.from_json(column(field.name), _of_texts(field.type).ddl)
-        return texts.cast(engine_type(field.type).ddl)
+        inner = _of_texts(field.type)
+        texts = f"from_json({name_sql(field.name)}, {text_sql(inner.ddl)})"
+        return functions.expr(converted_sql(texts, inner, field.type, column=field.name, is_strict=True))
     cast = cast_column(column(field.name), field.type)
     wrong = functions.concat(
         functions.lit(f"column {field.name}: not of type {field.type.ddl}: "), column(field.name)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["check_python"]
+__all__ = ["check_python", "runs_python"]
 
 _passed: WeakSet[SparkContext] = WeakSet()
 """The contexts whose executors ran Python in this process. Asking them costs a job."""
@@ -55,7 +55,7 @@ def check_python(lake: Lake, frame: DataFrame, what: str) -> None:
     if not is_cluster(lake_master(lake)):
         return
     context = frame.sparkSession.sparkContext
-    if context in _passed or not _runs_python(frame):
+    if context in _passed or not runs_python(frame):
         return
     tasks = min(max(context.defaultParallelism, 2), MOST_TASKS)
     with cancelled_without_executors(lake, frame.sparkSession):
@@ -69,7 +69,7 @@ def check_python(lake: Lake, frame: DataFrame, what: str) -> None:
     _passed.add(context)
 
 
-def _runs_python(frame: DataFrame) -> bool:
+def runs_python(frame: DataFrame) -> bool:
     """Return whether the executors run Python for a frame."""
     jvm: Any = frame.sparkSession._jvm
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern

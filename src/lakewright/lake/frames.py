@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
+from lakewright.lake.executor_python import runs_python
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SupportsArrow",
+    "active_session",
     "arrow_table",
     "check_names",
     "created_frame",
@@ -24,12 +28,16 @@ __all__ = [
     "with_offsets",
 ]
 
+log = logging.getLogger(__name__)
+
+_ZONE = "spark.sql.session.timeZone"
+
 _UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to the columns of an index without a name."""
 
 
-_creating = threading.Lock()
-"""Held while a frame is created: PySpark's active session is one for all threads."""
+_creating = threading.RLock()
+"""Held while a session is the active one: PySpark's is one for all threads."""
 
 
 class SupportsArrow(Protocol):
@@ -43,11 +51,20 @@ class SupportsArrow(Protocol):
 def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     """Return a frame as one of another session of the same application, without computing anything.
 
-    Expressions keep the settings that they were analysed with, such as time zone and ANSI mode. A temporary
+    Expressions keep the settings that they were analysed with, such as time zone and ANSI mode. Python
+    functions do not: a frame with such functions stays in its session if the time zones differ. A temporary
     view that is made of the frame belongs to the session. PySpark has no such method: a view of a frame that
     came from a new session could not be found by `spark.sql` of the caller's.
     """
     if frame.sparkSession is session or not hasattr(session, "_jsparkSession"):
+        return frame
+    own, zone = frame.sparkSession.conf.get(_ZONE), session.conf.get(_ZONE)
+    if own != zone and runs_python(frame):
+        log.warning(
+            "the frame has Python functions, which compute with times of the session's zone: it stays in a "
+            "session of %s, as in a run, and your session of %s sees no temporary view of it",
+            *(own, zone),
+        )
         return frame
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
@@ -104,16 +121,37 @@ def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataF
 
     `createDataFrame` makes its session the active one, so that a notebook would go on in ours.
     """
-    if not hasattr(session, "_jsparkSession"):
+    with _kept_active(session):
         return session.createDataFrame(rows, schema)
+
+
+@contextmanager
+def active_session(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one in the `with` block, where code of users may ask for it."""
     from pyspark.sql import SparkSession as Sessions
 
+    java: Any = session
+    with _kept_active(session):
+        if hasattr(session, "_jsparkSession"):
+            Sessions._activeSession = session
+            java._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(java._jsparkSession)
+        yield
+
+
+@contextmanager
+def _kept_active(session: SparkSession) -> Iterator[None]:
+    """Set the active session back after the `with` block."""
+    from pyspark.sql import SparkSession as Sessions
+
+    if not hasattr(session, "_jsparkSession"):
+        yield
+        return
     java: Any = session._jvm
     sessions = java.org.apache.spark.sql.classic.SparkSession
     with _creating:
         before, of_thread = Sessions._activeSession, sessions.getActiveSession()
         try:
-            return session.createDataFrame(rows, schema)
+            yield
         finally:
             Sessions._activeSession = before
             if of_thread.isDefined():

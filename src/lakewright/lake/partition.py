@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 __all__ = [
+    "NULL_FOLDER",
     "Partition",
     "PartitionRange",
     "Selection",
@@ -47,7 +48,8 @@ Partition: TypeAlias = Mapping[str, str]
 # The characters that Spark escapes in the name of a partition's folder.
 _ESCAPED = re.compile("[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
 _ALONE = "value"
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""The value in the name of the folder of rows whose partition column is null or empty."""
 
 
 class PartitionRange(Model):
@@ -110,7 +112,7 @@ def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[
 
     fields = list(columns)
     alternatives = [
-        reduce(and_, (column(name) == value for name, value in typed_columns(fields, each).items()))
+        reduce(and_, (column(name).eqNullSafe(value) for name, value in typed_columns(fields, each).items()))
         for each in partitions
     ]
     return reduce(or_, alternatives)
@@ -137,7 +139,7 @@ def partition_folder(partition: Partition) -> str:
         'year=2022/code=a%2Fb'
     """
     return "/".join(
-        f"{_escape(name)}={_escape(value) if value else _NULL}" for name, value in partition.items()
+        f"{_escape(name)}={_escape(value) if value else NULL_FOLDER}" for name, value in partition.items()
     )
 
 

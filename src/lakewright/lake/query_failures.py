@@ -51,8 +51,13 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
     if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
         return None
     text = full_text(error)
-    found = cast_error(text) or translated(text, moment, (*EVERYWHERE, *_OF_QUERIES))
-    return found or TargetError(
+    if (misfit := cast_error(text)) is not None:
+        return TargetError(
+            misfit.message,
+            remedy="Convert it in the mapping, or declare a type that holds it. Nothing was written.",
+            details=misfit.details,
+        )
+    return translated(text, moment, (*EVERYWHERE, *_OF_QUERIES)) or TargetError(
         f"Spark failed {moment}: {condition(text)}",
         remedy="Correct the query or its inputs, then run again; -vv shows all that Spark says.",
     )
@@ -188,6 +193,15 @@ def _file_of(text: str) -> str | None:
     return found and str(local_path(found[1]) or found[1])
 
 
+def _null(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
+    return TargetError(
+        f"column {match[1].rstrip('.')} has a null, which its table forbids (in a partition column, an empty "
+        "text is null)",
+        remedy="Give it a value in the mapping, or leave out such rows. Nothing was written.",
+        details={"column": match[1].rstrip(".")},
+    )
+
+
 def _of_python(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
     return TargetError(
         f"a Python function failed {moment}: {match[1]}",
@@ -198,6 +212,7 @@ def _of_python(match: re.Match[str], _text: str, moment: str) -> LakewrightError
 _OF_QUERIES: tuple[Meaning, ...] = (
     (re.compile(r"Unescaped quote character"), _unescaped),
     (_RECORD, _malformed),
+    (re.compile(r"NOT NULL constraint violated for column: (\S+)"), _null),
     (re.compile(r"FAILED_READ_FILE|CANNOT_READ_FILE"), _unreadable),
     (
         re.compile(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import cast_column, column, find_column
+from lakewright.lake.columns import cast_by_name, column, find_column
 from lakewright.mappings.mapping import InputMapping
 from lakewright.spec.models.fields import TypeText
 
@@ -29,7 +29,7 @@ class CastMapping(InputMapping):
         types = {find_column(frame, name): found for name, found in self.columns.items()}
         return frame.select(
             *(
-                cast_column(column(name), types[name]).alias(name) if name in types else column(name)
+                cast_by_name(frame, name, types[name]).alias(name) if name in types else column(name)
                 for name in frame.columns
             )
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, ModelWrapValidatorHandler, model_validator
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import cast_column, column
+from lakewright.lake.columns import cast_by_name, column
 from lakewright.mappings.mapping import InputMapping
 from lakewright.spec.models.base import ALSO, Listed, Model
 from lakewright.spec.models.fields import TypeText
@@ -49,7 +49,7 @@ class ProjectMapping(InputMapping):
         columns = []
         for wanted in self.columns:
             source = column(wanted.column)
-            made = source if wanted.type is None else cast_column(source, wanted.type)
+            made = source if wanted.type is None else cast_by_name(frame, wanted.column, wanted.type)
             comment = {} if wanted.description is None else {"metadata": {"comment": wanted.description}}
             columns.append(made.alias(wanted.name or wanted.column, **comment))
         return frame.select(*columns)

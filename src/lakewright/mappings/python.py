@@ -14,6 +14,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.lake.executor_python import check_python
+from lakewright.lake.frames import active_session
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.text_marks import FileText
@@ -82,7 +83,8 @@ class PythonMapping(Mapping):
                 f"mapping {self.name!r}: {self.function} does not accept its inputs: {error}",
                 remedy="Add a parameter for each of `inputs` and each of `arguments`.",
             ) from error
-        found = function(*frames, **self.arguments)
+        with active_session(workspace.spark):
+            found = function(*frames, **self.arguments)
         if not isinstance(found, Frame):
             raise SpecError.of(
                 f"mapping {self.name!r}: {self.function} gave {type(found).__name__}",
@@ -108,7 +110,15 @@ def load_function(file: Path, name: str) -> Callable[..., Any]:
         with _LOADING:
             spec.loader.exec_module(module)
     except Exception as error:  # code of the project may raise anything
-        raise SpecError.of(f"executing {file} failed: {type(error).__name__}: {error}") from error
+        remedy = None
+        if isinstance(error, ModuleNotFoundError):
+            remedy = (
+                "Only installed packages can be imported: install this one; put what lies beside the file "
+                "into the file, or make it a package of your own (pip install -e)."
+            )
+        raise SpecError.of(
+            f"executing {file} failed: {type(error).__name__}: {error}", remedy=remedy
+        ) from error
     found = getattr(module, name, None)
     if not callable(found):
         functions = [

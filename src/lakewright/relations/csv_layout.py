@@ -12,7 +12,7 @@ import io
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakewright.lake.file_probe import is_near, quoted_line_ends
@@ -106,10 +106,13 @@ class CsvGroup:
     Attributes:
         columns: The columns to read them with; None for those that Spark finds, or that are declared.
         paths: The files.
+        renamed: The first name in the header of a column that is read by position, and the declared name;
+            None if all names are declared.
     """
 
     columns: tuple[Field, ...] | None
     paths: list[str]
+    renamed: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +223,30 @@ def columns_of_file(line: Sequence[str], declared: Sequence[Field], *, has_heade
         >>> [each.name for each in columns_of_file(["ID", "Preis"], declared, has_header=True)]
         ['id', 'price']
     """
-    names = [name.lower() for name in line] if has_header else []
+    names = _declared_names(line, declared) if has_header else []
     places = {field.name.lower(): place for place, field in enumerate(declared)}
     if all(places.get(name, place) == place for place, name in enumerate(names)):
         return (*declared[: len(line)], *map(_other, range(len(declared), len(line))))
     left = {field.name.lower(): field for field in declared}
     return tuple(left.pop(name) if name in left else _other(place) for place, name in enumerate(names))
+
+
+def _declared_names(line: Sequence[str], declared: Sequence[Field]) -> list[str]:
+    """Return the names of a header in lower case; a column's former name counts as its name."""
+    present = {field.name.lower() for field in declared}
+    former = {field.renamed_from.lower(): field.name.lower() for field in declared if field.renamed_from}
+    return [name if name in present else former.get(name, name) for name in map(str.lower, line)]
+
+
+def _renamed(
+    line: Sequence[str], columns: Sequence[Field], declared: Sequence[Field]
+) -> tuple[str, str] | None:
+    """Return the first name of a header that differs from that of the column which is read, and that one."""
+    wanted = {field.name for field in declared}
+    for own, name, field in zip(line, _declared_names(line, declared), columns, strict=True):
+        if field.name in wanted and name != field.name.lower():
+            return own, field.name
+    return None
 
 
 def _other(place: int) -> Field:
@@ -248,10 +269,11 @@ def grouped(
     """
     groups: dict[object, CsvGroup] = {}
     for path, line in zip(paths, lines, strict=True):
-        columns = None
+        columns, renamed = None, None
         if line is not None and declared is not None:
             columns = columns_of_file(line, declared, has_header=form.has_header)
+            renamed = _renamed(line, columns, declared) if form.has_header else None
         key = line if columns is None else tuple(each.name for each in columns)
-        group = groups.setdefault(key, CsvGroup(columns, []))
-        group.paths.append(path)
+        group = groups.get(key, CsvGroup(columns, []))
+        groups[key] = replace(group, paths=[*group.paths, path], renamed=group.renamed or renamed)
     return list(groups.values())

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.lake.cluster import check_written
-from lakewright.lake.columns import conform
+from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.observation import observe_table
 from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
 from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
 from lakewright.relations.delta_merge import refusing_duplicates, same_key, with_unique_keys
-from lakewright.relations.relation import OutputMode, WriteSummary, lacking
+from lakewright.relations.relation import OutputMode, WriteSummary, left_out
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
 
@@ -51,9 +51,9 @@ def write_table(
     `UPDATE` replaces rows with the same key and inserts the others.
     """
     state = observe_table(workspace.lake, target.address)
-    brought = frame.columns
-    frame = _outgoing(frame, target, state, partition, mode)
-    left_out = lacking(brought, frame.columns)
+    outgoing = _outgoing(frame, target, state, partition, mode)
+    lost = left_out(frame, fields_of(outgoing.schema))
+    frame = outgoing
     if mode is OutputMode.UPDATE:
         frame = with_unique_keys(frame, target.merge_key)
 
@@ -65,7 +65,7 @@ def write_table(
                 else:
                     rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
             traced.note(rows=rows)
-        return WriteSummary(rows, observe_table(workspace.lake, target.address).version, left_out)
+        return WriteSummary(rows, observe_table(workspace.lake, target.address).version, lost)
 
     if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):
         added = write(OutputMode.APPEND)

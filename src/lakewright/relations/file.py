@@ -15,10 +15,11 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.lake.cluster import check_written
-from lakewright.lake.columns import cast_column, conform, literal
+from lakewright.lake.columns import cast_column, conform, fields_of, find_column, literal
 from lakewright.lake.file_probe import has_rows
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import (
+    NULL_FOLDER,
     Partition,
     canonical_partition,
     partition_condition,
@@ -30,13 +31,14 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.csv_layout import writing_options
 from lakewright.relations.file_reading import FileReader, files_below, union_of
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -292,13 +294,28 @@ class FileRelation(StoredRelation):
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
         workspace.lake.check_commit()
         writer.put(mode, open_columns)
-        return WriteSummary(rows, left_out=lacking(frame.columns, [*outgoing.columns, *partition]))
+        return WriteSummary(rows, left_out=left_out(frame, fields_of(outgoing.schema), partition))
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
         fields = self.declared(workspace)
         if fields is None:
-            return frame.drop(*partition)
-        return conform(frame, [each for each in fields if each.name not in partition], is_strict=True)
+            kept = frame.drop(*partition)
+            types = {each.name.lower(): each.as_field() for each in self.partitions}
+            fields = tuple(types.get(each.name.lower(), each) for each in fields_of(kept.schema))
+        frame = conform(frame, [each for each in fields if each.name not in partition], is_strict=True)
+        return self._with_told_folders(frame)
+
+    def _with_told_folders(self, frame: DataFrame) -> DataFrame:
+        """Return the rows, whose query fails if the folder of a partition would be that of null."""
+        from pyspark.sql import functions
+
+        for each in self.partitions:
+            if each.type.ddl == "string" and (name := find_column(frame, each.name)) is not None:
+                told = f"partition column {each.name!r} has an empty text, which a folder has only for null"
+                is_empty = f"{name_sql(name)} in ('', {text_sql(NULL_FOLDER)})"
+                made = f"if({is_empty}, raise_error({text_sql(told)}), {name_sql(name)})"
+                frame = frame.withColumn(name, functions.expr(made))
+        return frame
 
     def _open_columns(self, partition: Partition) -> list[str]:
         names = [each.name for each in self.partitions]

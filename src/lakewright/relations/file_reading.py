@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
-from lakewright.lake.columns import column, engine_type, find_column, literal, reader_schema
+from lakewright.lake.columns import column, engine_type, fields_of, find_column, literal, reader_schema
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.paths import join, parent
 from lakewright.relations.csv_layout import CsvForm, CsvGroup, first_lines, grouped, reading_options
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["FileReader", "files_below", "union_of"]
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +58,22 @@ class FileReader:
                 remedy="Declare its schema.",
             )
         paths = [path for place in found for path, size in files_below(files, place) if size]
-        # Patterns are already resolved; the names that were found are not patterns.
-        reader = workspace.spark.read.format(self.format).options(**self._reading(fields, paths))
-        reader = reader.option("__globPaths__", "false")
+        options = self._reading(fields, paths)
         groups = self._groups(files, paths, fields)
         if groups is None:
-            reader = reader if fields is None else reader.schema(reader_schema(fields))
-            yield reader.load([_uri(path) for path in found])
+            yield self._read(workspace, options, found, fields)
             return
         if len(found) == 1 and found != groups[0].paths:
-            reader = reader.option("basePath", _uri(found[0]))
+            options["basePath"] = _uri(found[0])
         for group in groups:
-            yield self._read_group(reader, group, fields)
+            yield self._read_group(workspace, options, group, fields)
+
+    def _reader(
+        self, workspace: Workspace, options: Mapping[str, str], fields: Iterable[Field] | None
+    ) -> DataFrameReader:
+        # Patterns are already resolved; the names that were found are not patterns.
+        reader = workspace.spark.read.format(self.format).options(**options, __globPaths__="false")
+        return reader if fields is None else reader.schema(reader_schema(fields))
 
     def _reading(self, fields: tuple[Field, ...] | None, paths: Sequence[str]) -> dict[str, str]:
         """Return the options for reading: a value that does not fit its column fails the query.
@@ -101,25 +109,71 @@ class FileReader:
             return None
         declared = None if fields is None else self._in_files(fields)
         groups = grouped(paths, first_lines(paths, form, files.begin), declared, form)
+        for group in groups:
+            if group.renamed is not None:
+                name, other = group.renamed
+                log.warning(
+                    "%s: the header of %s has %s where the schema has %s, which is read by position. "
+                    "If it is the same column, declare `renamedFrom: %s`; otherwise correct the schema",
+                    *(self.label, group.paths[0], name, other, name),
+                )
         if len(groups) > 1:
             return groups
         is_plain = not groups or groups[0].columns is None or list(groups[0].columns) == declared
         return None if is_plain else groups
 
     def _read_group(
-        self, reader: DataFrameReader, group: CsvGroup, fields: tuple[Field, ...] | None
+        self,
+        workspace: Workspace,
+        options: Mapping[str, str],
+        group: CsvGroup,
+        fields: tuple[Field, ...] | None,
     ) -> DataFrame:
-        paths = [_uri(path) for path in group.paths]
         if fields is None:
-            return reader.load(paths)
+            return self._read(workspace, options, group.paths, None)
         own = group.columns or self._in_files(fields)
         divided = [each for each in fields if each not in self._in_files(fields)]
-        frame = reader.schema(reader_schema([*own, *divided])).load(paths)
+        frame = self._reader(workspace, options, [*own, *divided]).load([_uri(each) for each in group.paths])
         return frame.select(*(_selected(frame, each) for each in fields))
+
+    def _read(
+        self,
+        workspace: Workspace,
+        options: Mapping[str, str],
+        paths: Sequence[str],
+        fields: tuple[Field, ...] | None,
+    ) -> DataFrame:
+        """Return the rows of files with the same columns."""
+        places = [_uri(path) for path in paths]
+        if fields is None:
+            frame = self._reader(workspace, options, None).load(places)
+            types = {each.name.lower(): each.as_field() for each in self.partitions}
+            if not types.keys() & {name.lower() for name in frame.columns}:
+                return frame
+            # Spark takes values of folders for numbers and dates if they look so: `01` for 1.
+            own = [types.get(each.name.lower(), each) for each in fields_of(frame.schema)]
+            return self._reader(workspace, options, own).load(places)
+        present = {each.name.lower() for each in fields}
+        former = [
+            each.model_copy(update={"name": each.renamed_from, "renamed_from": None})
+            for each in fields
+            if each.renamed_from and each.renamed_from.lower() not in present and self.format != "csv"
+        ]
+        frame = self._reader(workspace, options, [*fields, *former]).load(places)
+        return frame.select(*(_renamed(each) for each in fields)) if former else frame
 
     def _in_files(self, fields: Sequence[Field]) -> list[Field]:
         names = {each.name.lower() for each in self.partitions}
         return [each for each in fields if each.name.lower() not in names]
+
+
+def _renamed(field: Field) -> Column:
+    """Return a column that files may have by its former name."""
+    from pyspark.sql import functions
+
+    if not field.renamed_from:
+        return column(field.name)
+    return functions.coalesce(column(field.name), column(field.renamed_from)).alias(field.name)
 
 
 def _selected(frame: DataFrame, field: Field) -> Column:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import TargetError
-from lakewright.lake.columns import conform, reader_schema
+from lakewright.lake.columns import conform, fields_of, reader_schema
 from lakewright.lake.frames import created_frame
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.spec.models.base import TextMap
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class GenericRelation(StoredRelation):
         writer = outgoing.write.format(self.format).options(**self._options(workspace))
         writer.mode(_SAVE_MODES[mode]).save()
         rows = int(observed.get["rows"])
-        return WriteSummary(rows, left_out=lacking(frame.columns, outgoing.columns))
+        return WriteSummary(rows, left_out=left_out(frame, fields_of(outgoing.schema)))
 
     def _options(self, workspace: Workspace) -> dict[str, str]:
         return {

@@ -24,7 +24,7 @@ from lakewright.relations.migration import (
     default_policy,
     default_strategy,
 )
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.spec.models.base import Listed, Model, Texts
 from lakewright.spec.models.fields import Field
 
@@ -247,8 +247,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         )
         options = self.options(workspace)
         rows = writing.write(conform(frame, fields, is_strict=True), options, partition=wanted, mode=mode)
-        kept = [*(each.name for each in fields), *wanted]
-        return WriteSummary(rows, left_out=lacking(frame.columns, kept))
+        return WriteSummary(rows, left_out=left_out(frame, fields, wanted))
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> tuple[Field, ...]:
         """Return the columns to write: those that are declared, else those that table and rows have."""

@@ -19,6 +19,7 @@ from lakewright.spec.models.base import KindOf, Listed, Named, Reference
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.suggestions import hint, member_named
+from lakewright.transform.conversion import lost_fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,7 +33,7 @@ __all__ = [
     "Relation",
     "StoredRelation",
     "WriteSummary",
-    "lacking",
+    "left_out",
 ]
 
 
@@ -85,10 +86,25 @@ class WriteSummary:
     left_out: tuple[str, ...] = ()
 
 
-def lacking(brought: Iterable[str], kept: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that a mapping brings and that are not kept; case does not count."""
-    present = {name.lower() for name in kept}
-    return tuple(name for name in brought if name.lower() not in present)
+def left_out(brought: DataFrame, kept: Iterable[Field], others: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the columns that rows bring and that are not kept, with fields of structs as paths.
+
+    Args:
+        brought: The rows as a mapping gives them.
+        kept: The columns that are written.
+        others: Further columns that are kept; case does not count.
+    """
+    from lakewright.lake.columns import fields_of
+
+    types = {field.name.lower(): field.type for field in kept}
+    present = types.keys() | {name.lower() for name in others}
+    found: list[str] = []
+    for field in fields_of(brought.schema):
+        if field.name.lower() not in present:
+            found.append(field.name)
+        elif field.name.lower() in types:
+            found += lost_fields(field.type, types[field.name.lower()], field.name)
+    return tuple(found)
 
 
 class Relation(Named):

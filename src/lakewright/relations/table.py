@@ -29,7 +29,7 @@ from lakewright.relations.migration import (
     default_strategy,
     find_steps,
 )
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, lacking
+from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
@@ -233,8 +233,8 @@ class TableRelation(StoredRelation):
         workspace.lake.check_commit()
         staged.put(mode, open_columns)
         self._look_again(workspace)
-        kept = [*(each.name for each in fields), *(each.name for each in self.partitions)]
-        return WriteSummary(rows, left_out=lacking(frame.columns, kept))
+        divided_by = [each.name for each in self.partitions]
+        return WriteSummary(rows, left_out=left_out(frame, fields, divided_by))
 
     def _open_columns(self, partition: Partition) -> list[str]:
         names = [each.name for each in self.partitions]

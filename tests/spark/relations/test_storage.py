@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import date
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,12 @@ from tests.sessions import same
 from tests.spark.relations.relations import rows, stored
 
 from lakewright.errors import TargetError
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.plan.observation import Answer
 from lakewright.relations import delta_write
 from lakewright.relations.relation import OutputMode
+from lakewright.spark.jvm import full_text
+from lakewright.transform.casts import cast_error
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -52,6 +56,29 @@ relations:
     partitions: [{name: day, type: date}]
     schema: {fields: [{name: id, type: integer}, {name: name, type: string}]}
   inferred: {kind: delta, location: data/inferred}
+  nested:
+    kind: delta
+    location: data/nested
+    schema:
+      fields:
+        - {name: s, type: "struct<b: string, a: int, more: double>"}
+        - {name: l, type: "array<struct<y: decimal(5,2), x: varchar(3)>>"}
+        - {name: m, type: "map<string, struct<v: int>>"}
+mappings:
+  given:
+    kind: values
+    columns:
+      s: "struct<a: string, B: string, lost: int>"
+      l: "array<struct<x: string, y: string>>"
+      m: "map<string, struct<w: int, v: string>>"
+    records:
+      - [{a: "1", B: x, lost: 7}, [{x: q, y: "1.25"}, null], {k: {w: 1, v: "2"}}]
+      - [null, null, null]
+  cast: {kind: cast, input: given, columns: {s: "struct<b: string, a: int>"}}
+  wrong:
+    kind: values
+    columns: {s: "struct<a: string>", l: "array<struct<x: string>>"}
+    records: [[{a: "1"}, [{x: ab}, {x: abcd}]]]
 """
 
 
@@ -190,3 +217,23 @@ def test_what_replaces_nothing_is_added(
     assert write("divided_delta", "SELECT 2 AS id, 'c' AS name", day="2022-01-03") == 1
     found = rows(stored(workspace, "divided_delta").read(workspace, [{"day": "2022-01-03"}]))
     assert found == [("2", "c", "2022-01-03")]
+
+
+def test_fields_of_structs_are_written_by_name_at_any_depth(workspace: Workspace) -> None:
+    relation = stored(workspace, "nested")
+    summary = relation.write(workspace, workspace.frame("given"), partition={}, mode=OutputMode.OVERWRITE)
+    assert summary.left_out == ("s.lost", "m.w")
+    written = [row.asDict(recursive=True) for row in relation.read(workspace).collect()]
+    assert sorted(written, key=lambda row: row["s"] is None) == [
+        {
+            "s": {"b": "x", "a": 1, "more": None},
+            "l": [{"y": Decimal("1.25"), "x": "q"}, None],
+            "m": {"k": {"v": 2}},
+        },
+        {"s": None, "l": None, "m": None},
+    ]
+    cast = [row.s for row in workspace.frame("cast").collect()]
+    assert {None if each is None else (each.b, each.a) for each in cast} == {None, ("x", 1)}
+    with pytest.raises(spark_errors()) as raised:
+        relation.write(workspace, workspace.frame("wrong"), partition={}, mode=OutputMode.APPEND)
+    assert "column 'l.x': the value 'abcd'" in str(cast_error(full_text(raised.value)))

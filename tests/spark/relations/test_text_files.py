@@ -66,6 +66,28 @@ relations:
     location: round
     options: {header: true}
     schema: {fields: [{name: id, type: integer}, {name: text, type: string}]}
+  renamed:
+    kind: file
+    format: json
+    location: renamed
+    schema: {fields: [{name: id, type: integer}, {name: amount, type: double, renamedFrom: amt}]}
+  renamed_csv:
+    kind: file
+    format: csv
+    location: renamed_csv
+    options: {header: true}
+    schema: {fields: [{name: id, type: integer}, {name: amount, type: double, renamedFrom: amt}]}
+  guessed:
+    kind: file
+    format: csv
+    location: renamed_csv
+    options: {header: true}
+    schema: {fields: [{name: id, type: integer}, {name: total, type: double}]}
+  typed:
+    kind: file
+    format: json
+    location: typed
+    partitions: [{name: code, type: string}, {name: n, type: int}]
   headless:
     kind: file
     format: csv
@@ -154,3 +176,32 @@ def test_quotes_that_are_not_closed_or_doubled_are_named(workspace: Workspace, t
     assert "escape" in str(raised.value.remedy)
     write(file, 'id,text\n1,"a\\"b"\n2,b\n')
     assert failure(workspace, "round") == f"{file} has a quote inside quotes that is not doubled"
+
+
+def test_columns_are_found_by_their_former_names(
+    workspace: Workspace, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path / "renamed/a.json", '{"id": 1, "amt": 1.5}\n')
+    write(tmp_path / "renamed/b.json", '{"id": 2, "amount": 2.5}\n')
+    write(tmp_path / "renamed_csv/a.csv", "id,amt\n1,1.5\n")
+    assert rows(workspace.relation("renamed").read(workspace)) == [("1", "1.5"), ("2", "2.5")]
+    assert rows(workspace.relation("renamed_csv").read(workspace)) == [("1", "1.5")]
+    assert not caplog.records
+    assert rows(workspace.relation("guessed").read(workspace)) == [("1", "1.5")]
+    assert "has amt where the schema has total, which is read by position" in caplog.text
+
+
+def test_partition_columns_have_their_types_without_a_schema(workspace: Workspace) -> None:
+    relation = stored(workspace, "typed")
+    made = workspace.spark.createDataFrame([("01", "7", 1)], "code string, n string, id int")
+    relation.write(workspace, made, partition={}, mode=OutputMode.OVERWRITE)
+    read = relation.read(workspace)
+    assert read.select("code", "n").dtypes == [("code", "string"), ("n", "int")]
+    assert rows(read, "code", "n", "id") == [("01", "7", "1")]
+    empty = workspace.spark.createDataFrame([("", "7", 1)], "code string, n string, id int")
+    wrong = workspace.spark.createDataFrame([("x", "y", 1)], "code string, n string, id int")
+    for frame, told in ((empty, "'code' has an empty text"), (wrong, "lakewright-cast")):
+        with pytest.raises(spark_errors()) as raised:
+            relation.write(workspace, frame, partition={}, mode=OutputMode.OVERWRITE)
+        assert told in str(raised.value)
+    assert rows(relation.read(workspace), "code") == [("01",)]

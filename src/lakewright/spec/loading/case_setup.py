@@ -5,6 +5,7 @@ Source: the project files' rules, `tests`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -103,11 +104,41 @@ def _definitions(project: Project, chain: list[Definition]) -> dict[str, dict[st
     for case in chain:
         for section, category in CASE_SECTIONS.items():
             for name, raw in (case.raw.get(section) or {}).items():
-                declared = RawDefinition(name, raw, case.document, (*case.path, section, name))
+                mocking = _with_partitions(project, name, raw) if category == "relation" else raw
+                declared = RawDefinition(name, mocking, case.document, (*case.path, section, name))
                 definition, wrong = definer.define(category, declared)
                 faults += wrong
                 if definition is not None:
                     found[category][name] = definition
+                    if section.startswith("override"):
+                        faults += _unknown(project, chain, definition)
     if faults:
         raise SpecError(faults)
     return found
+
+
+def _with_partitions(project: Project, name: str, raw: Any) -> Any:
+    """Return a mock with the partition columns of the relation that it mocks, unless it declares its own."""
+    if not isinstance(raw, Mapping) or raw.get("kind") != "mock" or "partitions" in raw:
+        return raw
+    mocked = project.relations.get(str(raw.get("relation") or name))
+    partitions = None if mocked is None else mocked.raw.get("partitions")
+    return raw if partitions is None else {**raw, "partitions": partitions}
+
+
+def _unknown(project: Project, chain: list[Definition], override: Definition) -> list[Fault]:
+    """Return the fault of an override that replaces nothing, and that nothing else in the test names.
+
+    The test would then read what it should replace.
+    """
+    known, name = project.definitions(override.category), override.name
+    uses = re.findall(rf"\b{re.escape(name)}\b", str([case.raw for case in chain]))
+    if name in known or len(uses) > len(chain):
+        return []
+    return [
+        Fault(
+            f"the project has no {override.category} {name!r} to override",
+            override.at(),
+            remedy=suggestion(name, known),
+        )
+    ]

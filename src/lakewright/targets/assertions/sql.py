@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
@@ -15,6 +13,7 @@ from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Listed, Model, Reference
 from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.assertions.assertion import Assertion, Verdict
+from lakewright.targets.assertions.comparison import difference, is_nested, row_of
 from lakewright.workspace.query import mapping_names, query_requires, run_query
 
 if TYPE_CHECKING:
@@ -22,11 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SqlAssertion", "SqlTest"]
 
-_SHOWN = 5
-Row: TypeAlias = tuple[str | None, ...]
-
-LONGEST = 40
-"""Digits of a number that is written without an exponent."""
+_MORE = 6
+"""Rows that are read beyond the expected ones: five are shown, and one more tells that there are others."""
 
 
 class SqlTest(Model):
@@ -37,7 +33,11 @@ class SqlTest(Model):
 
 
 class SqlAssertion(Assertion):
-    """Holds if each query returns exactly the expected rows."""
+    """Holds if each query returns exactly the expected rows, compared by the types of their columns.
+
+    Text equals only the same text, numbers are equal by value: 2, 2.0 and 2.00. A list, struct or map is
+    written as such, or as JSON.
+    """
 
     query: Annotated[str | None, SqlText.QUERY] = Declared(
         default=None, description="Query; its tables are mappings."
@@ -75,58 +75,28 @@ class SqlAssertion(Assertion):
 
 
 def _failure(workspace: Workspace, test: SqlTest) -> str | None:
-    from lakewright.lake.columns import column
+    from lakewright.lake.columns import fields_of
+    from lakewright.transform.row_values import json_sql, parse_values
 
     frame = run_query(workspace, test.query)
-    expected = [_row(record, frame.columns) for record in test.expected]
-    texts = frame.toDF(*(f"c{index}" for index in range(len(frame.columns))))
-    texts = texts.select(*(column(name).cast("string") for name in texts.columns))
-    actual = [tuple(row) for row in texts.limit(len(expected) + _SHOWN + 1).collect()]
-    surplus = Counter(map(_comparable, actual)) - Counter(map(_comparable, expected))
-    missing = Counter(map(_comparable, expected)) - Counter(map(_comparable, actual))
-    if not surplus and not missing:
-        return None
-    parts = [_sample("unexpected", surplus), _sample("missing", missing)]
-    return f"{' '.join(test.query.split())}: {'; '.join(part for part in parts if part)}"
-
-
-def _row(record: Any, columns: Sequence[str]) -> Row:
-    if isinstance(record, Mapping):
-        values = {name.lower(): value for name, value in record.items()}
-        return tuple(_text(values.get(name.lower())) for name in columns)
-    return tuple(_text(value) for value in (record if isinstance(record, (list, tuple)) else [record]))
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _comparable(row: Row) -> Row:
-    """Return the row with numbers in canonical form, so that 2, 2.0 and 2.00 are equal."""
-    return tuple(None if value is None else _canonical(value) for value in row)
-
-
-def _canonical(text: str) -> str:
-    """Return a number without zeros at the end of its fraction; other texts as they are.
-
-    Example:
-        >>> _canonical("1090"), _canonical("2.50"), _canonical("1e300"), _canonical("x")
-        ('1090', '2.5', '1E+300', 'x')
-    """
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return text
-    if not number.is_finite():
-        return text
-    is_short = abs(number.adjusted()) < LONGEST
-    return format(number.normalize(), "f") if is_short else str(number.normalize())
-
-
-def _sample(word: str, rows: Counter[Row]) -> str:
-    if not rows:
-        return ""
-    shown = ", ".join(
-        "(" + ", ".join("null" if v is None else v for v in row) + ")" for row in list(rows)[:_SHOWN]
+    text, fields = " ".join(test.query.split()), fields_of(frame.schema)
+    expected = [row_of(record, fields, text) for record in test.expected]
+    # Several columns may have the same name.
+    plain = frame.toDF(*(f"c{index}" for index in range(len(fields))))
+    kinds = [each.dataType for each in plain.schema.fields]
+    nested = [is_nested(field.type) for field in fields]
+    shown = plain.selectExpr(
+        *(
+            json_sql(name, kind) if has_inside else f"cast({name} as string)"
+            for name, kind, has_inside in zip(plain.columns, kinds, nested, strict=True)
+        )
     )
-    return f"{word} {shown}{', …' if len(rows) > _SHOWN else ''}"
+    actual = [
+        tuple(
+            parse_values(value, kind) if has_inside and value is not None else value
+            for value, kind, has_inside in zip(row, kinds, nested, strict=True)
+        )
+        for row in shown.limit(len(expected) + _MORE).collect()
+    ]
+    found = difference(actual, expected, [field.type for field in fields])
+    return found and f"{text}: {found}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
@@ -26,7 +28,10 @@ MOST_ROWS = 1_000
 
 
 class SqlMeasure(Measure):
-    """Returns a metric for each numeric column of each row; the other columns are its labels."""
+    """Returns a metric for each numeric column of each row; the other columns are its labels.
+
+    A label that is null is `null`; a number that is null, NaN or infinite is no number, as JSON has it.
+    """
 
     query: Annotated[str, SqlText.QUERY] = Declared(description="Query; its tables are mappings.")
 
@@ -44,9 +49,15 @@ class SqlMeasure(Measure):
         """Return the numbers of all rows.
 
         Raises:
-            TargetError: The query returns too many rows.
+            TargetError: The query returns too many rows, or several columns of one name.
         """
         frame = run_query(workspace, self.query)
+        doubled = [name for name, count in Counter(frame.columns).items() if count > 1]
+        if doubled:
+            raise TargetError(
+                f"measure {self.name!r}: the query has several columns {doubled[0]}",
+                remedy="Give each a name of its own, with AS.",
+            )
         rows = frame.limit(MOST_ROWS + 1).collect()
         if len(rows) > MOST_ROWS:
             raise TargetError(
@@ -64,7 +75,9 @@ def _is_number(kind: str) -> bool:
 
 
 def _measurements(row: dict[str, Any], numeric: set[str]) -> Iterable[Measurement]:
-    labels = {name: "" if value is None else str(value) for name, value in row.items() if name not in numeric}
+    labels = {
+        name: "null" if value is None else str(value) for name, value in row.items() if name not in numeric
+    }
     for name, value in row.items():
         if name in numeric:
             yield Measurement(name, _number(value), labels)
@@ -75,4 +88,4 @@ def _number(value: Any) -> int | float | None:
         return int(value)
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    return value if isinstance(value, (int, float)) else None
+    return value if isinstance(value, (int, float)) and isfinite(value) else None

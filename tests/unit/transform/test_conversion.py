@@ -1,0 +1,36 @@
+"""Which fields a value of a nested type keeps when it is converted; tests on Spark show the values."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakewright.errors import SpecError
+from lakewright.spec.models.types import parse_sql_type
+from lakewright.transform.conversion import converted_sql, lost_fields
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "lost"),
+    [
+        ("struct<a: int, b: int>", "struct<B: int>", ["v.a"]),
+        ("struct<a: struct<x: int, y: int>>", "struct<a: struct<y: int>>", ["v.a.x"]),
+        ("array<struct<a: int, b: int>>", "array<struct<b: int>>", ["v.a"]),
+        ("map<string, struct<a: int, b: int>>", "map<string, struct<b: int>>", ["v.a"]),
+        ("struct<a: int, b: int>", "struct<x: int, y: int>", []),
+        ("int", "struct<a: int>", []),
+    ],
+)
+def test_fields_that_the_target_lacks_are_lost(source: str, target: str, lost: list[str]) -> None:
+    assert list(lost_fields(parse_sql_type(source), parse_sql_type(target), "v")) == lost
+
+
+def test_a_struct_of_other_fields_is_refused_unless_there_are_as_many() -> None:
+    one, other, more = map(
+        parse_sql_type, ("struct<a: int>", "struct<b: bigint>", "struct<b: bigint, c: int>")
+    )
+    assert (
+        converted_sql("v", one, other, column="v")
+        == "if(v is null, null, named_struct('b', cast(v.`a` as bigint)))"
+    )
+    with pytest.raises(SpecError, match="column 'v' has none of the fields b, c"):
+        converted_sql("v", one, more, column="v")
