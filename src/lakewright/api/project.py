@@ -183,12 +183,12 @@ class Project:
         return named(self.relations, "relation", name)
 
     def mapping(self, name: str) -> Mapping:
-        """Return a mapping.
+        """Return a mapping; `name:output` is another output than the main one, such as that of a group.
 
         Raises:
             SpecError: There is no such mapping.
         """
-        return named(self.mappings, "mapping", name)
+        return replace(named(self.mappings, "mapping", name.partition(":")[0]), name=name)
 
     def sql(self, query: str, *, as_of: str | date | datetime | None = None) -> DataFrame:
         """Return the rows of a query as a DataFrame of `Project.spark`.

@@ -23,10 +23,11 @@ from lakewright.spec.models.base import Listed, Model
 from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.job import Parameter
 from lakewright.spec.suggestions import suggestion
+from lakewright.transform.refusals import refusing_sql
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
 __all__ = [
     "NULL_FOLDER",
@@ -40,6 +41,7 @@ __all__ = [
     "partition_sql",
     "typed_columns",
     "typed_partition",
+    "within_partition",
 ]
 
 Partition: TypeAlias = Mapping[str, str]
@@ -104,6 +106,27 @@ def typed_columns(columns: Iterable[PartitionField], partition: Partition) -> di
 
     types = {field.name: field.type for field in columns}
     return {name: cast_column(literal(text), types[name]) for name, text in partition.items()}
+
+
+def within_partition(frame: DataFrame, columns: Iterable[PartitionField], partition: Partition) -> DataFrame:
+    """Return the rows, whose query fails if one has another value in a column of the partition.
+
+    A write gives all rows the values of the partition, so that rows of others would change their place.
+    """
+    from lakewright.lake.columns import find_column
+
+    types = {field.name: field.type.ddl for field in columns}
+    for name, text in partition.items():
+        own = find_column(frame, name)
+        if own is None:
+            continue
+        value = name_sql(own)
+        place = text_sql(f" would be written to {name}={text}")
+        told = f"concat({text_sql(f'a row of {name}=')}, {value}, {place})"
+        refusal = refusing_sql(told, f"Filter the mapping by {name}, or drop the column from it.")
+        same = f"try_cast({value} as {types[name]}) <=> {_literal_sql(types[name], text)}"
+        frame = frame.where(f"if({value} is null or {same}, true, {refusal})")
+    return frame
 
 
 def partition_condition(columns: Iterable[PartitionField], partitions: Iterable[Partition]) -> Column:

@@ -17,6 +17,7 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.storage_errors import store_fault
 from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
+from lakewright.transform.refusals import refusal_of
 
 __all__ = ["EVERYWHERE", "STORAGE", "Meaning", "condition", "query_failure", "translated"]
 
@@ -51,6 +52,8 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
     if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
         return None
     text = full_text(error)
+    if (refusal := refusal_of(text)) is not None:
+        return TargetError(refusal[0], remedy=f"{refusal[1]} Nothing was written.")
     if (misfit := cast_error(text)) is not None:
         return TargetError(
             misfit.message,
@@ -188,6 +191,16 @@ def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightErr
     )
 
 
+def _other_type(match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+    file, said = _file_of(text), re.search(r"column: (\S+), Expected: (.*?), Found: ([^.\s]+)", text)
+    told = f"column {said[1]} is {said[3]}, not {said[2]}" if said else match[0]
+    return TargetError(
+        f"{file or 'a file'} does not have the declared types: {told}",
+        remedy="Declare the types that the files have, and convert in a mapping; or write the files anew.",
+        details={"file": file} if file else {},
+    )
+
+
 def _file_of(text: str) -> str | None:
     found = _FILE.search(text)
     return found and str(local_path(found[1]) or found[1])
@@ -213,6 +226,7 @@ _OF_QUERIES: tuple[Meaning, ...] = (
     (re.compile(r"Unescaped quote character"), _unescaped),
     (_RECORD, _malformed),
     (re.compile(r"NOT NULL constraint violated for column: (\S+)"), _null),
+    (re.compile(r"PARQUET_COLUMN_DATA_TYPE_MISMATCH[^\n]*|PARQUET_TYPE_\w+[^\n]*"), _other_type),
     (re.compile(r"FAILED_READ_FILE|CANNOT_READ_FILE"), _unreadable),
     (
         re.compile(

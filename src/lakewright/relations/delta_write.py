@@ -90,7 +90,11 @@ def _outgoing(
     for name, value in typed_columns(target.partitions, partition).items():
         frame = frame.withColumn(name, value)
     if target.declared is not None:
-        return conform(frame, target.declared, is_strict=True)
+        frame = conform(frame, target.declared, is_strict=True)
+        # The table may be wider than its declaration, which needs no migration.
+        present = {each.name.lower(): each for each in state.columns}
+        fields = [present.get(each.name.lower(), each) for each in target.declared]
+        return conform(frame, fields, is_strict=True)
     is_replaced = mode is OutputMode.OVERWRITE and not partition
     return conform(frame, state.columns, is_strict=True) if state.exists and not is_replaced else frame
 

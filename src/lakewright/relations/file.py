@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError, TargetError
+from lakewright.errors import MigrationError, SpecError, TargetError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import cast_column, conform, fields_of, find_column, literal
 from lakewright.lake.file_probe import has_rows
@@ -27,7 +27,7 @@ from lakewright.lake.partition import (
     typed_partition,
 )
 from lakewright.lake.paths import join, local_path
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.csv_layout import writing_options
 from lakewright.relations.file_reading import FileReader, files_below, union_of
@@ -38,6 +38,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.transform.refusals import refusing_sql
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -181,7 +182,9 @@ class FileRelation(StoredRelation):
             filled = exists and any(self._has_rows(files, found) for found in files.matching(place))
         except OSError as error:
             return Observation(subject, error=f"{place} cannot be read: {error}")
-        return Observation(subject, exists=Answer.of(exists), filled=Answer.of(filled))
+        other = self._other_folders(workspace) if exists and not partition else None
+        changes = () if other is None else (other,)
+        return Observation(subject, exists=Answer.of(exists), filled=Answer.of(filled), changes=changes)
 
     def _has_rows(self, files: Files, folder: str) -> bool:
         for path, size in files_below(files, folder):
@@ -258,8 +261,35 @@ class FileRelation(StoredRelation):
         files_at(root, workspace.lake).make_folder(root)
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Do nothing, because the files have no common schema to migrate."""
-        del workspace, allow_data_loss
+        """Check that the folders have the declared partition columns; files have no common schema to migrate.
+
+        Raises:
+            MigrationError: They have others, so that Spark could not read old and new files together.
+        """
+        del allow_data_loss
+        self._check_folders(workspace)
+
+    def _check_folders(self, workspace: Workspace) -> None:
+        found = self._other_folders(workspace)
+        if found is not None:
+            raise MigrationError(
+                f"{self.label}: {found.description}",
+                remedy="Declare the partition columns that the folders have; or remove the files, or name "
+                "another location, and build the relation again.",
+            )
+
+    def _other_folders(self, workspace: Workspace) -> TableChange | None:
+        """Return how the folders of the first file differ from the declared partition columns."""
+        root = self.root(workspace)
+        first = next(files_at(root, workspace.lake).listed(root), None)
+        if first is None or self.pattern is not None:
+            return None
+        found = [part.partition("=")[0] for part in first.name.split("/")[:-1] if "=" in part]
+        wanted = [each.name for each in self.partitions]
+        if [name.lower() for name in found] == [name.lower() for name in wanted]:
+            return None
+        own, other = (", ".join(names) or "no column" for names in (wanted, found))
+        return TableChange(f"partitioned by {own}, but its files are in folders by {other}")
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove everything at the location."""
@@ -288,13 +318,34 @@ class FileRelation(StoredRelation):
         open_columns = self._open_columns(wanted)
         place = self._removable(workspace, self.place(workspace, wanted))
         check_written(workspace.lake, place, self.label)
+        if mode is not OutputMode.OVERWRITE or partition:
+            self._check_folders(workspace)
+        if self.declared_schema is None:
+            self._check_names(frame)
         outgoing = self._outgoing(workspace, frame, wanted)
-        options = writing_options(self.options) if self.format == "csv" else self.options
+        options = self._writing()
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
         workspace.lake.check_commit()
         writer.put(mode, open_columns)
         return WriteSummary(rows, left_out=left_out(frame, fields_of(outgoing.schema), partition))
+
+    def _check_names(self, frame: DataFrame) -> None:
+        lower = [name.lower() for name in frame.columns]
+        if doubled := [name for name in frame.columns if lower.count(name.lower()) > 1]:
+            raise TargetError(
+                f"{self.label}: the rows have several columns of one name: {', '.join(doubled)}",
+                remedy="Rename or drop all but one of them in the mapping; case does not count.",
+            )
+
+    def _writing(self) -> Mapping[str, str]:
+        """Return the options for writing, such that reading gives the same rows and columns."""
+        if self.format == "csv":
+            return writing_options(self.options)
+        has_option = any(name.lower() == "ignorenullfields" for name in self.options)
+        if self.format != "json" or self.declared_schema is not None or has_option:
+            return self.options
+        return {**self.options, "ignoreNullFields": "false"}  # else a column of nulls alone is lost
 
     def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> DataFrame:
         fields = self.declared(workspace)
@@ -312,8 +363,9 @@ class FileRelation(StoredRelation):
         for each in self.partitions:
             if each.type.ddl == "string" and (name := find_column(frame, each.name)) is not None:
                 told = f"partition column {each.name!r} has an empty text, which a folder has only for null"
+                refusal = refusing_sql(text_sql(told), "Give it a value in the mapping, or null.")
                 is_empty = f"{name_sql(name)} in ('', {text_sql(NULL_FOLDER)})"
-                made = f"if({is_empty}, raise_error({text_sql(told)}), {name_sql(name)})"
+                made = f"if({is_empty}, {refusal}, {name_sql(name)})"
                 frame = frame.withColumn(name, functions.expr(made))
         return frame
 

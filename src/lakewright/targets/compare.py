@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
@@ -14,9 +14,12 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import KindOf, Reference
+from lakewright.spec.models.fields import Field
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.target import Target
+from lakewright.transform.conversion import comparable_sql
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,12 +88,21 @@ class CompareTarget(Target):
 
 
 def _row_differences(actual: DataFrame, expected: DataFrame) -> tuple[str, ...]:
-    actual = conform(actual, fields_of(expected.schema))
+    # A value that does not fit must not become a null that equals an expected one.
+    fields = fields_of(expected.schema)
+    actual = _comparable(conform(actual, fields, is_strict=True), fields)
+    expected = _comparable(expected, fields)
     surplus, missing = actual.exceptAll(expected), expected.exceptAll(actual)
     return tuple(
         f"{word}: {shown}"
         for word, rows in (("unexpected", surplus), ("missing", missing))
         if (shown := _sample(rows))
+    )
+
+
+def _comparable(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:
+    return rows.selectExpr(
+        *(f"{comparable_sql(name_sql(each.name), each.type)} as {name_sql(each.name)}" for each in fields)
     )
 
 

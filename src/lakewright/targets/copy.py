@@ -12,6 +12,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
 from lakewright.lake.columns import fields_of
+from lakewright.lake.partition import within_partition
 from lakewright.plan.dirtiness import Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
@@ -28,7 +29,13 @@ from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
-from lakewright.targets.writing import OutputModeText, effective_mode, repartition, telling_misfits
+from lakewright.targets.writing import (
+    OutputModeText,
+    effective_mode,
+    repartition,
+    telling_misfits,
+    told_left_out,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -131,9 +138,12 @@ class CopyTarget(Target):
         frame = self.source.read(workspace)
         if self.schema_file is not None:
             self._write_schema(workspace, frame)
+        frame = within_partition(frame, relation.partitions, partition)
         frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
         with telling_misfits(self.label, relation):
             summary = relation.write(workspace, frame, partition=partition, mode=mode)
+        if summary.left_out:
+            context.warn(f"{self.label}: {told_left_out(relation, summary.left_out)}")
         if taken is not None:
             save_fingerprint(context, self, taken)
         return Outcome(metrics={"target_records": summary.rows})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError, TargetError, VerificationError
-from lakewright.lake.partition import Partition, canonical_partition
+from lakewright.lake.partition import Partition, canonical_partition, within_partition
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.mappings.mapping import Input
 from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
@@ -51,6 +51,7 @@ __all__ = [
     "observed_measures",
     "repartition",
     "telling_misfits",
+    "told_left_out",
 ]
 
 OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
@@ -248,13 +249,15 @@ class WritingTarget(Target):
         with telling_misfits(self.label, relation):
             summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
         if summary.left_out:
-            context.warn(f"{self.label}: {_without(relation, summary.left_out)}")
+            context.warn(f"{self.label}: {told_left_out(relation, summary.left_out)}")
         if is_fingerprinted or not self._always_runs(context.defaults):
             save_fingerprint(context, self, taken)
         return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})
 
     def _frame(self, context: Context) -> DataFrame:
-        frame = context.workspace.frame(self.mapping or "")
+        frame, relation = context.workspace.frame(self.mapping or ""), self.stored(context.workspace)
+        partition = canonical_partition(relation.partitions, self.partition)
+        frame = within_partition(frame, relation.partitions, partition)
         return repartition(frame, self.parallelism, self.rebalance, context.defaults)
 
     def _verify(self, context: Context) -> Outcome:
@@ -327,7 +330,7 @@ def telling_misfits(label: str, relation: Relation) -> Iterator[None]:
         ) from error
 
 
-def _without(relation: Relation, names: Sequence[str]) -> str:
+def told_left_out(relation: Relation, names: Sequence[str]) -> str:
     """Return that rows were written without columns that the relation's table lacks."""
     them = "it" if len(names) == 1 else "them"
     lacks = f"{relation.label} has no column {', '.join(names)}: the rows are written without {them}"

@@ -97,7 +97,7 @@ def fitting_sql(value: str, source: Type, target: Type, *, column: str) -> str |
     """Return SQL that converts a value to store it in a relation; one that does not fit fails the query.
 
     A value fits if it does not become null, and a text if `char` and `varchar` do not cut it. Numbers are
-    rounded or cut to fewer decimal places.
+    rounded to fewer decimal places, but a whole number must be one.
 
     Args:
         value: SQL of the value.
@@ -126,7 +126,10 @@ def fitting_sql(value: str, source: Type, target: Type, *, column: str) -> str |
         if not (_is_parsed(target) if is_text else _is_number(source) and _is_number(target)):
             return None
         cast = f"try_cast({value} as {target.ddl})"
-        test = f"{cast} is not null"
+        # A whole number would be cut, not rounded.
+        is_cut = not is_text and _is_whole(target.ddl) and not _is_whole(source.ddl)
+        test = f"{cast} = {value}" if is_cut else f"{cast} is not null"
+        test = f"coalesce({test}, false)"
     return f"if({value} is null or {test}, {cast}, {_raise(value, column, target.ddl)})"
 
 

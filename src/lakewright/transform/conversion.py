@@ -10,7 +10,7 @@ from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, St
 from lakewright.transform.casts import fitting_sql
 from lakewright.transform.sql import name_sql
 
-__all__ = ["converted_sql", "engine_type", "lost_fields"]
+__all__ = ["comparable_sql", "converted_sql", "engine_type", "lost_fields"]
 
 
 def engine_type(declared: Type) -> Type:
@@ -136,3 +136,29 @@ def lost_fields(source: Type, target: Type, path: str) -> Iterator[str]:
         yield from lost_fields(source.element, target.element, path)
     elif isinstance(source, MapOf) and isinstance(target, MapOf):
         yield from lost_fields(source.value, target.value, path)
+
+
+def comparable_sql(value: str, kind: Type, depth: int = 0) -> str:
+    """Return SQL of a value that Spark can compare: a map is the list of its entries, in order.
+
+    Example:
+        >>> comparable_sql("m", MapOf(Scalar("string"), Scalar("int")))
+        'array_sort(transform(map_entries(m), x0 -> struct(x0.key, x0.value)))'
+    """
+    item = f"x{depth}"
+    if isinstance(kind, MapOf):
+        entry = f"struct({item}.key, {comparable_sql(f'{item}.value', kind.value, depth + 1)})"
+        return f"array_sort(transform(map_entries({value}), {item} -> {entry}))"
+    if isinstance(kind, Array):
+        inner = comparable_sql(item, kind.element, depth + 1)
+        return value if inner == item else f"transform({value}, {item} -> {inner})"
+    if isinstance(kind, Struct):
+        own = [f"{value}.{name_sql(field.name)}" for field in kind.fields]
+        parts = [
+            comparable_sql(each, field.type, depth) for each, field in zip(own, kind.fields, strict=True)
+        ]
+        if parts == own:
+            return value
+        pairs = (f"{_text(field.name)}, {part}" for field, part in zip(kind.fields, parts, strict=True))
+        return f"if({value} is null, null, named_struct({', '.join(pairs)}))"
+    return value

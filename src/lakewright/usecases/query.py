@@ -142,8 +142,9 @@ def _rejections(app: App, query: str) -> Iterator[None]:
     try:
         yield
     except analysis_error() as error:
+        is_table = "TABLE_OR_VIEW_NOT_FOUND" in str(error)
         raise UsageError(
-            f"Spark rejects the query: {first_line(error)}", remedy=_remedy(app, query)
+            f"Spark rejects the query: {first_line(error)}", remedy=_remedy(app, query) if is_table else None
         ) from error
     except spark_errors() as error:
         raise query_failure(error, "while the query ran") or error from error

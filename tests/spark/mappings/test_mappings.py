@@ -200,6 +200,9 @@ mappings:
 
 FUNCTIONS = """
 def doubled(frame, by):
+    from pyspark.sql import SparkSession
+
+    assert SparkSession.getActiveSession() is not None
     return frame.selectExpr(f"id * {by} AS id")
 
 def nothing():

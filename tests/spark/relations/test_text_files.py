@@ -10,7 +10,7 @@ from tests.projects import make_workspace
 from tests.sessions import same
 from tests.spark.relations.relations import rows, stored
 
-from lakewright.errors import TargetError
+from lakewright.errors import MigrationError, TargetError
 from lakewright.lake.query_failures import query_failure
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.relations.relation import OutputMode
@@ -88,6 +88,8 @@ relations:
     format: json
     location: typed
     partitions: [{name: code, type: string}, {name: n, type: int}]
+  plain_json: {kind: file, format: json, location: plain_json}
+  by_code: {kind: file, format: json, location: typed, partitions: [{name: code, type: string}]}
   headless:
     kind: file
     format: csv
@@ -205,3 +207,24 @@ def test_partition_columns_have_their_types_without_a_schema(workspace: Workspac
             relation.write(workspace, frame, partition={}, mode=OutputMode.OVERWRITE)
         assert told in str(raised.value)
     assert rows(relation.read(workspace), "code") == [("01",)]
+
+
+def test_a_column_of_nulls_and_the_folders_are_kept(workspace: Workspace) -> None:
+    made = workspace.spark.sql("SELECT 1 AS id, CAST(NULL AS string) AS name, 'x' AS code")
+    stored(workspace, "plain_json").write(workspace, made, partition={}, mode=OutputMode.OVERWRITE)
+    assert workspace.relation("plain_json").read(workspace).columns == ["code", "id", "name"]
+
+    by_code = stored(workspace, "by_code")
+    by_code.write(workspace, made, partition={}, mode=OutputMode.OVERWRITE)
+    assert not by_code.observe(workspace).changes
+    # Spark could not read folders of other columns beside these.
+    other = stored(workspace, "typed")
+    (change,) = other.observe(workspace).changes
+    assert change.description == "partitioned by code, n, but its files are in folders by code"
+    with pytest.raises(MigrationError, match="in folders by code"):
+        other.migrate(workspace, allow_data_loss=True)
+    with pytest.raises(MigrationError, match="in folders by code"):
+        other.write(workspace, made.selectExpr("*", "1 AS n"), partition={}, mode=OutputMode.APPEND)
+    doubled = made.selectExpr("id", "name AS ID")
+    with pytest.raises(TargetError, match="several columns of one name: id, ID"):
+        stored(workspace, "plain_json").write(workspace, doubled, partition={}, mode=OutputMode.APPEND)

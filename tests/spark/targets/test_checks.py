@@ -10,7 +10,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 from tests.sessions import same
 
-from lakewright.errors import VerificationError
+from lakewright.errors import TargetError, VerificationError
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -33,7 +33,9 @@ targets:
       all:
         kind: sql
         query: SELECT count(*) AS sales, sum(price) AS revenue, max(id) > 9 AS big FROM sales
+      nulls: {kind: sql, query: "SELECT * FROM VALUES (CAST(NULL AS string), 1), ('', 2) AS t(label, found)"}
       teams: {kind: sql, query: "SELECT team, count(*) AS of_team FROM sales GROUP BY team ORDER BY team"}
+  doubled: {kind: measure, measures: {n: {kind: sql, query: "SELECT 1 AS n, 2 AS n"}}}
   holds:
     kind: verify
     assertions:
@@ -102,7 +104,16 @@ def test_numbers_are_metrics_and_texts_their_labels(workspace: Workspace) -> Non
             {"value": 1, "labels": {"measure": "teams", "team": "blue"}},
             {"value": 2, "labels": {"measure": "teams", "team": "red"}},
         ],
+        "found": [
+            {"value": 1, "labels": {"measure": "nulls", "label": "null"}},
+            {"value": 2, "labels": {"measure": "nulls", "label": ""}},
+        ],
     }
+
+
+def test_a_measure_has_columns_of_different_names(workspace: Workspace) -> None:
+    with pytest.raises(TargetError, match="the query has several columns n"):
+        run(workspace, "doubled")
 
 
 def test_assertions_that_hold(workspace: Workspace) -> None:

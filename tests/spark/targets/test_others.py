@@ -12,6 +12,8 @@ from tests.projects import make_workspace
 from tests.sessions import same
 
 from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
+from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.permissions import Permissions
@@ -40,6 +42,13 @@ mappings:
   long: {kind: values, columns: {id: int, v: string}, records: [[1, "ab "], [2, abc]]}
   words: {kind: values, columns: {id: string, v: string}, records: [["7", a], [x, b]]}
   twice: {kind: values, columns: {id: int, v: string}, records: [[1, x], [1, y]]}
+  fractions: {kind: values, columns: {n: double}, records: [[2.0], [3.7]]}
+  days:
+    kind: values
+    columns: {id: int, v: string, day: string}
+    records: [[1, a, 2022-01-01], [2, b, 2022-01-02]]
+  nulls: {kind: values, columns: {n: int}, records: [[null]]}
+  maps: {kind: sql, sql: "SELECT map('a', 1, 'b', 2) AS m"}
   new_twice: {kind: values, columns: {id: int, v: string}, records: [[null, x], [null, y], [9, z]]}
   more: {kind: values, columns: {id: int, v: string, note: string}, records: [[3, d, x], [5, e, y]]}
   some: {kind: values, columns: {id: int, v: string}, records: [[1, a], [2, b]]}
@@ -87,6 +96,35 @@ targets:
   short: {kind: relation, mapping: some, relation: narrow, mode: append}
   misfit: {kind: relation, mapping: long, relation: narrow, mode: append}
   parsed: {kind: copy, source: {kind: mapping, mapping: words}, target: {kind: relation, relation: narrow}}
+  cut:
+    kind: relation
+    mapping: fractions
+    relation: {kind: delta, location: whole, schema: {fields: [{name: n, type: int}]}}
+  other_day: {kind: relation, mapping: days, relation: t, partition: {day: 2022-01-01}}
+  other_day_copied:
+    kind: copy
+    source: {kind: mapping, mapping: days}
+    target: {kind: relation, relation: t, partition: {day: 2022-01-01}}
+  nulls:
+    kind: relation
+    mapping: nulls
+    relation: {kind: delta, location: nulls, schema: {fields: [{name: n, type: int, nullable: false}]}}
+  widened: {kind: relation, mapping: some, relation: {kind: delta, location: wide}}
+  narrowed:
+    kind: relation
+    mapping: some
+    relation:
+      kind: delta
+      location: wide
+      schema: {fields: [{name: id, type: tinyint}, {name: v, type: string}]}
+  maps:
+    kind: compare
+    actual: {kind: mapping, mapping: maps}
+    expected: {kind: values, columns: {m: "map<string, int>"}, records: [[{b: 2, a: 1}]]}
+  unfit:
+    kind: compare
+    actual: {kind: values, columns: {n: string}, records: [[x]]}
+    expected: {kind: values, columns: {n: int}, records: [[null]]}
   unmergeable: {kind: merge, mapping: changes, relation: old, clauses: {action: insert}}
   count: {kind: count, mapping: some}
   console: {kind: console, input: {mapping: some}, limit: 1, columns: [v]}
@@ -158,6 +196,35 @@ def test_a_value_that_does_not_fit_its_column_fails_the_target(bench: Bench) -> 
         bench.run("misfit")
     with pytest.raises(TargetError, match="column 'id': the value 'x' doesn't fit the type tinyint"):
         bench.run("parsed")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("cut", "column 'n': the value '3.7' doesn't fit the type int"),
+        ("other_day", "a row of day=2022-01-02 would be written to day=2022-01-01"),
+        ("other_day_copied", "a row of day=2022-01-02 would be written to day=2022-01-01"),
+        ("nulls", "column n has a null, which its table forbids"),
+    ],
+)
+def test_rows_that_would_be_changed_by_the_write_fail_the_target(bench: Bench, name: str, told: str) -> None:
+    with pytest.raises((TargetError, *spark_errors())) as raised:
+        bench.run(name)
+    error = raised.value if isinstance(raised.value, TargetError) else query_failure(raised.value, "")
+    assert error is not None
+    assert told in error.message
+    assert error.remedy
+
+
+def test_rows_are_written_to_a_table_that_is_wider_than_declared(bench: Bench) -> None:
+    bench.run("widened")
+    assert bench.run("narrowed").metrics["target_records"] == 2
+
+
+def test_maps_are_compared_and_values_that_do_not_fit_equal_no_null(bench: Bench) -> None:
+    bench.run("maps", Phase.VERIFY)
+    with pytest.raises(spark_errors()):
+        bench.run("unfit", Phase.VERIFY)
 
 
 def test_rows_are_merged_compared_copied_and_removed(bench: Bench) -> None:

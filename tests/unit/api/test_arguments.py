@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lakewright.api.arguments import Range, job_arguments, job_request, texts_by_name, texts_of
+from lakewright.api.arguments import Range, all_values, job_arguments, job_request, texts_by_name, texts_of
 from lakewright.errors import UsageError
 from lakewright.plan.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
@@ -66,6 +66,8 @@ def test_a_value_has_the_text_of_the_command_line(type_: str, value: object, tex
         ({"a": 1}, "can't be the value"),
         (b"a", "can't be the value"),
         ([], "the collection of values is empty"),
+        (float("nan"), "can't be the value"),
+        (pd.NaT, "can't be the value"),
         ([["a"]], "can't be the value"),
         (datetime(2024, 5, 1, 6), "has a time of day"),
     ],
@@ -73,6 +75,12 @@ def test_a_value_has_the_text_of_the_command_line(type_: str, value: object, tex
 def test_what_is_no_value_is_refused(value: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         job_arguments([Parameter(name="p", type=ValueType.DATE)], [], {"p": value})
+
+
+def test_a_parameter_is_given_once() -> None:
+    assert all_values({"a": 1}, {"b": 2}) == {"a": 1, "b": 2}
+    with pytest.raises(UsageError, match="parameter a is given twice"):
+        all_values({"a": 1}, {"a": 1})
 
 
 def test_a_range_has_one_end() -> None:

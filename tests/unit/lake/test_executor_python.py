@@ -51,7 +51,7 @@ class FakeContext:
 
 @pytest.fixture
 def frame(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    monkeypatch.setattr(executor_python, "_runs_python", lambda frame: frame.runs_python)
+    monkeypatch.setattr(executor_python, "runs_python", lambda frame: frame.runs_python)
     monkeypatch.setattr(executor_python, "cancelled_without_executors", lambda *_: nullcontext())
 
     def make(context: FakeContext, *, runs_python: bool = True) -> Any:

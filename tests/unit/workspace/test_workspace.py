@@ -75,6 +75,24 @@ def test_a_tests_definition_hides_the_projects_own(workspace: Workspace) -> None
     assert "raw" not in str(overridden.required("queried"))
 
 
+def test_a_mock_has_the_partition_columns_of_what_it_mocks(tmp_path: Path) -> None:
+    workspace = make_workspace(
+        tmp_path,
+        """
+relations:
+  r: {kind: file, location: r, partitions: [{name: day, type: date}], schema: {fields: [{name: id, type: int}]}}
+mappings:
+  m: {kind: relation, relation: r, partitions: {day: 2024-05-01}}
+tests:
+  t: {overrideRelations: {r: {kind: mock}}}
+""",
+    )
+    stage = set_up_case(workspace.project, "t")
+    mocked = Workspace(stage.project, stage.project.scope, workspace.lake)
+    assert mocked.required("m") == frozenset()
+    assert [each.name for each in mocked.relation("r").partitions] == ["day"]
+
+
 def test_an_imported_projects_definitions_stand_in_its_own_folder(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -64,3 +64,30 @@ def test_a_test_runs_on_the_project_with_its_own_parts_in_place(tmp_path: Path) 
 def test_an_unknown_test_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"there is no test 'on' \(did you mean 'one'"):
         set_up_case(load(tmp_path, TESTS), "on")
+
+
+OVERRIDES = """
+    relations:
+      raw: {kind: file, location: raw}
+    mappings:
+      m: {kind: sql, sql: x}
+    tests:
+      of_mapping: {overrideMappings: {mm: {kind: values, records: [x]}}}
+      of_relation: {overrideRelations: {raww: {kind: file, location: x}}}
+      own:
+        overrideMappings: {fresh: {kind: values, records: [x]}}
+        assertions: {right: {kind: sql, query: SELECT * FROM fresh, expected: [x]}}
+    """
+
+
+@pytest.mark.parametrize(
+    ("test", "told"), [("of_mapping", "mapping 'mm'"), ("of_relation", "relation 'raww'")]
+)
+def test_an_override_of_nothing_is_an_error(tmp_path: Path, test: str, told: str) -> None:
+    """The test would read what it should replace."""
+    with pytest.raises(SpecError, match=f"the project has no {told} to override"):
+        set_up_case(load(tmp_path, OVERRIDES), test)
+
+
+def test_an_override_that_the_test_itself_reads_may_be_new(tmp_path: Path) -> None:
+    assert "fresh" in set_up_case(load(tmp_path, OVERRIDES), "own").project.mappings
