@@ -80,7 +80,11 @@ def test_a_mock_has_the_partition_columns_of_what_it_mocks(tmp_path: Path) -> No
         tmp_path,
         """
 relations:
-  r: {kind: file, location: r, partitions: [{name: day, type: date}], schema: {fields: [{name: id, type: int}]}}
+  r:
+    kind: file
+    location: r
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: id, type: int}]}
 mappings:
   m: {kind: relation, relation: r, partitions: {day: 2024-05-01}}
 tests:
