@@ -69,7 +69,8 @@ def reading_options(options: Mapping[str, str], paths: Sequence[str]) -> dict[st
     if given & {"multiline", "linesep"}:
         return own
     form = CsvForm.of(options)
-    if given & {"quote", "escape"} or form is None or not all(is_near(path) for path in paths):
+    is_plain = form is not None and not form.is_wide and all(map(is_near, paths))
+    if given & {"quote", "escape"} or form is None or not is_plain:
         return {**own, "multiLine": "true"}
     return {**own, **_line_break_options(paths, form.separator)}
 
@@ -143,6 +144,11 @@ class CsvForm:
         )
         is_known = len(form.separator) == 1 and len(form.quote) <= 1 and "linesep" not in given
         return form if is_known else None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a character takes several bytes, so that line breaks cannot be found among the bytes."""
+        return self.encoding.lower().replace("-", "").startswith(("utf16", "utf32"))
 
     def first_line(self, begin: bytes, name: str) -> tuple[str, ...] | None:
         """Return the values of the first line of a file; None if only Spark can tell.
