@@ -150,6 +150,22 @@ def test_the_newest_slice_is_undone_and_processed_again(spark: SparkSession, tmp
     assert (again.code, "it is skipped" in again.err) == (2, True), again.all
 
 
+def test_slices_that_were_corrected_together_are_requeued_by_one_undo(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("orders", *SLICES)
+    never = shop.rows("orders")
+    bronze = shop.folder / "lake/bronze/orders"
+    for name in ("2024-05-02.json", "2024-05-03.json"):
+        text = (bronze / name).read_text()
+        (bronze / name).write_text(text + "\n")
+    done = shop.run("undo", "orders", "2024-05-02.json", "--requeue", "--yes")
+    assert (done.code, "2024-05-03.json has changed since" in done.err) == (0, True), done.all
+    assert shop.run("process", "orders").code == 0
+    assert shop.rows("orders") == never
+
+
 @pytest.mark.nightly
 def test_an_older_slice_requeued_is_processed_again_with_those_after_it(
     spark: SparkSession, tmp_path: Path

@@ -70,7 +70,7 @@ def plan_undo(
         UsageError: The slice is not in the table.
         ItemLocked, ItemFailed: The slice is being processed, or has failed.
         DataLossError: Commits of other writers would be lost, or the slice's commit is gone from the log.
-        SliceError: Slices after it are gone from bronze, or have changed.
+        SliceError: Slices after it are gone from bronze, or those that are applied again have changed.
     """
     places = entity.places(context.lake.settings)
     state = observe_table(context.lake, places.silver)
@@ -107,7 +107,14 @@ def plan_undo(
     if plan.foreign and not is_over_foreign:
         raise _foreign_error(entity, plan)
     applied = as_accepted(context, entity, plan.since if plan.is_checked else plan.others)
-    check_bronze(context, entity, applied, without=lambda last: _without(entity, plan, last))
+    check_bronze(
+        context,
+        entity,
+        applied,
+        requeued={each.item_id for each in plan.requeued},
+        without=lambda last: _without(entity, plan, last),
+        instead=None if is_requeued else _instead(entity, plan),
+    )
     check_version(context, entity, plan.base)
     accepted = {each.item_id: each for each in applied}
 
@@ -121,9 +128,24 @@ def _without(entity: Entity, plan: UndoPlan, last: AppliedSlice) -> str:
     """Return how to do without the undone slice, as the end of a remedy, if no other is at fault."""
     if last.item_id != plan.item.item_id or plan.since[0].item_id != last.item_id:
         return ""
+    return f", or do without it: {_requeue_and_skip(entity, plan)}"
+
+
+def _instead(entity: Entity, plan: UndoPlan) -> Callable[[Collection[str]], str | None]:
+    """Return what tells how to undo although slices have changed, given their ids.
+
+    With `--requeue` the next run processes what is there now, which is possible if all of them were applied
+    after the slice.
+    """
+    later = {each.item_id for each in plan.later}
+    typed = f", or process what is there now: {_requeue_and_skip(entity, plan)}"
+    return lambda changed: typed if later.issuperset(changed) else None
+
+
+def _requeue_and_skip(entity: Entity, plan: UndoPlan) -> str:
     typed = f"lakewright undo {shlex.quote(entity.called)} {shlex.quote(plan.slice)} --requeue"
     skipped = command("skip", called_name(entity.called, plan.item))
-    return f", or do without it: `{typed}`, then `{skipped}`, then a run"
+    return f"`{typed}`, then `{skipped}`, then a run"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ must be those with which it was processed: otherwise other rows would be applied
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -100,7 +100,9 @@ def check_bronze(
     entity: Entity,
     slices: Sequence[AppliedSlice],
     *,
+    requeued: Collection[str] = (),
     without: Callable[[AppliedSlice], str] = lambda _: "",
+    instead: Callable[[Collection[str]], str | None] | None = None,
     rebuild: str | None = None,
 ) -> None:
     """Raise an error unless bronze holds slices as they were when they were applied.
@@ -109,39 +111,61 @@ def check_bronze(
         context: The context of the processing.
         entity: The entity.
         slices: The slices.
+        requeued: Ids of those of them that the next run processes as they are then: they may have changed,
+            which a warning says.
         without: Returns what the remedy says, after a comma, of how to do without the slices up to the last
             one that is at fault.
+        instead: Returns what the remedy says, after a comma, if slices have changed, whose ids it gets; None
+            if that does not help. Not called if slices are gone.
         rebuild: The command that applies all slices again except for those that are skipped, if it is typed.
 
     Raises:
         SliceError: Some are gone or have changed; the error names each.
     """
     bronze = entity.places(context.lake.settings).bronze
-    faults, changed, same, last = [], [], [], None
+    faults, changed, same, ready = [], [], [], []
+    last = None
     for each in slices:
         name = name_of(each)
         found = find_slice(bronze, name, context.lake)
         if found is not None and not is_changed(each.fingerprint, found.fingerprint):
+            continue
+        if found is not None and each.item_id in requeued:
+            ready.append(name)
             continue
         last = each
         if found is None:
             faults.append(f"{name} is gone")
         else:
             faults.append(f"{name} has changed since it was processed")
-            changed.append(called_name(entity.called, name))
+            changed.append(each)
             if has_same_amounts(each.fingerprint, found.fingerprint):
-                same.append(changed[-1])
+                same.append(called_name(entity.called, name))
     if last is not None:
-        typed = command("requeue", *changed)
-        instead = f", or process what is there now: `{typed} --cascade`, then a run" if changed else ""
-        if changed and rebuild is not None:
-            instead = f", or apply what is there now in its place: `{typed} --late`, then `{rebuild}`"
+        is_whole = instead is not None and len(changed) == len(faults)
+        told = instead({each.item_id for each in changed}) if instead is not None and is_whole else None
         raise SliceError(
             f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
-            remedy=f"{_accepting(same)}Bring them back as they were{instead}{without(last)}. "
-            "Nothing was written.",
+            remedy=f"{_accepting(same)}Bring them back as they were"
+            f"{told or _requeuing(entity, changed, rebuild)}{without(last)}. Nothing was written.",
             details={"slices": faults},
         )
+    if ready:
+        verb = "has" if len(ready) == 1 else "have"
+        context.warn(
+            f"{entity.name}: {first_of(ready, MOST_NAMED)} {verb} changed since the last processing: the next "
+            "run processes what is there now"
+        )
+
+
+def _requeuing(entity: Entity, changed: Sequence[AppliedSlice], rebuild: str | None) -> str:
+    """Return what a remedy says, after a comma, of slices that have changed; empty if none has."""
+    if not changed:
+        return ""
+    typed = command("requeue", *(called_name(entity.called, name_of(each)) for each in changed))
+    if rebuild is not None:
+        return f", or apply what is there now in its place: `{typed} --late`, then `{rebuild}`"
+    return f", or process what is there now: `{typed} --cascade`, then a run"
 
 
 def _accepting(same: Sequence[str]) -> str:

@@ -126,16 +126,17 @@ def _taken_back(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> I
         yield RewoundSlice(plan.item.item_id, plan.item.revision, is_skipped=True)
         return
     bronze = entity.places(context.lake.settings).bronze
-    present = find_slice(bronze, plan.slice, context.lake)
     times = {each.item_id: each.content.get("processingTime") for each in plan.requeued}
     if list(times) != sorted(times, key=lambda each: natural_key(slice_name(Item(each)))):
         # The next run takes them by their names, so that the times would not follow each other.
         times = dict.fromkeys(times)
     items = context.ledger.store.read(list(times))
     for name, at in times.items():
-        note: dict[str, Any] = {} if at is None else {"processing_time": at}
-        if name == plan.item.item_id:
-            note["fingerprint"] = {} if present is None else present.fingerprint
+        # Any of them may have changed since it was processed: the next run takes what is there now.
+        present = find_slice(bronze, slice_name(Item(name)), context.lake)
+        note: dict[str, Any] = {"fingerprint": {} if present is None else present.fingerprint}
+        if at is not None:
+            note["processing_time"] = at
         yield RewoundSlice(name, items[name].revision, note=note)
 
 
