@@ -108,15 +108,15 @@ def test_slices_that_must_be_applied_again_are_named_if_bronze_lacks_them(tmp_pa
 
 
 def test_later_slices_that_have_changed_are_requeued_as_they_are_now(tmp_path: Path) -> None:
-    """The undo that `status` names for several corrected slices was refused, and its remedy led in a circle."""
+    """The undo that `status` names for corrected slices was refused, and its remedy led in a circle."""
     place = place_of(tmp_path, "s1", "s2", "s3", "s4")
     for name in ("s2", "s3", "s4"):
         (place.bronze / name).write_text("corrected, and longer")
     with pytest.raises(SliceError, match="s3 has changed since it was processed; s4 has changed") as raised:
         undo_of(place, "s2")
     assert raised.value.remedy == (
-        "Bring them back as they were, or process what is there now: `lakewright undo orders s2 --requeue`, then "
-        "`lakewright manifest skip orders/s2`, then a run. Nothing was written."
+        "Bring them back as they were, or process what is there now: `lakewright undo orders s2 --requeue`, "
+        "then `lakewright manifest skip orders/s2`, then a run. Nothing was written."
     )
     place.warnings.clear()
     plan = undo_of(place, "s2", is_requeued=True)
@@ -125,7 +125,7 @@ def test_later_slices_that_have_changed_are_requeued_as_they_are_now(tmp_path: P
         "orders: s3, s4 have changed since the last processing: the next run processes what is there now"
     ]
     (place.bronze / "s4").unlink()
-    with pytest.raises(SliceError, match="from .*: s4 is gone"):
+    with pytest.raises(SliceError, match=r"from .*: s4 is gone"):
         undo_of(place, "s2", is_requeued=True)
 
 

@@ -24,6 +24,7 @@ from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
 from lakewright.slices.rewind.undo_plan import UndoPlan
+from lakewright.slices.rewind.undo_remedies import with_requeue, without_slice
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
@@ -112,8 +113,8 @@ def plan_undo(
         entity,
         applied,
         requeued={each.item_id for each in plan.requeued},
-        without=lambda last: _without(entity, plan, last),
-        instead=None if is_requeued else _instead(entity, plan),
+        without=lambda last: without_slice(entity, plan, last),
+        instead=None if is_requeued else with_requeue(entity, plan),
     )
     check_version(context, entity, plan.base)
     accepted = {each.item_id: each for each in applied}
@@ -122,30 +123,6 @@ def plan_undo(
         return tuple(accepted.get(each.item_id, each) for each in slices)
 
     return replace(plan, since=now(plan.since), earlier=now(plan.earlier))
-
-
-def _without(entity: Entity, plan: UndoPlan, last: AppliedSlice) -> str:
-    """Return how to do without the undone slice, as the end of a remedy, if no other is at fault."""
-    if last.item_id != plan.item.item_id or plan.since[0].item_id != last.item_id:
-        return ""
-    return f", or do without it: {_requeue_and_skip(entity, plan)}"
-
-
-def _instead(entity: Entity, plan: UndoPlan) -> Callable[[Collection[str]], str | None]:
-    """Return what tells how to undo although slices have changed, given their ids.
-
-    With `--requeue` the next run processes what is there now, which is possible if all of them were applied
-    after the slice.
-    """
-    later = {each.item_id for each in plan.later}
-    typed = f", or process what is there now: {_requeue_and_skip(entity, plan)}"
-    return lambda changed: typed if later.issuperset(changed) else None
-
-
-def _requeue_and_skip(entity: Entity, plan: UndoPlan) -> str:
-    typed = f"lakewright undo {shlex.quote(entity.called)} {shlex.quote(plan.slice)} --requeue"
-    skipped = command("skip", called_name(entity.called, plan.item))
-    return f"`{typed}`, then `{skipped}`, then a run"
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,8 +153,8 @@ def check_bronze(
     if ready:
         verb = "has" if len(ready) == 1 else "have"
         context.warn(
-            f"{entity.name}: {first_of(ready, MOST_NAMED)} {verb} changed since the last processing: the next "
-            "run processes what is there now"
+            f"{entity.name}: {first_of(ready, MOST_NAMED)} {verb} changed since the last processing: the "
+            "next run processes what is there now"
         )
 
 
