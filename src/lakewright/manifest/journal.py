@@ -123,16 +123,19 @@ class TargetPhase:
         named = json.dumps([self.target, self.phase, sorted(self.parameters.items())])
         return f"{self.project}/{hashlib.sha256(named.encode()).hexdigest()}"
 
-    def tainted(self, reason: str, run_id: str | None = None) -> Put:
+    def tainted(self, reason: str, run_id: str | None = None, *, kept: str | None = None) -> Put:
         """Return the put that taints it: it is dirty in the next run, whatever that run observes.
 
         Args:
             reason: Why.
             run_id: The run that left it undone, which the reason then ends with; None if something else
                 taints it.
+            kept: Why building it again leaves rows of before, unless what it writes is emptied first; None
+                if it replaces them.
         """
         told = reason if run_id is None else f"{reason}{_IN_RUN}{run_id}"
-        return Put(TAINT, self.key, {"place": asdict(self), "reason": told, "run_id": run_id})
+        value = {"place": asdict(self), "reason": told, "run_id": run_id}
+        return Put(TAINT, self.key, value if kept is None else {**value, "kept": kept})
 
     def untainted(self) -> Put:
         """Return the put that removes its taint."""
@@ -145,18 +148,28 @@ class Taint:
 
     Attributes:
         run_id: The run that left the target undone; None if something else tainted it.
+        kept: Why building it again leaves rows of before, unless what it writes is emptied first; None if it
+            replaces them, or it was emptied since.
     """
 
     place: TargetPhase
     reason: str
     run_id: str | None = None
+    kept: str | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Taint:
         """Return the taint of a document's value; earlier versions told the run in the reason only."""
         reason = value["reason"]
         _, is_of_run, told = reason.rpartition(_IN_RUN)
-        return cls(TargetPhase(**value["place"]), reason, value.get("run_id", told if is_of_run else None))
+        run_id = value.get("run_id", told if is_of_run else None)
+        return cls(TargetPhase(**value["place"]), reason, run_id, value.get("kept"))
+
+    @property
+    def emptied(self) -> Put:
+        """The put that records that what the target writes was emptied: building it again is enough."""
+        value = {"place": asdict(self.place), "reason": self.reason, "run_id": self.run_id}
+        return Put(TAINT, self.place.key, value)
 
 
 @dataclass(frozen=True, slots=True)

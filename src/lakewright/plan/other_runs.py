@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lakewright.manifest.redact import HIDDEN
 from lakewright.plan.arguments import argument_text
+from lakewright.plan.phase import Phase
 
-__all__ = ["MOST_TYPED", "OtherRun", "commands_of"]
+__all__ = ["MOST_TYPED", "OtherRun", "commands_of", "run_of"]
 
 MOST_TYPED = 10
 """Slices for which commands are found; what is left after their runs is told then."""
+
+
+_REMOVING = (Phase.TRUNCATE, Phase.DESTROY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +36,35 @@ class OtherRun:
     unknown: tuple[str, ...] = ()
 
 
-def commands_of(runs: Iterable[OtherRun]) -> tuple[str, ...]:
+def run_of(job: str, parameters: Mapping[str, str]) -> OtherRun:
+    """Return the run of a job's instance, as the manifest records it; the user must give secret values."""
+    known = {name: text for name, text in parameters.items() if HIDDEN not in text}
+    return OtherRun("", job, tuple(known.items()), tuple(name for name in parameters if name not in known))
+
+
+def commands_of(
+    runs: Iterable[OtherRun],
+    *,
+    phase: Phase = Phase.BUILD,
+    options: Sequence[str] = (),
+    of_job: str | None = None,
+) -> tuple[str, ...]:
     """Return the commands that start runs: one for each job, if its runs differ in one parameter only.
 
     A parameter that the user must choose is `<name>`, which no shell accepts.
+
+    Args:
+        runs: The runs.
+        phase: The phase up to which they run; a command that removes rows does not ask.
+        options: Options of the commands, such as `-t`, `NAME`.
+        of_job: The job whose commands get the options; None for all.
 
     Example:
         >>> days = [OtherRun(f"{day}.csv", "daily", (("day", day),)) for day in ("2024-05-01", "2024-05-02")]
         >>> commands_of(days)
         ('lakewright job daily build day=2024-05-01,2024-05-02',)
     """
+    form = _Form(phase, tuple(options), of_job)
     listed: dict[tuple[str, ...], list[str]] = {}
     commands: dict[str, None] = {}
     for run in runs:
@@ -50,12 +74,31 @@ def commands_of(runs: Iterable[OtherRun]) -> tuple[str, ...]:
             values += [] if value in values else [value]
         else:
             given = [(name, (value,)) for name, value in run.parameters]
-            commands[_command(run.job, given, run.unknown)] = None
+            commands[form.command(run.job, given, run.unknown)] = None
     for (job, name, *unknown), values in listed.items():
-        commands[_command(job, [(name, values)], unknown)] = None
+        commands[form.command(job, [(name, values)], unknown)] = None
     return tuple(commands)
 
 
-def _command(job: str, parameters: Sequence[tuple[str, Sequence[str]]], unknown: Sequence[str]) -> str:
-    given = [shlex.quote(argument_text(name, *values)) for name, values in parameters]
-    return " ".join(["lakewright job", shlex.quote(job), "build", *given, *(f"{n}=<{n}>" for n in unknown)])
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What the commands have in common: the phase, and options for one job or all."""
+
+    phase: Phase
+    options: tuple[str, ...]
+    of_job: str | None
+
+    def command(
+        self, job: str, parameters: Sequence[tuple[str, Sequence[str]]], unknown: Sequence[str]
+    ) -> str:
+        given = [shlex.quote(argument_text(name, *values)) for name, values in parameters]
+        options = self.options if self.of_job in (None, job) else ()
+        return " ".join(
+            [
+                f"lakewright job {shlex.quote(job)} {self.phase.value.lower()}",
+                *map(shlex.quote, options),
+                *given,
+                *(f"{name}=<{name}>" for name in unknown),
+                *(["--yes"] if self.phase in _REMOVING else []),
+            ]
+        )

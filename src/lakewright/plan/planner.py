@@ -53,6 +53,7 @@ class Candidate:
         observe: Returns its observation. Called at most once, and only for selected targets.
         dirtiness: Returns whether it must run in a phase, given an observation. Pure.
         unfinished: Phases that an earlier run did not finish, each with the reason.
+        warning: What an operator should look at before it is built, or None.
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
         fault: The fault in the project's files for which it waits, or None.
@@ -65,6 +66,7 @@ class Candidate:
     observe: Callable[[], Observation]
     dirtiness: Callable[[Phase, Observation], Dirtiness]
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
+    warning: Fault | None = None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
     fault: Fault | None = None
@@ -288,7 +290,7 @@ class _InstancePlanning:
                 warning = self._new_warning(observation)
                 return replace(step, reasons=(hold.message,), hold=hold, warning=warning)
         if phase is Phase.BUILD:
-            step = replace(step, warning=self._new_warning(observation))
+            step = replace(step, warning=candidate.warning or self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         forced = self._forced(phase, candidate, upstream)
         left = self._left(phase, candidate, observation)

@@ -32,6 +32,7 @@ from lakewright.plan.step import Plan, Step
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
+from lakewright.run.kept_rows import kept_of
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.metrics import Published, Publisher
@@ -69,7 +70,7 @@ def initial_taints(run: Run, plan: Plan) -> Iterator[Put]:
         for phase in instance.phases:
             for step in phase.steps:
                 if step.is_remembered and _is_taintable(step):
-                    yield _place(run, plan, index, step).tainted(_UNDONE, run.run_id)
+                    yield _place(run, plan, index, step).tainted(_UNDONE, run.run_id, kept=kept_of(step))
 
 
 @dataclass(slots=True)
@@ -139,7 +140,9 @@ class Recorder:
             return ()
         place = _place(self.run, self.plan, instance, step)
         ended = "failed" if result.status is Status.FAILED else _UNDONE
-        return (place.tainted(ended, self.run.run_id) if result.is_undone else place.untainted(),)
+        if not result.is_undone:
+            return (place.untainted(),)
+        return (place.tainted(ended, self.run.run_id, kept=kept_of(step)),)
 
 
 def _is_taintable(step: Step) -> bool:

@@ -19,7 +19,7 @@ from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavaila
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.lake.storage_errors import storage_error
-from lakewright.manifest.journal import Journal, Run
+from lakewright.manifest.journal import Journal, Run, Taint
 from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
@@ -28,6 +28,7 @@ from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.selectors import select
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, StepKey
+from lakewright.run.kept_rows import kept_rows_warning
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.request import JobRequest
 from lakewright.run.result import is_undone
@@ -71,7 +72,7 @@ class Planning:
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        observer = _Observer(contexts, names, self._leftovers())
+        observer = _Observer(job.name, contexts, names, self._leftovers())
         plan_request = self._plan_request(job, observer)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
@@ -89,7 +90,7 @@ class Planning:
         """
         contexts = self._contexts(job)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        observer = _Observer(contexts, names, lambda *_: {})
+        observer = _Observer(job.name, contexts, names, lambda *_: {})
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()
         phase = self.request.phase
@@ -108,14 +109,14 @@ class Planning:
         texts = [{name: render_value(value) for name, value in values.items()} for values in instances]
         return Contexts(texts, make)
 
-    def _leftovers(self) -> Callable[[str, Mapping[str, str]], Mapping[Phase, str]]:
-        taints: dict[tuple[str, tuple[tuple[str, str], ...]], dict[Phase, str]] = {}
+    def _leftovers(self) -> Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]:
+        taints: dict[tuple[str, tuple[tuple[str, str], ...]], dict[Phase, Taint]] = {}
         for taint in self.journal.taints(self.project.name):
             key = (taint.place.target, tuple(sorted(taint.place.parameters.items())))
-            taints.setdefault(key, {})[Phase(taint.place.phase)] = taint.reason
+            taints.setdefault(key, {})[Phase(taint.place.phase)] = taint
         hidden = self.journal.hide_secrets
 
-        def leftovers(target: str, parameters: Mapping[str, str]) -> Mapping[Phase, str]:
+        def leftovers(target: str, parameters: Mapping[str, str]) -> Mapping[Phase, Taint]:
             return taints.get((target, tuple(sorted(hidden(parameters).items()))), {}) if taints else {}
 
         return leftovers
@@ -223,13 +224,14 @@ class _Observer:
 
     Attributes:
         targets: Names of the targets, in the order written.
-        leftover: For a target and parameters, the phases in which an earlier run left it undone, and why.
+        leftover: For a target and parameters, its taints, by phase.
         faults: Faults that show only when expressions are evaluated.
     """
 
+    job: str
     contexts: Contexts
     targets: Sequence[str]
-    leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, str]]
+    leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]
     faults: dict[Fault, None] = field(default_factory=dict)
 
     def instances(self) -> Iterator[Instance]:
@@ -271,13 +273,16 @@ class _Observer:
         except SpecError as error:
             self.faults.update(dict.fromkeys(error.faults))
             return None
+        taints = self.leftover(name, parameters)
+        tainted = taints.get(Phase.BUILD)
         return Candidate(
             name=name,
             kind=target.kind,
             nodes=nodes,
             observe=partial(self._look, target, context),
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
-            unfinished=self.leftover(name, parameters),
+            unfinished={phase: taint.reason for phase, taint in taints.items()},
+            warning=None if tainted is None else kept_rows_warning(self.job, parameters, tainted),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context.workspace),
         )

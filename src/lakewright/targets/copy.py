@@ -27,6 +27,7 @@ from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.kept_rows import kept_by
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.targets.writing import (
@@ -108,6 +109,10 @@ class CopyTarget(Target):
         mode = self.mode or defaults.output_mode
         policy = self.build_policy or defaults.build_policy
         return build_dirtiness(policy, observation, is_append=mode is OutputMode.APPEND, is_partitioned=True)
+
+    def kept_rows(self, defaults: TargetDefaults) -> str | None:
+        """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
+        return kept_by(self.mode or defaults.output_mode)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Copy the rows, check that the target exists, or remove the rows."""

@@ -92,6 +92,11 @@ class MergeTarget(RelationTarget):
         del defaults
         return OutputMode.UPDATE
 
+    def kept_rows(self, defaults: TargetDefaults) -> str | None:
+        """Return that a merge takes out no row that its mapping lacks."""
+        del defaults
+        return "a merge takes out no rows that its mapping lacks"
+
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs, because only the merge itself shows whether rows change."""
         del observation, defaults

@@ -177,6 +177,11 @@ class Target(Named):
         policy = self.build_policy or defaults.build_policy
         return build_dirtiness(policy, observation, is_append=False, is_partitioned=False)
 
+    def kept_rows(self, defaults: TargetDefaults) -> str | None:
+        """Return why a build leaves rows that an earlier one wrote, in words; None if it replaces them."""
+        del defaults
+        return None
+
     def other_runs(self, workspace: Workspace, slices: Sequence[str]) -> Sequence[OtherRun]:
         """Return the runs that take slices which the target leaves to others."""
         del workspace, slices

@@ -35,6 +35,7 @@ from lakewright.targets.built_from import (
 )
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
+from lakewright.targets.kept_rows import kept_by
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.transform.casts import cast_error
@@ -206,6 +207,10 @@ class WritingTarget(Target):
             is_append=self.mode_of(defaults) is OutputMode.APPEND,
             is_partitioned=bool(self.partition),
         )
+
+    def kept_rows(self, defaults: TargetDefaults) -> str | None:
+        """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
+        return None if self.mapping is None else kept_by(self.mode_of(defaults))
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Create or migrate the relation, write its rows, check, empty or remove it."""

@@ -244,10 +244,15 @@ def concern_of_tainted(each: TaintedTarget) -> Concern:
         why=each.reason,
         more=f"in {first_of(named, MOST_NAMED)}" if named else "",
         since=None,
-        advice=each.advice
-        or "Run the job that builds it." + "".join(f" Also `{also}`." for also in each.commands[1:]),
+        advice=each.advice or _advice_of_tainted(each),
         command=each.commands[0] if each.commands else None,
     )
+
+
+def _advice_of_tainted(each: TaintedTarget) -> str:
+    if each.is_emptied:
+        return "Empty it, then build it" + "".join(f", then `{then}`" for then in each.commands[1:]) + "."
+    return "Run the job that builds it." + "".join(f" Also `{also}`." for also in each.commands[1:])
 
 
 def concern_of_warning(warned: Warned) -> Concern:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -19,7 +18,15 @@ from lakewright.slices.discover import slice_name
 from lakewright.spec.words import first_of
 from lakewright.targets.lease import table_resource
 from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
-from lakewright.usecases.earlier_builds import RUNS, Arrival, built_before, first_arrivals, is_built
+from lakewright.usecases.earlier_builds import (
+    RUNS,
+    Arrival,
+    built_before,
+    built_instances,
+    first_arrivals,
+    is_built,
+)
+from lakewright.usecases.emptied import kept_rows_of
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 
 if TYPE_CHECKING:
@@ -59,11 +66,14 @@ def downstream_taints(
     found: dict[str, Put] = {}
     for job, names in _readers(app, entity).items():
         declared = app.project.jobs[job]
+        kept = kept_rows_of(app, declared, names) if names else {}
         earlier = built_before(app, job, names, arrivals) if arrivals and names else frozenset()
-        for name, parameters in newest_writers(app, declared, _instances(app, declared, names)):
+        for name, parameters in newest_writers(app, declared, built_instances(app, declared, RUNS, names)):
             if (name, tuple(sorted(parameters.items()))) in earlier:
                 continue
-            put = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason)
+            place = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
+            words = kept.get(name)
+            put = place.tainted(reason, kept=None if words is None else f"{reason}, and {words}")
             found[put.key] = put
     return tuple(found.values())
 
@@ -73,7 +83,10 @@ def tainted_words(taints: Sequence[Put]) -> str | None:
     names = list(dict.fromkeys(str(put.value["place"]["target"]) for put in taints if put.value))
     if not names:
         return None
-    return f"to be built again, as built from it: {first_of(names, MOST_NAMED)}; `lakewright status` says how"
+    kept = [str(put.value["place"]["target"]) for put in taints if put.value and put.value.get("kept")]
+    told = f"{first_of(list(dict.fromkeys(kept)), MOST_NAMED)} must be emptied first: " if kept else ""
+    named = first_of(names, MOST_NAMED)
+    return f"to be built again, as built from it: {named}; {told}`lakewright status` says how"
 
 
 def taint_after_repetition(
@@ -220,18 +233,3 @@ def _nodes(app: App, job: Job) -> Iterator[Node]:
         yield from declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD)
     except LakewrightError:
         return
-
-
-def _instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the targets of these names with the parameters of each instance that was run.
-
-    Those that were built come first, and of them the last one: a later run may have found another one clean.
-    """
-    found: list[Mapping[str, Any]] = []
-    for run in islice(app.journal.runs(project=app.project.name, job=job.name), RUNS):
-        results = app.journal.targets(run.run_id)
-        of_run = [
-            each for each in results if each.get("name") in names and each.get("phase") == Phase.BUILD.value
-        ]
-        found += reversed(of_run)
-    return [(each["name"], each.get("instance", {})) for each in sorted(found, key=lambda e: not is_built(e))]

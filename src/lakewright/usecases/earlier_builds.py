@@ -6,7 +6,7 @@ than its first processing did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.journal import Run
     from lakewright.manifest.record import Application
+    from lakewright.spec.models.job import Job
 
-__all__ = ["RUNS", "Arrival", "Built", "built_before", "first_arrivals", "is_built"]
+__all__ = ["RUNS", "Arrival", "Built", "built_before", "built_instances", "first_arrivals", "is_built"]
 
 RUNS = 100
 """Number of a job's last runs in which instances of its targets are looked for."""
@@ -84,6 +85,31 @@ def built_before(app: App, job: str, names: frozenset[str], arrivals: Sequence[A
                 key = entry["name"], tuple(sorted(entry.get("instance", {}).items()))
                 found[key] = found.get(key, True) and number < first
     return frozenset(key for key, is_before in found.items() if is_before)
+
+
+def built_instances(
+    app: App, job: Job, most: int, names: Collection[str] | None = None
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return targets with the parameters of each instance that was run by the last runs of a job.
+
+    Those that were built come first, and of them the last one: a later run may have found another one clean.
+
+    Args:
+        app: The project.
+        job: The job.
+        most: Number of its last runs that are looked at.
+        names: Names of the targets; None for all.
+    """
+    found: list[Mapping[str, Any]] = []
+    for run in islice(app.journal.runs(project=app.project.name, job=job.name), most):
+        results = app.journal.targets(run.run_id)
+        of_run = [
+            each
+            for each in results
+            if (names is None or each.get("name") in names) and each.get("phase") == Phase.BUILD.value
+        ]
+        found += reversed(of_run)
+    return [(each["name"], each.get("instance", {})) for each in sorted(found, key=lambda e: not is_built(e))]
 
 
 def is_built(entry: Mapping[str, Any]) -> bool:

@@ -258,7 +258,12 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for due in status.rebuilds:
         yield "rebuild", due.entity, due.reason, due.command
     for dirty in status.tainted:
-        yield "dirty", dirty.target, dirty.reason, "; ".join(dirty.commands) or dirty.advice
+        yield (
+            "dirty",
+            dirty.target,
+            dirty.reason,
+            ("; then " if dirty.is_emptied else "; ").join(dirty.commands) or dirty.advice,
+        )
     yield from _notice_rows(status)
     for trigger in status.triggers:
         if trigger.has_failed:

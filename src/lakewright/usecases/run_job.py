@@ -16,6 +16,7 @@ from lakewright.run.result import RunResult
 from lakewright.slices.other_runs import entity_name
 from lakewright.spec.models.entity import Entity
 from lakewright.usecases.downstream import forget_overwritten, taint_after_repetition
+from lakewright.usecases.emptied import forget_emptied
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
 
@@ -49,6 +50,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
         },
     )
     forget_overwritten(app, taints, result)
+    forget_emptied(app, taints, result)
     for entity, items in _processed_again(app, result):
         untainted = taint_after_repetition(app, entity, items, result.run_id)
         if untainted is not None:  # the run has ended and is recorded

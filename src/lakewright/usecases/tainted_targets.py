@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.redact import HIDDEN
-from lakewright.plan.other_runs import OtherRun, commands_of
+from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
+from lakewright.usecases.emptied import emptying_commands
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
 
 __all__ = ["TaintedTarget", "tainted_targets"]
+
+_Subject: TypeAlias = tuple[str, str, str]
+"""A target, why it is dirty, and what to do if no job builds it."""
+
+_Instance: TypeAlias = tuple[tuple[str, str], ...]
 
 _UNBUILT = "no job builds it: add it to one, or remove the target"
 
@@ -32,8 +37,9 @@ class TaintedTarget:
     Attributes:
         reason: Why.
         instances: The parameters of the instances in which it is dirty.
-        commands: The commands that build it again.
+        commands: The commands that build it again, in order.
         advice: What to do if no job builds it; empty if one does.
+        is_emptied: Whether the first command empties what it writes, as a build leaves rows of before.
     """
 
     target: str
@@ -41,6 +47,7 @@ class TaintedTarget:
     instances: tuple[Mapping[str, str], ...]
     commands: tuple[str, ...]
     advice: str = ""
+    is_emptied: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
@@ -66,19 +73,30 @@ def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTar
     """
     taints = [each for each in app.journal.taints(app.project.name) if each.run_id not in told]
     jobs = list(_targets_of_jobs(app)) if taints else []
-    found: dict[tuple[str, str, str], dict[tuple[tuple[str, str], ...], list[OtherRun]]] = {}
+    found: dict[_Subject, dict[_Instance, OtherRun | None]] = {}
+    by_job: dict[str, list[Taint]] = {}
     for taint in taints:
         place = taint.place
         if place.phase != Phase.BUILD.value or place.target not in app.project.targets:
             continue
-        runs, is_built = _runs(taint, jobs), any(place.target in targets for _, targets in jobs)
-        if runs or not is_built:
-            instances = found.setdefault((place.target, taint.reason, "" if is_built else _UNBUILT), {})
-            instances[tuple(place.parameters.items())] = runs
+        run, is_built = _run(taint, jobs), any(place.target in targets for _, targets in jobs)
+        if run is not None or not is_built:
+            subject = (place.target, taint.kept or taint.reason, "" if is_built else _UNBUILT)
+            found.setdefault(subject, {})[tuple(place.parameters.items())] = run
+            by_job.setdefault("" if run is None else run.job, []).append(taint)
+    # What keeps rows is emptied with the others of its job: building these would build it, too.
+    emptying = {
+        job: emptying_commands(app, app.project.job(job), of_job)
+        for job, of_job in by_job.items()
+        if job and any(each.kept is not None for each in of_job)
+    }
     for (target, reason, advice), by_instance in sorted(found.items()):
         ordered = sorted(by_instance)
-        commands = commands_of(run for each in ordered for run in by_instance[each])
-        yield TaintedTarget(target, reason, tuple(map(dict, ordered)), commands, advice)
+        runs = [run for each in ordered if (run := by_instance[each]) is not None]
+        emptied = dict.fromkeys(run.job for run in runs if run.job in emptying)
+        first = [typed for job in emptied for typed in emptying[job]]
+        commands = (*first, *commands_of(run for run in runs if run.job not in emptied))
+        yield TaintedTarget(target, reason, tuple(map(dict, ordered)), commands, advice, bool(first))
 
 
 def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
@@ -89,12 +107,10 @@ def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
             yield job, frozenset(job.targets)
 
 
-def _runs(taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> list[OtherRun]:
-    """Return the run of the first job that builds a tainted target in its instance; none if no job does."""
+def _run(taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> OtherRun | None:
+    """Return the run of the first job that builds a tainted target in its instance; None if no job does."""
     place = taint.place
     for job, targets in jobs:
         if place.target in targets and place.parameters.keys() == {each.name for each in job.parameters}:
-            known = {name: text for name, text in place.parameters.items() if HIDDEN not in text}
-            secret = tuple(name for name in place.parameters if name not in known)
-            return [OtherRun("", job.name, tuple(known.items()), secret)]
-    return []
+            return run_of(job.name, place.parameters)
+    return None

@@ -225,7 +225,7 @@ def _tainted(found: TaintedTarget) -> Branch:
     where = f" ({first_of(named, MOST_NAMED)})" if named else ""
     said = line(Span(found.target, "bold"), f"{where}: {found.reason}")
     told = [f"`{command}`" for command in found.commands] or [found.advice]
-    return Branch(said, tuple(map(_do, told)))
+    return Branch(said, tuple(map(_do, [", then ".join(told)] if found.is_emptied else told)))
 
 
 def _unseen(found: ProjectStatus) -> Iterator[Block]:
