@@ -7,7 +7,7 @@ the declared `slices` and `until`, evaluated with it, take the slice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SpecError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun
 from lakewright.slices.selection import SliceSelection
-from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.expressions.values import Value, ValueType
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job, Parameter
     from lakewright.spec.project import Project
 
-__all__ = ["declared_strategy", "declared_time", "entity_name", "find_other_runs", "processing_jobs"]
+__all__ = [
+    "declared_strategy",
+    "declared_time",
+    "entity_name",
+    "find_other_runs",
+    "is_limited",
+    "is_mentioned",
+    "processing_jobs",
+    "takes_slice",
+]
 
 MOST_TRIED = 200
 """Combinations of parameters that are tried for one slice and job."""
@@ -41,18 +50,22 @@ class _Limited:
     job: Job
     declared: Mapping[str, Any]
 
-    def takes(self, project: Project, arguments: Mapping[str, object], name: str) -> bool:
-        scope = project.job_scope(self.job, arguments)
-        try:
-            given = {key: scope.render(str(self.declared[key])) for key in _LIMITS if key in self.declared}
-        except SpecError:
-            return False
-        return SliceSelection(given.get("slices"), given.get("until")).takes(name)
 
+def find_other_runs(
+    project: Project, entity: str, slices: Sequence[str], dependents: Mapping[str, int] | None = None
+) -> tuple[OtherRun, ...]:
+    """Return a run that takes each of the first slices, in their order; slices without one are left out.
 
-def find_other_runs(project: Project, entity: str, slices: Sequence[str]) -> tuple[OtherRun, ...]:
-    """Return a run that takes each of the first slices, in their order; slices without one are left out."""
-    limited = [_Limited(job, declared) for job, declared in processing_jobs(project, entity)]
+    Args:
+        project: The project.
+        entity: What commands call the entity.
+        slices: Names of slices.
+        dependents: The number of targets that each job builds from the entity's table: the job with the most
+            is preferred, and otherwise the one that is declared first.
+    """
+    number = dependents or {}
+    jobs = sorted(processing_jobs(project, entity), key=lambda each: -number.get(each[0].name, 0))
+    limited = [_Limited(job, declared) for job, declared in jobs]
     found = (_run_of(project, limited, name) for name in slices[:MOST_TYPED])
     return tuple(run for run in found if run is not None)
 
@@ -74,6 +87,42 @@ def processing_jobs(project: Project, entity: str) -> Iterator[tuple[Job, Mappin
                 continue
             if entity_name(project, definition.raw) == entity:
                 yield job, definition.raw
+
+
+def is_limited(declared: Mapping[str, Any]) -> bool:
+    """Return whether a declared target leaves some slices to others."""
+    return not declared.keys().isdisjoint(_LIMITS)
+
+
+def takes_slice(
+    project: Project, job: Job, declared: Mapping[str, Any], arguments: Mapping[str, object], name: str
+) -> bool:
+    """Return whether a declared target takes a slice in the instance of a job with these arguments."""
+    scope = project.job_scope(job, arguments)
+    try:
+        given = {key: scope.render(str(declared[key])) for key in _LIMITS if key in declared}
+    except SpecError:
+        return False
+    return SliceSelection(given.get("slices"), given.get("until")).takes(name)
+
+
+def is_mentioned(
+    parameter: Parameter, text: str, name: str, matches: Callable[[Any], bool] | None = None
+) -> bool:
+    """Return whether a slice's name contains a parameter's value: a date, a number, a part of it.
+
+    Args:
+        parameter: The parameter.
+        text: Its value.
+        name: The slice.
+        matches: Whether a value that the name contains counts as it; by default, equal ones do.
+    """
+    if parameter.type is ValueType.STRING:
+        found = re.search(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])", name)
+        return found is not None or text in _guesses(parameter, name)
+    wanted = parameter.parse(text)
+    is_it = matches or (lambda value: value == wanted)
+    return any(is_it(value) for value in _values(parameter, name))
 
 
 def declared_time(declared: Mapping[str, Any]) -> str | None:
@@ -108,9 +157,17 @@ def _parameters(project: Project, each: _Limited, name: str) -> tuple[tuple[str,
             values = {p.name: p.parse(value) for p, value in zip(used, texts, strict=True)}
         except ValueError:
             continue
-        if each.takes(project, values, name):
+        if takes_slice(project, each.job, each.declared, values, name):
             return tuple(zip((p.name for p in used), texts, strict=True))
     return None
+
+
+def _values(parameter: Parameter, name: str) -> Iterator[Value]:
+    for guess in _guesses(parameter, name):
+        try:
+            yield parameter.parse(guess)
+        except ValueError:
+            continue
 
 
 def _guesses(parameter: Parameter, name: str) -> Iterator[str]:

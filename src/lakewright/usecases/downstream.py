@@ -28,6 +28,7 @@ from lakewright.usecases.earlier_builds import (
 )
 from lakewright.usecases.emptied import kept_rows_of
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
+from lakewright.usecases.stale_instances import Arrived, stale_instances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,13 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["downstream_taints", "forget_overwritten", "taint_after_repetition", "tainted_words"]
+__all__ = [
+    "dependents",
+    "downstream_taints",
+    "forget_overwritten",
+    "taint_after_processing",
+    "tainted_words",
+]
 
 MOST_NAMED = 3
 
@@ -89,20 +96,25 @@ def tainted_words(taints: Sequence[Put]) -> str | None:
     return f"to be built again, as built from it: {named}; {told}`lakewright status` says how"
 
 
-def taint_after_repetition(
+def dependents(app: App, entity: Entity) -> dict[str, int]:
+    """Return how many targets each job builds from an entity's table; of valid jobs only."""
+    return {job: len(names) for job, names in _readers(app, entity).items()}
+
+
+def taint_after_processing(
     app: App, entity: Entity, items: Sequence[str], run_id: str | None = None
 ) -> StoreUnavailable | None:
-    """Taint the targets built from an entity's table if slices were processed into it that it had before.
+    """Taint the targets built from an entity's table that slices made out of date.
 
-    New slices taint nothing: the job that builds the targets takes them like any others. Nor does a slice
-    taint an instance that was last built before it came. Which rows of the table an instance reads is not
-    known, so that the others may have changed.
+    Which rows of the table an instance reads is not known. A slice that was processed again taints each
+    instance that was built since it first came. A new one taints those built before that may read it: the
+    job that builds them would find them filled, as the slice is processed already.
 
     Args:
         app: The project.
         entity: The entity.
-        items: Ids of the items whose processing made a commit, of another revision than the first.
-        run_id: The run of a job that processed them: what it has built since is not tainted.
+        items: Ids of the items whose processing made a commit, in its order.
+        run_id: The run of a job that processed them: what it has built is not tainted.
 
     Returns:
         That the manifest failed meanwhile, and what to build again by hand; None if it did not.
@@ -110,7 +122,7 @@ def taint_after_repetition(
     if not items:
         return None
     try:
-        _taint_after_repetition(app, entity, items, run_id)
+        _taint_after_processing(app, entity, items, run_id)
     except StoreUnavailable as error:
         return _untainted_error(app, entity, error)
     except LakewrightError as error:  # a failure to remember it must not fail what is committed already
@@ -134,20 +146,53 @@ def _untainted_error(app: App, entity: Entity, error: StoreUnavailable) -> Store
     )
 
 
-def _taint_after_repetition(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:
-    again = [item for item in app.store.read(items).values() if _was_processed(app, entity, item)]
-    if not again:
+def _taint_after_processing(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:
+    readers = _readers(app, entity)
+    if not any(readers.values()):
         return
-    silver = entity.places(app.project.lake).silver
-    named = first_of([slice_name(item) for item in again], MOST_NAMED)
-    verb = "was" if len(again) == 1 else "were"
-    reason = f"{named} of {silver} {verb} processed again; rows that the target reads may have changed"
+    new: list[Item] = []
+    again: list[Item] = []
+    present = app.store.read(items)
+    for item in (present[each] for each in items if each in present):
+        is_again = item.revision > 1 and _was_processed(app, entity, item)
+        (again if is_again else new).append(item)
+    if new:
+        _taint_after_arrival(app, entity, readers, Arrived.of(app, entity, new, run_id))
+    if again:
+        _taint_after_repetition(app, entity, again, run_id)
+
+
+def _taint_after_arrival(
+    app: App, entity: Entity, readers: Mapping[str, frozenset[str]], arrived: Arrived
+) -> None:
+    """Taint what new slices made out of date; what is tainted already keeps its reason."""
+    reason = _reason(app, entity, arrived.names, "processed since it was built")
+    puts = {
+        put.key: put
+        for name, parameters in stale_instances(app, entity, readers, arrived)
+        for put in (TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason),)
+    }
+    tainted = {each.place.key for each in app.journal.taints(app.project.name)} if puts else set()
+    if left := tuple(put for key, put in puts.items() if key not in tainted):
+        app.store.write(Write(puts=left))
+
+
+def _taint_after_repetition(app: App, entity: Entity, again: Sequence[Item], run_id: str | None) -> None:
+    reason = _reason(app, entity, [slice_name(item) for item in again], "processed again")
     arrivals = first_arrivals(app, application_of(app.project.name, entity), again)
     puts = downstream_taints(app, entity, reason, arrivals or ())
     entries = app.journal.targets(run_id) if run_id is not None else ()
     built = {each.key for each in _built(app, entries)}
     if left := tuple(put for put in puts if put.key not in built):
         app.store.write(Write(puts=left))
+
+
+def _reason(app: App, entity: Entity, names: Sequence[str], done: str) -> str:
+    """Return that slices were processed, and what that may mean for the targets that read their table."""
+    silver = entity.places(app.project.lake).silver
+    verb = "was" if len(names) == 1 else "were"
+    named = f"{first_of(names, MOST_NAMED)} of {silver} {verb} {done}"
+    return f"{named}; rows that the target reads may have changed"
 
 
 def forget_overwritten(app: App, before: Iterable[Taint], run: RunResult) -> None:

@@ -20,7 +20,7 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import taint_after_repetition
+from lakewright.usecases.downstream import taint_after_processing
 from lakewright.usecases.session_check import check_session
 
 __all__ = ["process_slices"]
@@ -85,9 +85,8 @@ def process_slices(
         result = process_pending(processing_context(context, found, options), found, slice=slice)
         told.status, told.error = result.status, next(iter(result.faults), None)
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
-    changes = (one for one in result.slices if one.summary.delta_version is not None)
-    again = [one.item_id for one in changes if one.revision > 1]
-    untainted = taint_after_repetition(app, found, again)
+    changed = [one.item_id for one in result.slices if one.summary.delta_version is not None]
+    untainted = taint_after_processing(app, found, changed)
     if untainted is not None:
         result = replace(result, errors=(*result.errors, untainted))
     if result.slices and result.error is None and not result.is_stopped:

@@ -15,7 +15,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.other_runs import entity_name
 from lakewright.spec.models.entity import Entity
-from lakewright.usecases.downstream import forget_overwritten, taint_after_repetition
+from lakewright.usecases.downstream import forget_overwritten, taint_after_processing
 from lakewright.usecases.emptied import forget_emptied
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
@@ -51,8 +51,8 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     )
     forget_overwritten(app, taints, result)
     forget_emptied(app, taints, result)
-    for entity, items in _processed_again(app, result):
-        untainted = taint_after_repetition(app, entity, items, result.run_id)
+    for entity, items in _processed(app, result):
+        untainted = taint_after_processing(app, entity, items, result.run_id)
         if untainted is not None:  # the run has ended and is recorded
             log.warning("%s", untainted.as_fault())
     if since is not None:
@@ -60,18 +60,16 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     return result
 
 
-def _processed_again(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:
-    """Yield the entities into whose tables a run has processed items again, with those that made a commit."""
+def _processed(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:
+    """Yield the entities whose tables a run has changed, with the items that made a commit."""
+    found: dict[str, list[str]] = {}
     for each in result.targets():
         definition = app.project.targets.get(each.name)
         slices = each.metrics.get("slices") if definition is not None and each.kind == "entity" else None
         if slices and definition is not None and (name := entity_name(app.project, definition.raw)):
-            again = [
-                one["item"]
-                for one in slices
-                if one.get("revision", 1) > 1 and one["delta_version"] is not None
-            ]
-            yield app.project.entity(name), again
+            items = [one["item"] for one in slices if one["delta_version"] is not None]
+            found.setdefault(name, []).extend(items)
+    return ((app.project.entity(name), items) for name, items in found.items())
 
 
 def _prune(app: App, before: datetime) -> None:

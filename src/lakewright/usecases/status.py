@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 from lakewright.app import App
 from lakewright.errors import BackdatedError, StorageUnavailable
@@ -21,13 +22,14 @@ from lakewright.plan.status import Status
 from lakewright.run.planning import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
 from lakewright.slices.discover import item_id, natural_key
-from lakewright.slices.other_runs import entity_name, find_other_runs
+from lakewright.slices.other_runs import entity_name, find_other_runs, processing_jobs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.bronze_status import Arrived, look_at_bronze
+from lakewright.usecases.downstream import dependents
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
@@ -89,13 +91,13 @@ def project_status(app: App) -> ProjectStatus:
         warned=warned,
         last_runs=runs[:LAST_RUNS],
         limits=limits,
-        commands=dict(_commands(app.project, timely, limits))
+        commands=dict(_commands(app, timely, limits))
         | {name: tuple(error.details["commands"]) for name, error in refused.items()},
         refused={name: error.message for name, error in refused.items()},
         in_place={name: error.details["in_place"] for name, error in refused.items()},
         late=late,
         arrived=tuple(
-            _with_commands(app.project, each) if each.entity in limits else each
+            _with_commands(app, each) if each.entity in limits else each
             for each in bronze.arrived
             if each.entity not in unrecorded
         ),
@@ -286,7 +288,7 @@ def _refused(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, BackdatedE
 
 
 def _commands(
-    project: Project, waiting: Iterable[Row], limits: Container[str]
+    app: App, waiting: Iterable[Row], limits: Container[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the entities of which only some slices are taken, with the commands that process what waits."""
     slices: dict[str, list[str]] = {}
@@ -294,14 +296,21 @@ def _commands(
         if row.waits_for is None and row.application.is_of_entity and row.entity in limits:
             slices.setdefault(row.entity or "", []).append(row.slice)
     for entity, names in slices.items():
-        if commands := commands_of(find_other_runs(project, entity, sorted(names, key=natural_key))):
+        if commands := _runs_of(app, entity, sorted(names, key=natural_key)):
             yield entity, commands
 
 
-def _with_commands(project: Project, arrived: Arrived) -> Arrived:
+def _with_commands(app: App, arrived: Arrived) -> Arrived:
     """Return new slices with the commands that process those which no run would refuse."""
     timely = [name for name in arrived.slices if name not in arrived.late]
-    return replace(arrived, commands=commands_of(find_other_runs(project, arrived.entity, timely)))
+    return replace(arrived, commands=_runs_of(app, arrived.entity, timely))
+
+
+def _runs_of(app: App, entity: str, slices: Sequence[str]) -> tuple[str, ...]:
+    """Return the commands of jobs that take slices; of several, the one that builds most from the table."""
+    is_choice = len(list(islice(processing_jobs(app.project, entity), 2))) > 1
+    numbers = dependents(app, app.project.entity(entity)) if slices and is_choice else None
+    return commands_of(find_other_runs(app.project, entity, slices, numbers))
 
 
 def _limits(project: Project) -> dict[str, tuple[str, ...]]:

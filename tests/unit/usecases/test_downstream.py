@@ -32,14 +32,14 @@ from lakewright.usecases import process_slices
 from lakewright.usecases.downstream import (
     downstream_taints,
     forget_overwritten,
-    taint_after_repetition,
+    taint_after_processing,
     tainted_words,
 )
 from lakewright.usecases.earlier_builds import built_before, first_arrivals
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import instance_parameters
 from lakewright.usecases.resume import resume_command
-from lakewright.usecases.run_job import _processed_again
+from lakewright.usecases.run_job import _processed
 from lakewright.usecases.status import project_status
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.undo_slice import Undone
@@ -240,21 +240,21 @@ def process(app: App, path: Path, name: str = "1.csv") -> str:
     return item
 
 
-def test_a_slice_that_is_processed_again_taints_what_its_run_has_not_built(tmp_path: Path) -> None:
+def test_a_slice_that_is_processed_taints_what_its_run_has_not_built(tmp_path: Path) -> None:
     """Issue 11: a requeued slice changed silver by `process`, and gold stayed as it was."""
     app = lake(tmp_path)
     orders = app.project.entity("orders")
     item = process(app, tmp_path)
     built(app, "daily", ("orders", "names"), day="2022-01-01")
     built(app, "weekly", ("report",))
-    taint_after_repetition(app, orders, [item])
+    taint_after_processing(app, orders, [item])
     assert list(app.journal.taints("shop")) == []  # a new slice is an ordinary one
     app.ledger.requeue(item, "corrected")
     process(app, tmp_path)
     run = built(app, "daily", ("orders", "names"), day="2022-01-01")
-    taint_after_repetition(app, orders, [item], run.run_id)
+    taint_after_processing(app, orders, [item], run.run_id)
     assert [taint.place.target for taint in app.journal.taints("shop")] == ["report"]
-    taint_after_repetition(app, orders, [item])
+    taint_after_processing(app, orders, [item])
     assert sorted(taint.place.target for taint in app.journal.taints("shop")) == ["names", "report"]
     (reason,) = {taint.reason for taint in app.journal.taints("shop")}
     assert reason.startswith("1.csv of ")
@@ -262,7 +262,7 @@ def test_a_slice_that_is_processed_again_taints_what_its_run_has_not_built(tmp_p
     app.close()
 
 
-def test_a_slice_that_is_processed_again_does_not_taint_what_was_last_built_before_it_came(
+def test_a_slice_that_is_processed_does_not_taint_what_was_last_built_before_it_came(
     tmp_path: Path,
 ) -> None:
     """A corrected slice of the 11th had `status` build the 1st again, which was built on the 1st."""
@@ -279,7 +279,7 @@ def test_a_slice_that_is_processed_again_does_not_taint_what_was_last_built_befo
     process(app, tmp_path, "2022-01-11.csv")
 
     run = built(app, "daily", ("orders", "names"), day="2022-01-11")
-    taint_after_repetition(app, orders, [item], run.run_id)
+    taint_after_processing(app, orders, [item], run.run_id)
     assert [(each.place.target, each.place.parameters) for each in app.journal.taints("shop")] == [
         ("names", {"day": "2022-01-02"})
     ]
@@ -400,10 +400,8 @@ def test_of_the_instances_of_one_run_the_last_that_was_built_is_to_be_built_agai
     assert tainted() == ["2022-01-02"]
 
 
-def test_only_slices_of_a_further_revision_that_changed_the_table_are_looked_up_after_a_run(
-    tmp_path: Path,
-) -> None:
-    """The manifest is not asked after a run of new slices, or of slices that wrote nothing."""
+def test_slices_that_changed_the_table_are_looked_up_after_a_run(tmp_path: Path) -> None:
+    """Slices that wrote nothing make nothing out of date."""
     app = lake(tmp_path)
     slices = [
         SliceResult(
@@ -414,13 +412,13 @@ def test_only_slices_of_a_further_revision_that_changed_the_table_are_looked_up_
     targets = [
         SimpleNamespace(name="orders", kind="entity", metrics={"slices": slices}),
         SimpleNamespace(name="orders", kind="entity", metrics={}),
+        SimpleNamespace(name="orders", kind="entity", metrics={"slices": slices[:1]}),
         SimpleNamespace(name="names", kind="relation", metrics={"target_records": 1}),
     ]
     result: Any = SimpleNamespace(targets=lambda: targets)
-    assert [(entity.name, items) for entity, items in _processed_again(app, result)] == [
-        ("orders", ["file:///2.csv"])
+    assert [(entity.name, items) for entity, items in _processed(app, result)] == [
+        ("orders", ["file:///1.csv", "file:///2.csv", "file:///1.csv"])
     ]
-    assert [each.get("revision") for each in slices] == [None, 2, 2]
     app.close()
 
 

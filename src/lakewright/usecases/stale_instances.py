@@ -1,0 +1,210 @@
+"""Which instances of targets are out of date because slices came into a table that they read.
+
+The run that processes a slice builds the targets of its own instances. Others were built before, and a later
+run would find them filled. Which rows of the table an instance reads is not known: it counts if a run of it
+would have taken the slice, or, where targets take all slices, if the slice's name tells no other instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import LakewrightError
+from lakewright.manifest.record import State
+from lakewright.manifest.redact import HIDDEN
+from lakewright.plan.arguments import floor_value, sample_arguments
+from lakewright.plan.observation import Answer, Observation
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import slice_name
+from lakewright.slices.other_runs import is_limited, is_mentioned, processing_jobs, takes_slice
+from lakewright.spec.expressions.values import ValueType
+from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.target import Target
+from lakewright.usecases.draw_graph import offline_lake, sample_workspace
+from lakewright.usecases.earlier_builds import RUNS, Built, is_built
+from lakewright.usecases.overwritten import newest_writers, overwritten_output
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.manifest.item import Item
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.job import Job, Parameter
+
+__all__ = ["Arrived", "stale_instances"]
+
+_TIMES = (ValueType.DATE, ValueType.TIMESTAMP)
+_FILLED = Observation("", exists=Answer.YES, filled=Answer.YES)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Slices that were processed into a table for the first time.
+
+    Attributes:
+        names: Their names.
+        at: When the last of them was recorded as processed: builds that began later have read all.
+        run_id: The run of a job that processed them; None if none did.
+    """
+
+    names: tuple[str, ...]
+    at: datetime
+    run_id: str | None = None
+
+    @classmethod
+    def of(cls, app: App, entity: Entity, items: Sequence[Item], run_id: str | None) -> Arrived:
+        """Return the slices of items, which are in the order in which they were processed."""
+        application = application_of(app.project.name, entity)
+        times = (
+            record.timestamp
+            for record in app.store.records(items[-1].item_id)
+            if record.state is State.PROCESSED and record.application.key == application.key
+        )
+        return cls(tuple(map(slice_name, items)), max(times, default=app.store.now()), run_id)
+
+
+def stale_instances(
+    app: App, entity: Entity, readers: Mapping[str, frozenset[str]], arrived: Arrived
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the targets, with the parameters of an instance, that slices made out of date.
+
+    Left out are instances that were built since, those that cannot have read the slices, and targets that the
+    next run of their job builds anyway.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        readers: Names of the targets that are built from its table, by job.
+        arrived: The slices.
+    """
+    for name, targets in readers.items():
+        if targets:
+            yield from _Readers(app, app.project.jobs[name], targets).stale(entity, arrived)
+
+
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """The targets of a job that read a table."""
+
+    app: App
+    job: Job
+    names: frozenset[str]
+
+    def stale(self, entity: Entity, arrived: Arrived) -> Iterator[tuple[str, Mapping[str, str]]]:
+        fresh, older = self._builds(arrived)
+        ordered = list(newest_writers(self.app, self.job, [*fresh, *older]))
+        built = set(map(_key, fresh))
+        takers = _Takers(self.app, self.job, entity, [parameters for _, parameters in ordered])
+        for name, parameters in ordered:
+            if _key((name, parameters)) in built:
+                continue
+            is_whole = self._is_whole(name, parameters)
+            if is_whole and self._always_runs(name):
+                continue
+            if is_whole or any(takers.may_read(parameters, each) for each in arrived.names):
+                yield name, parameters
+
+    def _builds(self, arrived: Arrived) -> tuple[list[_Instance], list[_Instance]]:
+        """Return the instances that were built with the slices, and those that were built before."""
+        fresh: list[_Instance] = []
+        older: list[_Instance] = []
+        project = self.app.project.name
+        for run in islice(self.app.journal.runs(project=project, job=self.job.name), RUNS):
+            has_read = run.run_id == arrived.run_id or run.started >= arrived.at
+            found = [each for each in self.app.journal.targets(run.run_id) if self._is_reader(each)]
+            for entry in reversed(found):
+                (fresh if has_read else older).append((entry["name"], entry.get("instance", {})))
+        return fresh, older
+
+    def _is_reader(self, entry: Mapping[str, Any]) -> bool:
+        return entry["name"] in self.names and is_built(entry)
+
+    def _is_whole(self, name: str, parameters: Mapping[str, str]) -> bool:
+        """Return whether a target overwrites the same output in each instance, whatever its parameters."""
+        if not parameters:
+            return True
+        output = overwritten_output(self.app, self.job, name, parameters)
+        others = dict(parameters) | dict(each.split("=", 1) for each in _samples(self.job.parameters))
+        return output is not None and output == overwritten_output(self.app, self.job, name, others)
+
+    def _always_runs(self, name: str) -> bool:
+        """Return whether each run of the job builds a target, even if it is filled."""
+        try:
+            target = Target.named(sample_workspace(self.app.project, self.job, offline_lake(self.app)), name)
+            return target.build_dirtiness(_FILLED, TargetDefaults.of(self.app.project.config)).is_to_run
+        except LakewrightError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Takers:
+    """Tells which instances of a job would have taken a slice of an entity.
+
+    Attributes:
+        instances: The parameters of all instances.
+    """
+
+    app: App
+    job: Job
+    entity: Entity
+    instances: Sequence[Mapping[str, str]]
+
+    def may_read(self, parameters: Mapping[str, str], name: str) -> bool:
+        """Return whether an instance may have read a slice, had it been there."""
+        if any(HIDDEN in text for text in parameters.values()):
+            return True
+        declared = [
+            each for job, each in processing_jobs(self.app.project, self.entity.called) if job is self.job
+        ]
+        if declared and all(map(is_limited, declared)):
+            return any(self._takes(each, parameters, name) for each in declared)
+        return all(
+            self._fits(each, parameters[each.name], name)
+            for each in self.job.parameters
+            if each.name in parameters
+        )
+
+    def _takes(self, declared: Mapping[str, Any], parameters: Mapping[str, str], name: str) -> bool:
+        try:
+            values = {each.name: each.parse(parameters[each.name]) for each in self.job.parameters}
+        except (KeyError, ValueError):  # the job's parameters have changed since
+            return False
+        return takes_slice(self.app.project, self.job, declared, values, name)
+
+    def _fits(self, parameter: Parameter, text: str, name: str) -> bool:
+        """Return whether a slice's name tells no other value of a parameter.
+
+        A slice without the date or number of any instance belongs to one that was not run yet. Words tell
+        only if the name has that of another instance.
+        """
+        if self._is_told(parameter, text, name):
+            return True
+        if parameter.type in _TIMES or any(map(str.isdigit, text)):
+            return False
+        known = {each[parameter.name] for each in self.instances if parameter.name in each}
+        return not any(self._is_told(parameter, each, name) for each in known)
+
+    def _is_told(self, parameter: Parameter, text: str, name: str) -> bool:
+        try:
+            step = parameter.step(self.app.project.job_scope(self.job))
+            value = parameter.parse(text)
+        except (LakewrightError, ValueError):
+            return is_mentioned(parameter, text, name)
+        if step is None:
+            return is_mentioned(parameter, text, name)
+        return is_mentioned(parameter, text, name, lambda guessed: floor_value(guessed, step) == value)
+
+
+_Instance = tuple[str, Mapping[str, str]]
+
+
+def _key(instance: _Instance) -> Built:
+    name, parameters = instance
+    return name, tuple(sorted(parameters.items()))
+
+
+def _samples(parameters: Iterable[Parameter]) -> tuple[str, ...]:
+    return sample_arguments([each.model_copy(update={"default": None}) for each in parameters])
