@@ -281,9 +281,9 @@ class Entity:
 
         Args:
             slice_name: Its name; without it, every slice that is ready.
-            processing_time: When versions begin and end, instead of now: a time, ISO 8601 text, or an
-                expression over the slice such as `${slice.date}`. Without an offset it is in the lake's time
-                zone.
+            processing_time: When versions begin and end: a time, ISO 8601 text, or an expression over the
+                slice such as `${slice.date}`. Without an offset it is in the lake's time zone. By default it
+                is the one that all jobs declare for the entity's slices, or now.
             strategy: `full`, `merge` or `historic`, used instead of the entity's own.
             late: Allow a slice to be applied although a later one is processed.
             allow_data_loss: Allow `full` to replace the rows of another strategy.

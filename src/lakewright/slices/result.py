@@ -103,7 +103,8 @@ class ProcessResult:
         waits_for: Which applications they wait for, as text; None if they wait for none.
         is_stopped: Whether the run was asked to stop before all slices were processed.
         warnings: Warnings about the processing time.
-        notes: Which slices were folded into one commit, or why none were.
+        notes: Which processing times the slices got if a job declares some, and which were folded into one
+            commit, or why none were.
         deviations: How bronze deviates from what the manifest has recorded.
         other_writers: That other programs have changed rows of the table, or None.
         unrecorded: Names of the slices that were begun, but whose end the manifest could not record.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import BackdatedError, LakewrightError
 from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
 from lakewright.slices.discover import slice_name
+from lakewright.slices.placement import Placement
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import has_landed
 from lakewright.spec.expressions.scope import Scope
@@ -26,18 +27,29 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.placement import OlderSlice
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
+    "ALL_DECLARED",
     "backdated_note",
     "check_processing_times",
     "early_error",
     "early_note",
     "is_late_allowed",
     "may_be_late",
+    "placement_in",
     "repetition_commands",
     "unknown_time_note",
 ]
+
+ALL_DECLARED = (
+    "Or give each slice the time that a job declares for it: empty the table with `lakewright job JOB "
+    "truncate -t TARGET`, then run the job for all slices."
+)
+"""What makes the times of all slices follow the order of their names."""
+
+_BACKDATED = "--allow-backdated permits the earlier one, unless versions of a record would overlap."
 
 MOST_TYPED = 3
 """Commands in a remedy; the slices after them follow the same pattern."""
@@ -76,7 +88,16 @@ def check_processing_times(
     at = times.of_item(timed[0]) or context.clock()
     newest = latest_instant_since(context.lake, silver, _version_columns(context.lake, entity), at)
     if newest is not None:
-        raise _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
+        placement = placement_in(context, entity)
+        raise _backdated_error(
+            entity, names, times, at=at, newest=newest, silver=str(silver), placement=placement
+        )
+
+
+def placement_in(context: ProcessingContext, entity: Entity) -> Placement:
+    """Return the processed slices of an entity in the context of a run."""
+    bronze = entity.places(context.lake.settings).bronze
+    return Placement(context.ledger.store, context.application, bronze)
 
 
 def backdated_note(
@@ -100,23 +121,44 @@ def backdated_note(
     silver = entity.places(context.lake.settings).silver
     if has_landed(context.lake, silver, timed[0], context.application):
         return None
-    return early_note(context.lake, entity, names, times)
+    return early_note(context.lake, entity, names, times, placement=placement_in(context, entity))
 
 
-def early_note(lake: Lake, entity: Entity, names: Sequence[str], times: ProcessingTimes) -> str | None:
+def early_note(
+    lake: Lake,
+    entity: Entity,
+    names: Sequence[str],
+    times: ProcessingTimes,
+    *,
+    placement: Placement | None = None,
+) -> str | None:
     """Return that a run would refuse the time of the first of these slices; None if it would not."""
-    error = early_error(lake, entity, names, times)
+    error = early_error(lake, entity, names, times, placement=placement)
     return None if error is None else f"the run refuses it: {error.message}. {error.remedy}"
 
 
 def early_error(
-    lake: Lake, entity: Entity, names: Sequence[str], times: ProcessingTimes, *, after: datetime | None = None
+    lake: Lake,
+    entity: Entity,
+    names: Sequence[str],
+    times: ProcessingTimes,
+    *,
+    placement: Placement | None = None,
+    after: datetime | None = None,
 ) -> BackdatedError | None:
     """Return the error with which a run would refuse the time of the first of these slices, or None.
 
     Only the statistics of the table's files are read. The details have the first `commands` of the remedy
     that give later times, how many `slices` need one, and what puts them `in_place`. With `after`, the table
     is expected to have a version of that time then.
+
+    Args:
+        lake: The lake.
+        entity: The entity.
+        names: The slices.
+        times: Their processing times.
+        placement: The processed slices; without it, any slice has its place by its time.
+        after: The time of a version that the table is going to have.
     """
     at, silver = times.at(names[0]), entity.places(lake.settings).silver
     newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
@@ -124,7 +166,9 @@ def early_error(
         newest = max(newest, after)
     if at is None or newest is None or newest < at:
         return None
-    return _backdated_error(entity, names, times, at=at, newest=newest, silver=str(silver))
+    return _backdated_error(
+        entity, names, times, at=at, newest=newest, silver=str(silver), placement=placement
+    )
 
 
 def repetition_commands(context: ProcessingContext, entity: Entity, names: Sequence[str]) -> str | None:
@@ -151,7 +195,9 @@ def repetition_commands(context: ProcessingContext, entity: Entity, names: Seque
     there = ProcessingTimes.of(replace(options, scope=scope), zone, context.warn)
     try:
         own = [at for at in map(here.at, filter(taken, names)) if at is not None]
-        error = early_error(context.lake, entity, names, there, after=max(own, default=None))
+        placement = placement_in(context, entity)
+        last = max(own, default=None)
+        error = early_error(context.lake, entity, names, there, placement=placement, after=last)
     except LakewrightError:  # the run tells it: this is only a forecast
         return None
     return None if error is None else _in_turn(error.details["commands"], error.details["slices"])
@@ -205,6 +251,7 @@ def _backdated_error(
     at: datetime,
     newest: datetime,
     silver: str,
+    placement: Placement | None,
 ) -> BackdatedError:
     early = [name for name in names if (times.at(name) or at) <= newest]
     # The caller's strategy is Historic; `process` takes the entity's own.
@@ -215,13 +262,13 @@ def _backdated_error(
         f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}{by}"
         for number, name in enumerate(early[:MOST_TYPED])
     ]
-    in_place = _in_place(entity, early) if times.is_declared else None
+    older = _older_but_later(placement, early, times)
+    in_place = _in_place(entity, early) if times.is_declared and older is None else None
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
-        f"the time of the newest version in {silver}",
+        f"the time of the newest version in {silver}{'' if older is None else f'; {older.words}'}",
         remedy=f"{f'Put {in_place}, or give' if in_place else 'Give'} a later time: "
-        f"{_in_turn(typed, len(early))}. "
-        "--allow-backdated permits the earlier one, unless versions of a record would overlap.",
+        f"{_in_turn(typed, len(early))}. {_BACKDATED if older is None else ALL_DECLARED}",
         details={
             "processing_time": at.isoformat(),
             "newest": newest.isoformat(),
@@ -230,6 +277,16 @@ def _backdated_error(
             "slices": len(early),
         },
     )
+
+
+def _older_but_later(
+    placement: Placement | None, names: Sequence[str], times: ProcessingTimes
+) -> OlderSlice | None:
+    """Return a slice before one of these by name that has a later time, or None."""
+    if placement is None:
+        return None
+    found = (placement.older_but_later(name, times.at(name)) for name in names[:MOST_TYPED])
+    return next(filter(None, found), None)
 
 
 def _in_place(entity: Entity, names: Sequence[str]) -> str:

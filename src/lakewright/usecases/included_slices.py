@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
-from lakewright.manifest.record import State, parse_instant
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.discover import slice_name
+from lakewright.slices.placement import processing_time_of
+from lakewright.slices.time_check import ALL_DECLARED
 from lakewright.usecases.items import find_or_record_item, inventory_of
-from lakewright.usecases.target_times import declared_slice_time
+from lakewright.usecases.target_times import declared_slice_time, placement_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -36,7 +38,8 @@ def included_slices(app: App, entity: Entity, names: Sequence[str]) -> tuple[App
         names: Names of the slices.
 
     Raises:
-        UsageError: A slice is not in bronze, does not wait, or has no processing time of its own.
+        UsageError: A slice is not in bronze, does not wait, has no processing time of its own, or one of its
+            own that puts it before older slices.
     """
     return tuple(_included(app, entity, name) for name in dict.fromkeys(names))
 
@@ -45,13 +48,16 @@ def _included(app: App, entity: Entity, name: str) -> AppliedSlice:
     item = find_or_record_item(app, f"{entity.called}/{name}")
     _check_waits(app, entity, item)
     _check_unchanged(app, entity, item)
-    at = _former_time(app, entity, item) or declared_slice_time(app, entity.called, slice_name(item))
+    application = application_of(app.project.name, entity)
+    declared = declared_slice_time(app, entity.called, slice_name(item))
+    at = processing_time_of(app.store, application, item.item_id) or declared
     if at is None:
         raise UsageError(
             f"{name} has no place among the slices of {entity.name}: it was never processed, and no job "
             "declares a processing time for it",
             remedy=f"`{command('requeue', f'{entity.called}/{name}')} --late` applies it after the others.",
         )
+    _check_place(app, entity, item, at)
     content = {
         "processingTime": at.isoformat(),
         "strategy": entity.strategy.value,
@@ -76,6 +82,19 @@ def _check_waits(app: App, entity: Entity, item: Item) -> None:
     )
 
 
+def _check_place(app: App, entity: Entity, item: Item, at: datetime) -> None:
+    """Raise an error if a slice would be applied before older ones, whose rows would then be the newer."""
+    name = slice_name(item)
+    older = placement_of(app, entity).older_but_later(name, at)
+    if older is None:
+        return
+    typed = shlex.join(("lakewright", "process", entity.called, name))
+    raise UsageError(
+        f"{name} has the processing time {at.isoformat()}, at which it is not in its place: {older.words}",
+        remedy=f"Give it a later time: `{typed} --processing-time {_second_after(older.at)}`. {ALL_DECLARED}",
+    )
+
+
 def _check_unchanged(app: App, entity: Entity, item: Item) -> None:
     now = inventory_of(app).fingerprint_now(item)
     if now is None or item.fingerprint is None or not is_changed(item.fingerprint, now):
@@ -88,12 +107,5 @@ def _check_unchanged(app: App, entity: Entity, item: Item) -> None:
     )
 
 
-def _former_time(app: App, entity: Entity, item: Item) -> datetime | None:
-    """Return the processing time with which a slice was last processed; None if it never was."""
-    application = application_of(app.project.name, entity)
-    found = [
-        each.content.get("processing_time")
-        for each in app.store.records(item.item_id)
-        if each.state is State.PROCESSED and each.application.key == application.key
-    ]
-    return parse_instant(found[-1]) if found and found[-1] is not None else None
+def _second_after(at: datetime) -> str:
+    return (at.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)).isoformat()

@@ -21,6 +21,7 @@ from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import taint_after_processing
+from lakewright.usecases.process_times import process_times
 from lakewright.usecases.session_check import check_session
 
 __all__ = ["process_slices"]
@@ -47,7 +48,8 @@ def process_slices(
         entity: Name or id of the entity.
         slice: Name of the slice; without it, every slice that is ready.
         strategy: `full`, `merge` or `historic`, used instead of the entity's own.
-        processing_time: ISO 8601 text, or an expression over the slice, used instead of the current time.
+        processing_time: ISO 8601 text, or an expression over the slice. By default it is the one that all
+            jobs declare for the entity's slices, or the current time.
         is_time_lenient: Whether a text that is no time is only warned of, and the current time is used.
         permissions: Actions to allow that are refused by default.
         wait: Wait for slices that another run is processing.
@@ -67,11 +69,14 @@ def process_slices(
         )
     check_session(app)
     app.make_store()
+    times = process_times(app, found, processing_time)
+    if times.is_now:
+        log.warning("%s: %s", found.name, times.note)
     options = ProcessingOptions(
         strategy=strategy_of(strategy),
-        processing_time=processing_time,
+        processing_time=times.text,
         is_time_declared=any(declared_time(each) for _, each in processing_jobs(app.project, found.called)),
-        scope=app.workspace.scope,
+        scope=times.scope,
         is_time_lenient=is_time_lenient,
         permissions=permissions,
         wait=wait,
@@ -85,6 +90,8 @@ def process_slices(
         result = process_pending(processing_context(context, found, options), found, slice=slice)
         told.status, told.error = result.status, next(iter(result.faults), None)
         told.metrics = {"slices": [one.as_json() for one in result.slices]}
+    if times.note is not None and result.slices:
+        result = replace(result, notes=(times.note, *result.notes))
     changed = [one.item_id for one in result.slices if one.summary.delta_version is not None]
     untainted = taint_after_processing(app, found, changed)
     if untainted is not None:

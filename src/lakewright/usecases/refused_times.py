@@ -7,6 +7,7 @@ not help. The slices are looked for as they are now: somebody may have processed
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, LakewrightError
@@ -21,14 +22,21 @@ from lakewright.slices.recover_from_log import has_landed
 from lakewright.slices.selection import SliceSelection
 from lakewright.slices.time_check import early_error, may_be_late
 from lakewright.spec.models.entity import Strategy
-from lakewright.usecases.target_times import AskedTarget, declares_time, timed_target, timed_targets
+from lakewright.usecases.target_times import (
+    AskedTarget,
+    declares_time,
+    placement_of,
+    timed_target,
+    timed_targets,
+)
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Run
     from lakewright.spec.models.entity import Entity
+    from lakewright.usecases.target_times import TimedTarget
 
-__all__ = ["refused_time", "refused_waiting"]
+__all__ = ["refused_arrived", "refused_time", "refused_waiting"]
 
 _UNDONE = (Status.FAILED.value, Status.ABORTED.value, Status.BLOCKED.value)
 _OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
@@ -51,6 +59,32 @@ def refused_waiting(app: App, entity: str, first: str) -> BackdatedError | None:
         first: Name of the first slice that waits: jobs whose parameters choose slices are asked for it.
     """
     return _first_refused(app, timed_targets(app, entity, first))
+
+
+def refused_arrived(app: App, entity: str, names: Sequence[str]) -> BackdatedError | None:
+    """Return the error with which a job would fail that takes slices which no run has seen yet, or None.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        names: The slices, in order.
+    """
+    for asked in timed_targets(app, entity, names[0]) if names else ():
+        with suppress(LakewrightError, ValueError):  # it is only a forecast
+            found = timed_target(app, asked)
+            if found is None or not _is_historic(found):
+                continue
+            takes = SliceSelection(found.target.slices, found.target.until).takes
+            if taken := list(filter(takes, names)):
+                placement = placement_of(app, found.entity)
+                error = early_error(app.lake, found.entity, taken, found.times, placement=placement)
+                if error is not None:
+                    return error
+    return None
+
+
+def _is_historic(found: TimedTarget) -> bool:
+    return (found.target.strategy or found.entity.strategy) is Strategy.HISTORIC
 
 
 def _first_refused(app: App, targets: Iterable[AskedTarget]) -> BackdatedError | None:
@@ -79,7 +113,7 @@ def _refused(app: App, asked: AskedTarget) -> BackdatedError | None:
     if found is None:
         return None
     target, entity, times = found.target, found.entity, found.times
-    if (target.strategy or entity.strategy) is not Strategy.HISTORIC:
+    if not _is_historic(found):
         return None
     ready = _ready(app, entity, SliceSelection(target.slices, target.until))
     if not ready or early_error(app.lake, entity, list(map(slice_name, ready)), times) is None:
@@ -89,7 +123,8 @@ def _refused(app: App, asked: AskedTarget) -> BackdatedError | None:
     silver, application = entity.places(app.lake.settings).silver, application_of(app.project.name, entity)
     if not timed or has_landed(app.lake, silver, timed[0], application):
         return None
-    return early_error(app.lake, entity, list(map(slice_name, timed)), times)
+    names, placement = list(map(slice_name, timed)), placement_of(app, entity)
+    return early_error(app.lake, entity, names, times, placement=placement)
 
 
 def _ready(app: App, entity: Entity, selection: SliceSelection) -> tuple[Item, ...]:

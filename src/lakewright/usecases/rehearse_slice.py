@@ -23,6 +23,7 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.past_table import PastTable
+from lakewright.usecases.process_times import process_times
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.slice_changes import CHANGE_COLUMNS, RowChange, changes_of
 
@@ -144,7 +145,8 @@ def rehearse_slice(
         entity: Name or id of the entity.
         slice: Name of the slice.
         strategy: `full`, `merge` or `historic`, used instead of the entity's own.
-        processing_time: ISO 8601 text, or an expression over the slice, used instead of the current time.
+        processing_time: ISO 8601 text, or an expression over the slice. By default it is the one that all
+            jobs declare for the entity's slices, or the current time.
         permissions: Actions to allow that are refused by default.
         limit: The largest number of records to return.
         interruption: Shows whether to stop.
@@ -156,10 +158,11 @@ def rehearse_slice(
     """
     found = app.project.entity(entity)
     check_session(app)
+    times = process_times(app, found, processing_time)
     options = ProcessingOptions(
         strategy=strategy_of(strategy),
-        processing_time=processing_time,
-        scope=app.workspace.scope,
+        processing_time=times.text,
+        scope=times.scope,
         permissions=permissions,
         settle=settle_of(app.project.config),
     )
@@ -183,7 +186,7 @@ def rehearse_slice(
             counts=counts,
             rows=rows,
             deletes=rehearsal.deletes,
-            notes=(*rehearsal.notes, *notes),
+            notes=(*filter(None, (times.note,)), *rehearsal.notes, *notes),
             warnings=rehearsal.warnings,
             error=rehearsal.error,
         )

@@ -22,6 +22,7 @@ from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_note, unknown_time_note
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.usecases.target_times import placement_of
 
 __all__ = ["requeued_time_note"]
 
@@ -61,7 +62,7 @@ def _note(app: App, entity: Entity, names: Sequence[str], times: ProcessingTimes
     except LakewrightError:
         text = unknown_time_note(app.lake, entity, str(times.text))
         return None if text is None else _Note(text, is_sure=False)
-    text = early_note(app.lake, entity, names, times)
+    text = early_note(app.lake, entity, names, times, placement=placement_of(app, entity))
     return None if text is None else _Note(text, is_sure=True)
 
 

@@ -38,7 +38,7 @@ from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.rebuild_status import due_rebuilds
-from lakewright.usecases.refused_times import refused_waiting
+from lakewright.usecases.refused_times import refused_arrived, refused_waiting
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
@@ -97,7 +97,7 @@ def project_status(app: App) -> ProjectStatus:
         in_place={name: error.details["in_place"] for name, error in refused.items()},
         late=late,
         arrived=tuple(
-            _with_commands(app, each) if each.entity in limits else each
+            _with_refusal(app, _with_commands(app, each) if each.entity in limits else each)
             for each in bronze.arrived
             if each.entity not in unrecorded
         ),
@@ -304,6 +304,13 @@ def _with_commands(app: App, arrived: Arrived) -> Arrived:
     """Return new slices with the commands that process those which no run would refuse."""
     timely = [name for name in arrived.slices if name not in arrived.late]
     return replace(arrived, commands=_runs_of(app, arrived.entity, timely))
+
+
+def _with_refusal(app: App, arrived: Arrived) -> Arrived:
+    """Return new slices with the error of a run that would refuse their processing times."""
+    timely = [name for name in arrived.slices if name not in arrived.late]
+    error = refused_arrived(app, arrived.entity, timely) if arrived.refused is None else None
+    return arrived if error is None else replace(arrived, refused=error.as_fault())
 
 
 def _runs_of(app: App, entity: str, slices: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import LakewrightError
+from lakewright.slices.application import application_of
 from lakewright.slices.other_runs import declared_time, entity_name, find_other_runs
+from lakewright.slices.placement import Placement
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
@@ -25,6 +27,7 @@ __all__ = [
     "TimedTarget",
     "declared_slice_time",
     "declares_time",
+    "placement_of",
     "timed_target",
     "timed_targets",
 ]
@@ -84,6 +87,12 @@ def timed_target(app: App, asked: AskedTarget) -> TimedTarget | None:
         target.processing_time, app.lake.settings.zone, scope, is_lenient=False, warn=lambda _: None
     )
     return TimedTarget(target, workspace.entity(target.entity), times)
+
+
+def placement_of(app: App, entity: Entity) -> Placement:
+    """Return the processed slices of an entity, by which the place of another one is judged."""
+    bronze = entity.places(app.project.lake).bronze
+    return Placement(app.store, application_of(app.project.name, entity), bronze)
 
 
 def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.unit.usecases.test_requeued_times import BY_DAY, BY_SLICE, processed
 
 from lakewright import Project
-from lakewright.errors import UsageError
+from lakewright.app import App
+from lakewright.errors import BackdatedError, UsageError
+from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.slices.application import application_of
+from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.slices.time_check import early_error
+from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.included_slices import included_slices
+from lakewright.usecases.target_times import placement_of
 
 
 @pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
@@ -58,3 +67,73 @@ def test_a_slice_that_changed_since_it_was_recorded_is_refused_with_what_records
         assert shop.shell(typed).code == 0
         (found,) = included_slices(app, entity, [late.name])
     assert found.fingerprint["size"] == 7
+
+
+def record(app: App, names: Sequence[tuple[str, str]]) -> None:
+    """Record slices as processed with processing times, in order."""
+    entity = app.project.entity("orders")
+    application = application_of("shop", entity)
+    for name, time in names:
+        item = (Path(app.project.basedir) / "lake/bronze/orders" / name).as_uri()
+        if name not in ("2024-05-01.csv", "2024-05-02.csv", "2024-05-03.csv"):
+            app.ledger.discover([DiscoveredSlice(item, application, "orders", name, {})])
+        else:
+            app.ledger.requeue(item, "again", allow_late=True)
+        lease = timedelta(seconds=60)
+        claim = app.ledger.acquire(item, application, app.holder, duration=lease, token_counter="orders")
+        app.ledger.processed(claim, {"processing_time": time})
+
+
+def test_a_slice_whose_time_puts_it_before_older_ones_is_refused_and_not_said_to_have_its_place_there(
+    tmp_path: Path,
+) -> None:
+    """Finding 12: slices had times of the clock, and the newest one went before them with its own date."""
+    processed(tmp_path, "historic", BY_SLICE)
+    newest = "2024-05-04.csv"
+    (tmp_path / "lake/bronze/orders" / newest).write_text("id\n1\n")
+    with Project.load(tmp_path) as shop:
+        app, entity = shop.app, shop.app.project.entity("orders")
+        times = ProcessingTimes("${slice.date}", app.project.lake.zone, Scope(), False, print)
+        record(app, [(f"2024-05-0{day}.csv", f"2026-11-25T21:50:0{day}+00:00") for day in (1, 2, 3)])
+        told = "slices before it by name have later times, such as 2024-05-03.csv with 2026-11-25T21:50:03"
+        with pytest.raises(UsageError, match=told) as refused:
+            included_slices(app, entity, [newest])
+        assert "process orders 2024-05-04.csv --processing-time 2026-11-25T21:50:04+00:00`" in str(
+            refused.value.remedy
+        )
+        error = early_error(
+            app.lake, entity, ["2024-05-02.csv", newest], times, placement=placement_of(app, entity)
+        )
+    assert isinstance(error, BackdatedError)
+    assert error.details["in_place"] is not None  # the second has the time that it was processed with
+
+
+def test_a_late_slice_does_not_count_against_the_place_of_others(tmp_path: Path) -> None:
+    processed(tmp_path, "historic", BY_SLICE)
+    late = "2024-05-02-b.csv"
+    for name in ("2024-05-02-a.csv", late):
+        (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
+    with Project.load(tmp_path) as shop:
+        app, entity = shop.app, shop.app.project.entity("orders")
+        days = [(f"2024-05-0{day}.csv", f"2024-05-0{day}T00:00:00+00:00") for day in (1, 2, 3)]
+        record(app, [*days, ("2024-05-02-a.csv", "2026-11-25T21:50:00+00:00")])
+        (found,) = included_slices(app, entity, [late])
+    assert found.content["processingTime"] == "2024-05-02T00:00:00+00:00"
+
+
+def test_the_refusal_of_a_time_names_no_rebuild_if_older_slices_have_later_times(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    newest = "2024-05-03.z.csv"
+    with Project.load(tmp_path) as project:
+        record(project.app, [(f"2024-05-0{day}.csv", f"2026-11-25T21:50:0{day}+00:00") for day in (1, 2, 3)])
+    (tmp_path / "lake/bronze/orders" / newest).write_text("id\n1\n")
+    page = " ".join(shop.run("status").out.split())
+    assert "a run would not take it: the processing time 2024-05-03T00:00:00+00:00 is not later" in page
+    assert "slices before it by name have later times, such as 2024-05-03.csv" in page
+    assert "do: Give a later time: `lakewright process orders 2024-05-03.z.csv --processing-time " in page
+    assert "rebuild" not in page
+    assert "truncate -t TARGET" in page
+    with Project.load(tmp_path) as project:
+        record(project.app, [("2024-05-03.csv", "2024-05-03T00:00:00+00:00")])
+    page = " ".join(shop.run("status").out.split())
+    assert f"Put it in its place: `lakewright rebuild orders --include {newest}`" in page

@@ -42,7 +42,8 @@ __all__ = ["process"]
 @click.option(
     "--processing-time",
     metavar="TIME",
-    help="When versions begin and end: ISO 8601, or an expression such as '${slice.date}'.",
+    help="When versions begin and end: ISO 8601, or an expression such as '${slice.date}'; by default as the "
+    "entity's jobs declare it, or now.",
 )
 @click.option(
     "--strategy",

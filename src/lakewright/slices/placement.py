@@ -1,0 +1,103 @@
+"""Whether the processing time of a slice agrees with its place in the order of names.
+
+A rebuild applies slices in the order of their processing times. If some were processed with times of their
+own and others with the time of the clock, a newer slice may have the earlier time: at that time it would
+stand before older slices, and their rows would be the current ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.record import State, parse_instant
+from lakewright.manifest.store import Query
+from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.late import place_of
+
+if TYPE_CHECKING:
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
+    from lakewright.manifest.store import Store
+
+__all__ = ["OlderSlice", "Placement", "processing_time_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class OlderSlice:
+    """A slice that comes before another one by name, and has a later processing time."""
+
+    name: str
+    at: datetime
+
+    @property
+    def words(self) -> str:
+        """What is known of it, as the end of a sentence."""
+        return f"slices before it by name have later times, such as {self.name} with {self.at.isoformat()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The processed slices of an entity, by which the place of another one is judged.
+
+    Attributes:
+        store: The manifest.
+        application: The application of the entity.
+        bronze: Its bronze folder.
+    """
+
+    store: Store
+    application: Application
+    bronze: str
+
+    def older_but_later(self, name: str, declared: datetime | None) -> OlderSlice | None:
+        """Return the last slice before another one by name if its processing time is later, or None.
+
+        Slices that were late themselves do not count.
+
+        Args:
+            name: The other slice.
+            declared: The processing time that is declared for it; the one that it was processed with counts
+                before.
+        """
+        own = item_id(f"{self.bronze}/{name}")
+        at = processing_time_of(self.store, self.application, own) or declared
+        before = next(self._timely_before(name), None) if at is not None else None
+        if at is None or before is None:
+            return None
+        found = processing_time_of(self.store, self.application, before.item_id)
+        return OlderSlice(slice_name(before), found) if found is not None and found > at else None
+
+    def _timely_before(self, name: str) -> Iterator[Item]:
+        """Yield the processed slices before a name, the last one first, without those that were late."""
+        query = Query(
+            application=self.application,
+            verdicts=frozenset({Verdict.PROCESSED}),
+            prefix=f"{item_id(self.bronze)}/",
+        )
+        end, earliest = natural_key(name), None
+        for item in sorted(self.store.select(query), key=place_of, reverse=True):
+            at = _recorded(item, self.application)
+            if place_of(item) < end and (earliest is None or at is None or at <= earliest):
+                yield item
+            earliest = min(filter(None, (earliest, at)), default=None)
+
+
+def processing_time_of(store: Store, application: Application, item: str) -> datetime | None:
+    """Return the processing time with which a slice was last processed; None if it never was."""
+    found = [
+        each.content.get("processing_time")
+        for each in store.records(item)
+        if each.state is State.PROCESSED and each.application.key == application.key
+    ]
+    return parse_instant(found[-1]) if found and found[-1] is not None else None
+
+
+def _recorded(item: Item, application: Application) -> datetime | None:
+    times: Iterable[datetime] = (
+        mark.since for mark in item.processed if mark.application.covers(application)
+    )
+    return max(times, default=None)
