@@ -84,6 +84,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "DataLossError": "data_loss",
         "DatabaseUnavailable": "database_unavailable",
         "BadRowsError": "bad_rows",
+        "ColumnMismatch": "column_mismatch",
         "DeleteBrakeError": "delete_brake",
         "DuplicateBusinesskeyException": "duplicate_business_key",
         "ExecutorLost": "executor_lost",

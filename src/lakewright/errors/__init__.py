@@ -13,6 +13,7 @@ LakewrightError
 ├── TargetError                       a target or a slice failed; other targets are unaffected
 │   ├── SliceError                    the slice is unreadable, changed or missing
 │   ├── SchemaDriftError              the slice's schema does not fit the table
+│   ├── ColumnMismatch                the input of a `schema` mapping has other columns than allowed
 │   ├── DuplicateBusinesskeyException a business key occurs more than once in the slice
 │   ├── NullKeyError                  a business key column is null
 │   ├── BadRowsError                  the slice has too many bad rows to put aside
@@ -77,6 +78,7 @@ from lakewright.errors.retryable import (
 from lakewright.errors.target import (
     BackdatedError,
     BadRowsError,
+    ColumnMismatch,
     CommandFailed,
     DataLossError,
     DeleteBrakeError,
@@ -96,6 +98,7 @@ from lakewright.errors.target import (
 __all__ = [
     "BackdatedError",
     "BadRowsError",
+    "ColumnMismatch",
     "CommandFailed",
     "CommitConflict",
     "CommitTooLate",

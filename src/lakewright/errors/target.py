@@ -7,6 +7,7 @@ from lakewright.errors.base import LakewrightError
 __all__ = [
     "BackdatedError",
     "BadRowsError",
+    "ColumnMismatch",
     "CommandFailed",
     "DataLossError",
     "DeleteBrakeError",
@@ -40,6 +41,12 @@ class SchemaDriftError(TargetError):
     """The slice's columns do not fit the table, or its values do not fit their types."""
 
     code = "schema_drift"
+
+
+class ColumnMismatch(TargetError):
+    """The input of a `schema` mapping has other columns or types than its policies allow."""
+
+    code = "column_mismatch"
 
 
 class DuplicateBusinesskeyException(TargetError):

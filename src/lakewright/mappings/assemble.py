@@ -89,6 +89,17 @@ class AssemblePart(Model):
             return named
         return [functions.struct(*named, *self.parts(schema)).alias(self.name or "")]
 
+    def absent(self, schema: StructType) -> Iterator[str]:
+        """Yield the paths that are named here, and that an input of this schema lacks."""
+        base = _steps(self.path)
+        if base and _find(schema, base) is None:
+            yield ".".join(base)
+            return
+        for path in (*self.keep, *self.drop, *self.columns.values()):
+            steps = (*base, *_steps(path))
+            if _find(schema, steps) is None:
+                yield ".".join(steps)
+
     def parts(self, schema: StructType) -> list[Column]:
         """Return the further columns of a struct."""
         del schema
@@ -133,6 +144,12 @@ class AssembleEntry(AssemblePart):
     def has_content(self) -> bool:
         """Whether it names any columns."""
         return bool(self.columns or self.entries)
+
+    def absent(self, schema: StructType) -> Iterator[str]:
+        """Yield the paths that are named here or in the entries, and that an input of this schema lacks."""
+        yield from super().absent(schema)
+        for entry in self.entries:
+            yield from entry.absent(schema)
 
     def parts(self, schema: StructType) -> list[Column]:
         """Return the columns that the entries of a struct add to it."""
@@ -188,7 +205,10 @@ class _Choice:
 
 
 class AssembleMapping(InputMapping):
-    """Returns rows with a new structure: each entry adds columns, from any depth of the input."""
+    """Returns rows with a new structure: each entry adds columns, from any depth of the input.
+
+    Columns that the input lacks are left out; the run warns of them.
+    """
 
     columns: Listed[AssembleEntry] = Declared(min_length=1, description="The entries, in order.")
 
@@ -200,8 +220,10 @@ class AssembleMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the columns of all entries."""
-        del workspace
-        return frame.select(*(each for entry in self.columns for each in entry.assembled(frame.schema)))
+        schema = frame.schema
+        absent = [path for entry in self.columns for path in entry.absent(schema)]
+        self.note_absent(workspace, absent, frame.columns)
+        return frame.select(*(each for entry in self.columns for each in entry.assembled(schema)))
 
 
 def _steps(path: str) -> Path:

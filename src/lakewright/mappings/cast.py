@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import cast_by_name, column, find_column
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.fields import TypeText
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,13 +21,25 @@ __all__ = ["CastMapping"]
 
 
 class CastMapping(InputMapping):
-    """Changes the types of columns; names, order and other columns are kept."""
+    """Changes the types of columns; names, order and other columns are kept.
+
+    The run warns of columns that the input does not have.
+    """
 
     columns: dict[str, TypeText] = Declared(description="New type of each column to change.")
 
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns to change."""
+        return self.named("columns", self.columns)
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the input's columns."""
+        del workspace
+        return columns_of(self.input)
+
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return all columns, with new types for those in `columns`."""
-        del workspace
+        self.note_absent(workspace, self.columns, frame.columns, use=" to cast")
         types = {find_column(frame, name): found for name, found in self.columns.items()}
         return frame.select(
             *(

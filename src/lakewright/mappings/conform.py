@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,9 @@ class ConformMapping(InputMapping):
 
     naming: NamingText | None = Declared(default=None, description="Style of names; default: names are kept.")
     types: dict[str, TypeText] = Declared(
-        default_factory=dict, description="Types to replace: name of the type, and its replacement."
+        default_factory=dict,
+        description="Types to replace: name of the type, and its replacement. "
+        "The run warns of types that no column has.",
     )
     flatten: bool = Declared(default=False, description="Whether struct fields become columns.")
 
@@ -42,10 +45,12 @@ class ConformMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the conformed columns."""
-        del workspace
         if self.flatten:
             frame = flattened(frame, self.naming or Naming.SNAKE_CASE)
         fields = fields_of(frame.schema)
+        present = {_type_name(found) for field in fields for found in _types_in(field.type)}
+        lacks = "its input has no column of the type"
+        self.note_absent(workspace, self.types, sorted(present), lacks=lacks, use=" to replace")
         return frame.select(
             *(
                 column(field.name).cast(self._conformed(field.type).ddl).alias(self._named(field.name))
@@ -69,6 +74,20 @@ class ConformMapping(InputMapping):
                 )
             )
         return self.types.get(_type_name(found), found)
+
+
+def _types_in(found: Type) -> Iterator[Type]:
+    """Yield a type that is replaced as a whole: a plain one, or those of the elements and fields inside."""
+    if isinstance(found, Array):
+        yield from _types_in(found.element)
+    elif isinstance(found, MapOf):
+        yield from _types_in(found.key)
+        yield from _types_in(found.value)
+    elif isinstance(found, Struct):
+        for field in found.fields:
+            yield from _types_in(field.type)
+    else:
+        yield found
 
 
 def _type_name(found: Type) -> str:

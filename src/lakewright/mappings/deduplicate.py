@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.base import Texts
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,6 +23,15 @@ class DeduplicateMapping(InputMapping):
     """Returns one arbitrary row for each combination of values in `columns`."""
 
     columns: Texts = Declared(default=(), description="Columns that identify duplicates; default: all.")
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns that identify duplicates."""
+        return self.named("columns", self.columns)
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the input's columns."""
+        del workspace
+        return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import find_column
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.base import Texts
-from lakewright.spec.suggestions import suggestion
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,11 +24,18 @@ class DropMapping(InputMapping):
 
     columns: Texts = Declared(description="Columns to remove.")
 
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns to remove."""
+        return self.named("columns", self.columns)
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the input's columns without those that are removed."""
+        del workspace
+        found = columns_of(self.input)
+        dropped = {name.lower() for name in self.columns}
+        return None if found is None else tuple(name for name in found if name.lower() not in dropped)
+
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the remaining columns in their order."""
-        absent = [name for name in self.columns if find_column(frame, name) is None]
-        if absent:
-            asked = suggestion(absent[0], frame.columns)
-            text = f"mapping {self.name!r}: its input has no column {', '.join(absent)} to drop; {asked}"
-            workspace.notes[self.name] = lambda: text
+        self.note_absent(workspace, self.columns, frame.columns, use=" to drop")
         return frame.drop(*self.columns)

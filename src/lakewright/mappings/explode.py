@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
 from lakewright.mappings.flatten import flattened
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.mappings.naming import Naming, NamingText
 from lakewright.spec.models.base import Model, TextMap, Texts
 from lakewright.transform.sql import name_sql
@@ -31,6 +31,18 @@ class ColumnChoice(Model):
     rename: TextMap = Declared(
         default_factory=dict, description="New column names, each with the path of the column to rename."
     )
+
+    def named(self, source: str) -> Iterator[NamedColumn]:
+        """Yield the columns of a mapping that are named here, in a declaration's `outerColumns`."""
+        for key in ("keep", "drop"):
+            for index, name in enumerate(self.listed(key)):
+                yield NamedColumn(source, name, ("outerColumns", key, index))
+        for name, path in self.rename.items():
+            yield NamedColumn(source, path, ("outerColumns", "rename", name))
+
+    def listed(self, *keys: str) -> list[str]:
+        """Return the columns that `keep` or `drop` name."""
+        return [name for key in keys for name in getattr(self, key) if name != "*"]
 
     def columns(self, names: Sequence[str], at: tuple[str, ...] = ()) -> list[Column]:
         """Return the selected columns among these columns, or among the fields of the struct at a path."""
@@ -71,18 +83,29 @@ class ExplodeMapping(InputMapping):
         default=Naming.SNAKE_CASE, description="Style in which names of flattened columns are joined."
     )
 
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the array, and columns of the original row."""
+        return (
+            NamedColumn(self.input, self.array, ("array",)),
+            *self.outer_columns.named(self.input),
+        )
+
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the columns of the row, followed by those of the element."""
         from pyspark.sql import functions
         from pyspark.sql.types import StructType
 
-        del workspace
+        chosen = self.outer_columns.listed("keep", "drop")
+        self.note_absent(workspace, chosen, frame.columns)
         path = self.array.split(".")
         exploded = frame.withColumn(_ELEMENT, functions.explode(functions.col(name_sql(*path))))
         outer = [name for name in frame.columns if name.lower() != path[0].lower() or len(path) > 1]
         element = exploded.schema[_ELEMENT].dataType
+        fields = element.fieldNames() if isinstance(element, StructType) else []
+        chosen = self.inner_columns.listed("keep", "drop")
+        self.note_absent(workspace, chosen, fields, lacks=f"the elements of {self.array} have no field")
         if isinstance(element, StructType):
-            inner = self.inner_columns.columns(element.fieldNames(), (_ELEMENT,))
+            inner = self.inner_columns.columns(fields, (_ELEMENT,))
         else:
             inner = [functions.col(_ELEMENT).alias(path[-1])]
         found = exploded.select(*self.outer_columns.columns(outer), *inner)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import SpecError
 from lakewright.mappings.mapping import InputMapping
 from lakewright.spec.models.base import Model, Texts
+from lakewright.spec.models.text_marks import SqlText
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,16 +23,20 @@ __all__ = ["AggregationGroup", "GroupedAggregateMapping"]
 class AggregationGroup(Model):
     """One aggregate of the input."""
 
-    dimensions: Texts = Declared(default=(), description="Columns to group by.")
+    dimensions: Annotated[Texts, SqlText.EXPRESSION] = Declared(
+        default=(), description="Columns to group by."
+    )
     aggregations: Texts = Declared(default=(), description="Names of the aggregations; default: all.")
-    filter: str | None = Declared(default=None, description="SQL condition for rows of the input.")
+    filter: Annotated[str | None, SqlText.CONDITION] = Declared(
+        default=None, description="SQL condition for rows of the input."
+    )
     having: str | None = Declared(default=None, description="SQL condition for rows of the result.")
 
 
 class GroupedAggregateMapping(InputMapping):
     """Aggregates its input by several groups, each of which is the output `name:group`."""
 
-    aggregations: dict[str, str] = Declared(
+    aggregations: Annotated[dict[str, str], SqlText.EXPRESSION] = Declared(
         min_length=1, description="SQL aggregate expression of each column."
     )
     groups: dict[str, AggregationGroup] = Declared(min_length=1, description="The groups by name.")
@@ -48,15 +52,17 @@ class GroupedAggregateMapping(InputMapping):
         """Return the names of the groups."""
         return tuple(self.groups)
 
+    def has_main(self) -> bool:
+        """Return that only the groups are outputs."""
+        return False
+
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Refuse: each group is an output of its own.
 
         Raises:
-            SpecError: Always, with the outputs.
+            NotImplementedError: Always.
         """
-        del frame, workspace
-        listed = ", ".join(f"{self.name}:{group}" for group in self.groups)
-        raise SpecError.of(f"mapping {self.name!r} has an output for each group", remedy=f"Read {listed}.")
+        raise NotImplementedError(f"{self.kind} has the outputs {self.outputs()} only")
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the dimensions and aggregations of one group."""

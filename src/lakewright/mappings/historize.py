@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.base import Texts, from_text
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ class HistorizeMapping(InputMapping):
     column_insert_position: Position = Declared(
         default="end", description="Position of the new columns: beginning or end."
     )
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns of the key, and the time."""
+        return (
+            *self.named("keyColumns", self.key_columns),
+            NamedColumn(self.input, self.time_column, ("timeColumn",)),
+        )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return all rows with the two new columns."""

@@ -107,7 +107,7 @@ class ExtractJsonMapping(_JsonMapping):
                 "parseMode to DROPMALFORMED or FAILFAST"
             )
 
-        workspace.notes[self.name] = told
+        self.note(workspace, told)
         return parsed.observe(observation, functions.count_if(~self._is_parsed()).alias("lost"))
 
     def _is_parsed(self) -> Column:

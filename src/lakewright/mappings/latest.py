@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.base import Texts
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -27,6 +29,18 @@ class LatestMapping(InputMapping):
     version_columns: Texts = Declared(
         min_length=1, description="Columns that order the versions, most significant first."
     )
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns of the key and of the version."""
+        return (
+            *self.named("keyColumns", self.key_columns),
+            *self.named("versionColumns", self.version_columns),
+        )
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the input's columns."""
+        del workspace
+        return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""

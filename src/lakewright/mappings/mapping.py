@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named, Reference, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.text_marks import SqlText
+from lakewright.spec.suggestions import suggestion
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.sql_check import ColumnsOf
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CacheLevel", "Input", "InputMapping", "Mapping"]
+__all__ = ["CacheLevel", "Input", "InputMapping", "Mapping", "NamedColumn"]
 
 
 class CacheLevel(StrEnum):
@@ -40,6 +42,21 @@ class CacheLevel(StrEnum):
 
 Input = Annotated[str, from_text(lambda name: name.removesuffix(":main"))]
 """A reference to a mapping; `name:main` means the same as `name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedColumn:
+    """A column of an input that a declaration names.
+
+    Attributes:
+        input: The mapping that should have it.
+        name: Its name, or the path of a field.
+        place: The keys of the declaration below which it is named.
+    """
+
+    input: str
+    name: str
+    place: tuple[str | int, ...]
 
 
 class Mapping(Named):
@@ -92,17 +109,34 @@ class Mapping(Named):
         with self._located(workspace):
             return self.transform_output(workspace, name)
 
+    def has_main(self) -> bool:
+        """Return whether it has the output `main`, which its plain name means."""
+        return True
+
     def check_output(self, name: str) -> None:
-        """Check that there is an output of this name.
+        """Check that there is an output of this name; an empty one is left to `check_main`.
 
         Raises:
             SpecError: There is none.
         """
-        known = self.outputs()
-        if name not in ("", "main", *known):
-            listed = ", ".join(("main", *known))
+        known = dict.fromkeys((*(["main"] if self.has_main() else []), *self.outputs()))
+        if name and name not in known:
+            listed = ", ".join(known)
             raise SpecError.of(
                 f"mapping {self.name!r} has no output {name!r}", remedy=f"Its outputs are {listed}."
+            )
+
+    def check_main(self) -> None:
+        """Check that there is a frame that the plain name of the mapping means.
+
+        Raises:
+            SpecError: There are outputs with names only.
+        """
+        if not self.has_main():
+            listed = ", ".join(f"{self.name}:{output}" for output in self.outputs())
+            raise SpecError.of(
+                f"mapping {self.name!r} has no output main, so its plain name means nothing",
+                remedy=f"Read {listed}.",
             )
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
@@ -128,6 +162,7 @@ class Mapping(Named):
 
     def build(self, workspace: Workspace) -> DataFrame:
         """Return the kind's frame, filtered, with the configured cache and hint."""
+        self.check_main()
         from pyspark import StorageLevel
         from pyspark.sql import functions
 
@@ -158,6 +193,39 @@ class Mapping(Named):
         del workspace, columns_of
         return None
 
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns of inputs that the declaration names, except those in SQL."""
+        return ()
+
+    def note(self, workspace: Workspace, told: Callable[[], str | None]) -> None:
+        """Have the run warn of what a function returns, as soon as it is not None."""
+        workspace.notes.setdefault(self.name, []).append(told)
+
+    def note_absent(
+        self,
+        workspace: Workspace,
+        names: Iterable[str],
+        known: Sequence[str],
+        *,
+        lacks: str = "its input has no column",
+        use: str = "",
+    ) -> None:
+        """Have the run warn of the names that are not among the known columns; case is ignored.
+
+        Args:
+            workspace: Where the frame is made.
+            names: The columns that the declaration names.
+            known: The columns that there are.
+            lacks: The words of the warning before the names.
+            use: Its words after them.
+        """
+        there = {name.lower() for name in known}
+        absent = [name for name in names if name.lower() not in there]
+        if absent:
+            asked = suggestion(absent[0], known)
+            text = f"mapping {self.name!r}: {lacks} {', '.join(absent)}{use}"
+            self.note(workspace, lambda: text if asked is None else f"{text}; {asked}")
+
     @abstractmethod
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the frame of this kind without computing anything."""
@@ -171,6 +239,11 @@ class InputMapping(Mapping):
     def references(self) -> Iterable[Reference]:
         """Return the one input."""
         return [Reference("mapping", self.input, ("input",))]
+
+    def named(self, key: str, names: Iterable[str] | dict[str, Any]) -> Iterator[NamedColumn]:
+        """Yield columns of the input that a list, or the keys of a map, name in the declaration."""
+        for index, name in enumerate(names):
+            yield NamedColumn(self.input, name, (key, name if isinstance(names, dict) else index))
 
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return this kind's transformation of its input."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, ModelWrapValidatorHandler, model_validator
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import cast_by_name, column
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.base import ALSO, Listed, Model
 from lakewright.spec.models.fields import TypeText
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,6 +44,15 @@ class ProjectMapping(InputMapping):
     """Returns only the listed columns, in their order."""
 
     columns: Listed[ProjectedColumn] = Declared(description="Columns of the result.")
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns of the input that are listed."""
+        return self.named("columns", [each.column for each in self.columns])
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the listed columns."""
+        del workspace, columns_of
+        return tuple(each.name or each.column for each in self.columns)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the listed columns, renamed and cast."""

@@ -36,7 +36,9 @@ class RelationMapping(Mapping):
         default_factory=dict, description="Values, lists or ranges (inclusive) of partition columns."
     )
     columns: dict[str, TypeText] | None = Declared(
-        default=None, description="Columns of the result with their types; default: all."
+        default=None,
+        description="Columns of the result with their types; default: all. The run warns of those that "
+        "the relation lacks, which are null; `validate` refuses them if the relation declares its columns.",
     )
 
     def references(self) -> Iterable[Reference]:
@@ -77,6 +79,13 @@ class RelationMapping(Mapping):
         frame = self._rows(self.source(workspace), workspace)
         if self.columns is None:
             return frame
+        self.note_absent(
+            workspace,
+            self.columns,
+            frame.columns,
+            lacks=f"relation {(self.source(workspace).name or self.name)!r} has no column",
+            use=", so null is read",
+        )
         return conform(frame, [Field(name=name, type=found) for name, found in self.columns.items()])
 
     def _rows(self, source: ReadableRelation, workspace: Workspace) -> DataFrame:

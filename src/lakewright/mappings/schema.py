@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
-from lakewright.errors import TargetError
+from lakewright.errors import ColumnMismatch
 from lakewright.lake.columns import column, conform, engine_type, fields_of
 from lakewright.lake.schema_differences import fits
 from lakewright.mappings.mapping import InputMapping
@@ -49,7 +49,7 @@ class ColumnPolicy(StrEnum):
         """Return the columns of the result: declared ones as declared, others unchanged.
 
         Raises:
-            TargetError: The policy does not allow the difference.
+            ColumnMismatch: The policy does not allow the difference.
         """
         theirs, ours = _names(present), _names(wanted)
         missing = [field for field in wanted if field.name.lower() not in theirs]
@@ -62,7 +62,7 @@ class ColumnPolicy(StrEnum):
     def _refuse(self, verb: str, fields: Sequence[Field], subject: str) -> None:
         if fields:
             names = ", ".join(field.name for field in fields)
-            raise TargetError(
+            raise ColumnMismatch(
                 f"the input of mapping {subject!r} {verb} {names}",
                 remedy=f"Correct its declared columns, or choose another columnMismatchPolicy than {self}.",
             )
@@ -87,7 +87,7 @@ class TypePolicy(StrEnum):
         """Return the column with the type that it has in the result.
 
         Raises:
-            TargetError: The policy does not allow the difference.
+            ColumnMismatch: The policy does not allow the difference.
         """
         actual = next((field for field in present if field.name.lower() == wanted.name.lower()), wanted)
         if self is TypePolicy.CAST_ALWAYS or engine_type(actual.type) == engine_type(wanted.type):
@@ -96,7 +96,7 @@ class TypePolicy(StrEnum):
         if is_compatible:
             return wanted
         if self.endswith("ERROR"):
-            raise TargetError(
+            raise ColumnMismatch(
                 f"column {actual.name} of the input of mapping {subject!r} has type {actual.type.ddl}, "
                 f"not {wanted.type.ddl}",
                 remedy=f"Correct its declared type, or choose another typeMismatchPolicy than {self}.",
@@ -171,7 +171,7 @@ class SchemaMapping(InputMapping):
         """Return the declared columns.
 
         Raises:
-            TargetError: There is a difference and the policy is ERROR.
+            ColumnMismatch: There is a difference and the policy is ERROR.
         """
         wanted = self._fields(workspace)
         present = fields_of(frame.schema)

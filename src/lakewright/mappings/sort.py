@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field as Declared
 
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.base import Listed, from_text
+from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,6 +28,15 @@ class SortMapping(InputMapping):
     columns: Listed[dict[str, Direction]] = Declared(
         description="Columns with their direction, most significant first."
     )
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns to sort by."""
+        return self.named("columns", [name for entry in self.columns for name in entry])
+
+    def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
+        """Return the input's columns."""
+        del workspace
+        return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the sorted rows; nulls come first in ascending order and last in descending order."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, find_column
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, NamedColumn
 from lakewright.spec.models.base import Texts
 
 if TYPE_CHECKING:
@@ -30,11 +31,19 @@ class StackMapping(InputMapping):
     keep_columns: Texts = Declared(default=(), description="Columns to keep; default: all others.")
     drop_columns: Texts = Declared(default=(), description="Columns to remove.")
 
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns to stack, to keep and to remove."""
+        return (
+            *self.named("stackColumns", self.stack_columns),
+            *self.named("keepColumns", self.keep_columns),
+            *self.named("dropColumns", self.drop_columns),
+        )
+
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the kept columns, followed by label and value."""
         from pyspark.sql import functions
 
-        del workspace
+        self.note_absent(workspace, self.drop_columns, frame.columns, use=" to drop")
         stacked = {find_column(frame, name) or name: label for name, label in self.stack_columns.items()}
         kept = self.keep_columns or tuple(name for name in frame.columns if name not in stacked)
         kept = tuple(

@@ -49,6 +49,10 @@ class UnitMapping(Mapping):
         """Return the names of the unit's mappings."""
         return tuple(self.mappings)
 
+    def has_main(self) -> bool:
+        """Return whether one of its mappings is `main`."""
+        return MAIN in self.mappings
+
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the project's mappings that the unit's mappings read."""
         names = (name for mapping in self.mappings.values() for name in mapping.inputs(workspace))
@@ -70,15 +74,13 @@ class UnitMapping(Mapping):
         return found
 
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return the frame of `main`.
-
-        Raises:
-            SpecError: The unit has no mapping `main`.
-        """
-        if MAIN not in self.mappings:
-            self.check_output("main as a mapping of its own")
+        """Return the frame of `main`."""
         return self.transform_output(workspace, MAIN)
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
-        """Return the frame of one of the unit's mappings."""
-        return workspace.unit(self.mappings).frame(name)
+        """Return the frame of one of the unit's mappings; what they have to tell is told of the unit."""
+        inner = workspace.unit(self.mappings)
+        frame = inner.frame(name)
+        for told in (each for notes in inner.notes.values() for each in notes):
+            self.note(workspace, told)
+        return frame

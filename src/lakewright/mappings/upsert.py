@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, conform, fields_of
-from lakewright.mappings.mapping import Input, InputMapping
+from lakewright.mappings.mapping import Input, InputMapping, NamedColumn
 from lakewright.spec.models.base import Reference, Texts
 from lakewright.transform.sql import name_sql
 
@@ -32,6 +32,10 @@ class UpsertMapping(InputMapping):
     def references(self) -> Iterable[Reference]:
         """Return the state and the updates."""
         return [*super().references(), Reference("mapping", self.updates, ("updates",))]
+
+    def named_columns(self) -> Iterable[NamedColumn]:
+        """Return the columns of the key."""
+        return self.named("keyColumns", self.key_columns)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the updated state."""

@@ -27,8 +27,9 @@ from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
+from lakewright.usecases.validate_mappings import analyse_with_spark, mapping_faults
 from lakewright.usecases.validate_past import past_faults
-from lakewright.usecases.validate_sql import analyse_with_spark, mapping_cycles, sql_faults
+from lakewright.usecases.validate_sql import mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
@@ -66,21 +67,29 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     evaluation = evaluate_project(app.project, _offline(app.project, session))
     checker = SqlChecker(state / "checked-sql.json")
     sql = sql_faults(evaluation, checker)
+    mappings = mapping_faults(evaluation, checker)
     checker.save()
     cycles = dict.fromkeys(mapping_cycles(evaluation))
-    errors = [*evaluation.errors, *sql.errors, *cycles, *find_cycles(app.project, session)]
+    errors = [*evaluation.errors, *sql.errors, *mappings.errors, *cycles, *find_cycles(app.project, session)]
     errors += find_notification_faults(app.project)
     errors += argument_faults(app.project, app.clock())
     past = past_faults(evaluation, _offline(app.project, session))
     errors += past.errors
     if not errors:
         errors += cluster_faults(app)
-    warnings = [*evaluation.warnings, *sql.warnings, *past.warnings, *_idle_jobs(app.project)]
+    warnings = [
+        *evaluation.warnings,
+        *sql.warnings,
+        *mappings.warnings,
+        *past.warnings,
+        *_idle_jobs(app.project),
+    ]
     analysed = 0
     if with_spark and not errors:
-        analysed, found, unknown = analyse_with_spark(app.project, app.lake, evaluation)
-        errors += found
-        warnings += unknown
+        analysis = analyse_with_spark(app.project, app.lake, evaluation)
+        analysed = analysis.accepted
+        errors += analysis.errors
+        warnings += analysis.warnings
     return Validation(tuple(errors), tuple(warnings), analysed)
 
 

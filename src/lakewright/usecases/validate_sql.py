@@ -1,4 +1,4 @@
-"""Check the SQL of evaluated definitions: by parsing it, and on request by letting Spark analyse it."""
+"""Check the SQL of evaluated definitions by parsing it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from lakewright.errors import Fault, LakewrightError, SpecError, TargetError
-from lakewright.lake.lake import Lake
-from lakewright.lake.spark_errors import reason_with_position
+from lakewright.errors import Fault, LakewrightError
 from lakewright.mappings.mapping import Mapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.relations.view import ViewRelation
 from lakewright.spec.models.text_marks import SqlText, marked_texts
-from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion, way_to_read
-from lakewright.spec.words import first_of
 from lakewright.usecases.validate_definitions import Evaluated, Evaluation
 from lakewright.workspace.query import mapping_names
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["SqlFaults", "analyse_with_spark", "mapping_cycles", "sql_faults"]
+__all__ = ["MappingColumns", "SqlFaults", "mapping_cycles", "sql_faults"]
 
 _THIS = "__this__"
 """The table of a check's query, and of texts whose table has no name."""
@@ -55,7 +51,7 @@ def sql_faults(evaluation: Evaluation, checker: SqlChecker) -> SqlFaults:
 
 
 def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
-    columns = _Columns(each.workspace, checker)
+    columns = MappingColumns(each.workspace, checker)
     for mark, text, path in _texts(each):
         location, subject = each.definition.at(*path), each.definition.subject
         if mark is SqlText.QUERY and not isinstance(each.model, ViewRelation):
@@ -132,12 +128,14 @@ def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -
             yield Fault(message, each.definition.at(*path), remedy)
 
 
-def _input_columns(each: Evaluated, mark: SqlText, columns: _Columns) -> Sequence[str] | None:
+def _input_columns(each: Evaluated, mark: SqlText, columns: MappingColumns) -> Sequence[str] | None:
     """Return the columns over which an expression or a condition of a mapping is evaluated."""
     source = getattr(each.model, "input", None)
     is_plain = isinstance(each.model, Mapping) and each.model.filter is None and isinstance(source, str)
     is_closed = (
-        is_plain and each.model.kind in ("filter", "select", "aggregate") and mark is not SqlText.QUERY
+        is_plain
+        and each.model.kind in ("filter", "select", "aggregate", "groupedAggregate")
+        and mark is not SqlText.QUERY
     )
     return columns.of(str(source)) if is_closed else None
 
@@ -147,7 +145,7 @@ def _shortened(text: str) -> str:
     return words if len(words) <= 60 else f"{words[:57]}..."
 
 
-class _Columns:
+class MappingColumns:
     """The columns of mappings, as far as declarations say them."""
 
     def __init__(self, workspace: Workspace, checker: SqlChecker) -> None:
@@ -170,52 +168,6 @@ class _Columns:
             return mapping.declared_columns(self.workspace, self.of) if isinstance(mapping, Mapping) else None
         except LakewrightError:
             return None
-
-
-def analyse_with_spark(
-    project: Project, lake: Lake, evaluation: Evaluation
-) -> tuple[int, list[Fault], list[Fault]]:
-    """Let Spark analyse the mappings, over relations with their columns but no rows.
-
-    Relations without declared columns are read, if they exist. What those that don't exist leave unknown is
-    no fault.
-
-    Returns:
-        The number of mappings that Spark analysed, their faults, and warnings of those that it could not.
-    """
-    from pyspark.errors import PySparkException
-
-    faults: list[Fault] = []
-    unknown: dict[str, list[str]] = {}
-    analysed: set[str] = set()
-    outlines: dict[int, Workspace] = {}
-    for each in evaluation.evaluated:
-        if each.definition.category != "mapping" or each.definition.name in analysed:
-            continue
-        outline = outlines.setdefault(
-            id(each.workspace), Workspace(project, each.workspace.scope, lake, is_outline=True)
-        )
-        analysed.add(each.definition.name)
-        try:
-            _ = outline.frame(each.definition.name).schema
-        except SpecError as error:
-            faults += error.faults
-        except TargetError as error:
-            unknown.setdefault(error.message, []).append(each.definition.name)
-        except (PySparkException, LakewrightError) as error:
-            said = f"{each.definition.subject}: Spark rejects it: {reason_with_position(error)}"
-            faults.append(Fault(said, each.definition.at()))
-    for outline in outlines.values():
-        outline.close()
-    warnings = [
-        Fault(f"Spark can't check {_mappings(names)} yet: {why}", remedy="Validate again once it exists.")
-        for why, names in unknown.items()
-    ]
-    return len(analysed) - sum(map(len, unknown.values())), faults, warnings
-
-
-def _mappings(names: Sequence[str]) -> str:
-    return f"mapping{'s'[: len(names) > 1]} {first_of([repr(name) for name in names], 5)}"
 
 
 def mapping_cycles(evaluation: Evaluation) -> Iterator[Fault]:

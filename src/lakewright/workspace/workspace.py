@@ -75,7 +75,8 @@ class Workspace:
         self._definitions = Definitions(project, scope, self._lock)
         self._inner = inner or {}
         self.observations: dict[str, Observation] = {} if importer is None else importer.observations
-        self.notes: dict[str, Callable[[], str | None]] = {} if importer is None else importer.notes
+        sharing = importer if inner is None else None  # mappings of a unit may have the names of others
+        self.notes: dict[str, list[Callable[[], str | None]]] = {} if sharing is None else sharing.notes
         self._path: list[str] = []
         self._views = Views(project.relations, self._view)
 
@@ -294,13 +295,17 @@ class Workspace:
     def take_notes(self, mapping: str) -> list[str]:
         """Return what a mapping and its inputs have to tell of the rows that they were computed from, once.
 
-        A mapping puts a function in `notes` when it makes its frame; the function returns None as long as
+        A mapping adds a function to `notes` when it makes its frame; the function returns None as long as
         there is nothing to tell.
         """
         with self._lock:
-            names = sorted(self._read_through(mapping) & self.notes.keys())
-            found = {name: text for name in names if (text := self.notes[name]()) is not None}
-            return [text for name, text in found.items() if self.notes.pop(name, None) is not None]
+            found = []
+            for name in sorted(self._read_through(mapping) & self.notes.keys()):
+                told = [(each, each()) for each in self.notes.pop(name)]
+                if waiting := [each for each, text in told if text is None]:
+                    self.notes[name] = waiting
+                found += [text for _, text in told if text is not None]
+            return list(dict.fromkeys(found))
 
     def _read_through(self, mapping: str) -> frozenset[str]:
         home, inner = self._home(mapping)

@@ -20,6 +20,8 @@ from lakewright.lake.executor_python import check_python
 from lakewright.lake.lake import Lake
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.usecases.validate_definitions import evaluate_project
+from lakewright.usecases.validate_mappings import analyse_with_spark
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -307,6 +309,80 @@ def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:
         with pytest.raises(SpecError) as refused:
             workspace.frame(name)
         assert refused.value.faults[0].message == said
+
+
+NAMING = """
+relations: {p: {kind: values, columns: {id: int}, records: [[1]]}}
+mappings:
+  prices:
+    kind: values
+    columns: {item: string, price: "decimal(10,2)", tags: "array<struct<a: int, b: int>>"}
+    records: [[tea, "2.50", []]]
+  cast: {kind: cast, input: prices, columns: {prize: double, ITEM: string}}
+  drop: {kind: drop, input: prices, columns: [itm]}
+  conform: {kind: conform, input: prices, types: {timestamp: string, int: bigint}}
+  relation: {kind: relation, relation: p, columns: {id: int, nosuch: int}}
+  explode:
+    kind: explode
+    input: prices
+    array: tags
+    outerColumns: {drop: pric}
+    innerColumns: {keep: c, drop: "*"}
+  stack:
+    {kind: stack, input: prices, nameColumn: n, valueColumn: v, stackColumns: {item: i}, dropColumns: tgs}
+  assemble:
+    {kind: assemble, input: prices, columns: [{kind: append, drop: prce}, {kind: lift, columns: [x.y]}]}
+  inner: {kind: unit, mappings: {prices: {kind: cast, input: drop, columns: {inside: int}}}}
+  unit: {kind: alias, input: "inner:prices"}
+  groups: {kind: groupedAggregate, input: prices, aggregations: {n: count(*)}, groups: {all: {}}}
+"""
+NOTES = {
+    "cast": "its input has no column prize to cast; did you mean 'price'?",
+    "drop": "its input has no column itm to drop; did you mean 'item'?",
+    "conform": "its input has no column of the type timestamp to replace; there are: decimal, int, string",
+    "relation": "relation 'p' has no column nosuch, so null is read; there are: id",
+    "explode": "its input has no column pric; did you mean 'price'?",
+    "stack": "its input has no column tgs to drop; did you mean 'tags'?",
+    "assemble": "its input has no column prce, x.y; did you mean 'price'?",
+}
+
+
+def test_a_column_that_the_input_lacks_is_told_by_the_run(tmp_path: Path, spark: SparkSession) -> None:
+    workspace = make_workspace(tmp_path, NAMING, sessions=same(spark))
+    for name, note in NOTES.items():
+        workspace.frame(name)
+        told = workspace.take_notes(name)
+        assert f"mapping {name!r}: {note}" in told
+        assert (len(told), workspace.take_notes(name)) == (2 if name == "explode" else 1, [])
+    workspace.frame("unit")
+    assert [note.partition(";")[0] for note in workspace.take_notes("unit")] == [
+        "mapping 'prices': its input has no column inside to cast"
+    ]
+    for name in ("sort", "latest", "deduplicate", "project"):
+        keys = {"sort": "columns: [{x: asc}]", "latest": "keyColumns: x, versionColumns: x"}
+        sections = f"{NAMING}  wrong: {{kind: {name}, input: prices, {keys.get(name, 'columns: x')}}}\n"
+        with pytest.raises(SpecError, match="mapping 'wrong'"):
+            make_workspace(tmp_path, sections, sessions=same(spark)).frame("wrong")
+
+
+def test_spark_analyses_every_output_and_tells_what_can_never_work(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    sections = f"""{NAMING}
+  never: {{kind: schema, input: prices, columns: {{item: string}}, columnMismatchPolicy: ERROR}}
+  misgrouped: {{kind: groupedAggregate, input: prices, aggregations: {{n: count(x)}}, groups: {{all: {{}}}}}}
+"""
+    workspace = make_workspace(tmp_path, sections, sessions=same(spark))
+    analysis = analyse_with_spark(
+        workspace.project, workspace.lake, evaluate_project(workspace.project, workspace.lake)
+    )
+    errors = [fault.message for fault in analysis.errors]
+    assert len(errors) == 2, errors
+    assert errors[0] == "the input of mapping 'never' has also price, tags"
+    assert "mapping 'misgrouped'" in errors[1]
+    assert analysis.errors[0].location is not None
+    assert f"mapping 'cast': {NOTES['cast']}" in [fault.message for fault in analysis.warnings]
+    assert not [fault for fault in analysis.warnings if "yet" in fault.message]
 
 
 def test_a_struct_is_written_as_the_list_of_its_values_or_as_a_map(workspace: Workspace) -> None:

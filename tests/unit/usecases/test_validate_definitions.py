@@ -197,3 +197,67 @@ def test_a_job_without_targets_is_a_warning_unless_others_extend_it(tmp_path: Pa
         "job 'idle' has no targets",
         "job 'daily' has no targets",
     ]
+
+
+NAMING = """
+relations:
+  declared: {kind: file, format: csv, location: raw, schema: {fields: [{name: id, type: int}]}}
+  unknown: {kind: file, format: csv, location: other}
+mappings:
+  declared: {kind: relation, relation: declared}
+  unknown: {kind: relation, relation: unknown, columns: {x: int}}
+  groups: {kind: groupedAggregate, input: declared, aggregations: {n: count(id)}, groups: {all: {}}}
+  parts: {kind: unit, mappings: {one: {kind: alias, input: declared}}}
+  rest: {kind: unit, mappings: {main: {kind: alias, input: "parts:one"}, other: {kind: alias, input: main}}}
+  all: {kind: union, inputs: [rest, "rest:main", "rest:other", "groups:all", "groups:all"]}
+  cast: {kind: cast, input: declared, columns: {ID: string}}
+  tested: TESTED
+"""
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ("alias, input: groups", "mapping 'groups' has no output main, so its plain name means nothing"),
+        ("alias, input: parts", "has no output main, so its plain name means nothing (Read parts:one.)"),
+        ("alias, input: 'parts:main'", "has no output main"),
+        ("alias, input: 'parts:none'", "mapping 'parts' has no output 'none' (Its outputs are one.)"),
+        ("sql, sql: SELECT * FROM groups", "mapping 'groups' has no output main"),
+        ("relation, relation: declared, columns: {x: int}", "relation 'declared' declares no column 'x'"),
+    ],
+)
+def test_outputs_and_columns_that_do_not_exist_are_errors(tmp_path: Path, mapping: str, message: str) -> None:
+    errors, warnings = faults_of_naming(tmp_path, mapping)
+    assert (len(errors), warnings) == (1, [])
+    assert message in errors[0]
+    assert errors[0].startswith("module.yml:13: mapping 'tested': ")
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        "cast, input: cast, columns: {x: int}",
+        "drop, input: declared, columns: x",
+        "deduplicate, input: declared, columns: x",
+        "latest, input: declared, keyColumns: id, versionColumns: x",
+        "project, input: declared, columns: [x]",
+        "sort, input: declared, columns: [{x: asc}]",
+        "stack, input: declared, nameColumn: n, valueColumn: v, stackColumns: {x: a}",
+        "explode, input: declared, array: x",
+        "explode, input: declared, array: id, outerColumns: {drop: x.y, keep: '*'}",
+        "historize, input: declared, keyColumns: id, timeColumn: x",
+        "upsert, input: declared, updates: declared, keyColumns: x",
+        "groupedAggregate, input: declared, aggregations: {n: count(*)}, groups: {a: {dimensions: x}}",
+    ],
+)
+def test_a_column_that_no_declaration_of_the_input_has_is_a_warning(tmp_path: Path, mapping: str) -> None:
+    errors, warnings = faults_of_naming(tmp_path, mapping)
+    assert (errors, len(warnings)) == ([], 1)
+    assert warnings[0].startswith("module.yml:13: mapping 'tested': ")
+    assert " column 'x" in warnings[0]
+
+
+def faults_of_naming(folder: Path, mapping: str) -> tuple[list[str], list[str]]:
+    project = make_project(folder, NAMING.replace("TESTED", f"{{kind: {mapping}}}"))
+    found = validate_project(App(project, {"XDG_STATE_HOME": str(folder / "state")}))
+    return [str(fault) for fault in found.errors], [str(fault) for fault in found.warnings]
