@@ -43,6 +43,13 @@ entities:
     processtype: merge
     columns: [{name: id, datatype: integer, fieldroles: [businesskey]}, {name: name, datatype: string}]
     settings: {format: csv}
+relations:
+  prices:
+    kind: file
+    format: csv
+    location: s3a://$bucket/prices
+    options: {header: true}
+    schema: {fields: [{name: id, type: integer}, {name: price, type: double}]}
 targets:
   regions: {kind: entity, entity: regions}
 jobs:
@@ -69,7 +76,7 @@ def project(
     manifest: dict[str, Any] | None = None,
 ) -> InProcess:
     folder.mkdir(exist_ok=True)
-    (folder / "model.yml").write_text(MODEL)
+    (folder / "model.yml").write_text(f"environment: [bucket={bucket}]\n{MODEL}")
     sections = {
         "name": "shop",
         "modules": ["model.yml"],
@@ -98,6 +105,12 @@ def test_slices_become_a_table_in_s3_and_all_but_processing_needs_no_spark(
     assert table.version() == 1
     query = "SELECT count(*) AS n, max(name) AS last FROM regions"
     assert shop.json("sql", query) == [{"n": 3, "last": "c"}]
+    store.put_at(bucket, "prices/a.csv", "id,price\n1,1.5\n")
+    store.put_at(bucket, "prices/b.csv", 'price,more,id\n2.5,"x\ny",2\n')
+    assert shop.json("sql", "SELECT * FROM prices ORDER BY id") == [
+        {"id": 1, "price": 1.5},
+        {"id": 2, "price": 2.5},
+    ]
     verdicts = {row["item_id"]: row["verdict"] for row in without.json("manifest", "ls")}
     assert verdicts == {f"s3://{bucket}/lake/bronze/regions/d{n}.csv": "processed" for n in (1, 2)}
     assert without.run("status").code == 0
