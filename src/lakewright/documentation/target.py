@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,6 +12,7 @@ from lakewright.documentation.document import CheckStatus, Document
 from lakewright.documentation.gathering.gather import DocumentRequest, gather_document
 from lakewright.documentation.settings import documentation_settings
 from lakewright.documentation.write import folder_of, write_documentation
+from lakewright.errors import Fault, VerificationError
 from lakewright.manifest.journal import Journal
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
@@ -20,6 +21,7 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.spec.models.base import Listed
 from lakewright.spec.models.documentation import Collector, DocumentationFile, Generator
+from lakewright.spec.words import counted
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 
@@ -78,14 +80,26 @@ class DocumentTarget(Target):
         for generator in settings.generators:
             write_documentation(document, generator, context.workspace)
         failed = failed_checks(document)
-        status = Status.SUCCESS_WITH_ERRORS if failed else Status.SUCCESS
-        return Outcome(status, metrics=check_metrics(document), reasons=tuple(failed))
+        metrics = check_metrics(document)
+        if not failed:
+            return Outcome(metrics=metrics)
+        return Outcome(Status.SUCCESS_WITH_ERRORS, metrics=metrics, error=_failed(self.label, failed))
 
     def _settings(self, workspace: Workspace) -> DocumentationFile:
         file = documentation_settings(workspace)
         return DocumentationFile(
             collectors=self.collectors or file.collectors, generators=self.generators or file.generators
         )
+
+
+def _failed(label: str, failed: Sequence[str]) -> Fault:
+    count, listed = counted(len(failed), "check"), "; ".join(failed)
+    return Fault(
+        f"{label}: {count} failed: {listed}",
+        remedy="Correct the rows, or what the check declares, then run again: "
+        "the written documentation shows each check.",
+        code=VerificationError.code,
+    )
 
 
 def check_metrics(document: Document) -> Mapping[str, int]:

@@ -34,6 +34,9 @@ class ErrorMode(StrEnum):
     FAIL_NEVER = "failNever"
 
 
+_REMEDY = "`lakewright sql` shows what the assertion reads. Correct that, or what it expects, then run again."
+
+
 def _with_names(declared: Any) -> Any:
     if isinstance(declared, (list, tuple)):
         return {f"assertion {index}": each for index, each in enumerate(declared, 1)}
@@ -84,11 +87,13 @@ class AssertionTarget(Target):
                 failures[assertion.label] = verdict.failures
                 if self.mode is ErrorMode.FAIL_FAST:
                     break
-        if failures and self.mode is not ErrorMode.FAIL_NEVER:
-            raise VerificationError(self._message(failures), details={"failures": failures})
-        reasons = tuple(_texts(failures))
-        status = Status.SUCCESS_WITH_ERRORS if failures else Status.SUCCESS
-        return Outcome(status, reasons=reasons, metrics=self._metrics(failures))
+        metrics = self._metrics(failures)
+        if not failures:
+            return Outcome(metrics=metrics)
+        error = VerificationError(self._message(failures), remedy=_REMEDY, details={"failures": failures})
+        if self.mode is not ErrorMode.FAIL_NEVER:
+            raise error
+        return Outcome(Status.SUCCESS_WITH_ERRORS, metrics=metrics, error=error.as_fault())
 
     def _message(self, failures: Mapping[str, tuple[str, ...]]) -> str:
         count = len(failures)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError, TargetError, VerificationError
+from lakewright.errors import Fault, SpecError, TargetError, VerificationError
 from lakewright.lake.partition import Partition, canonical_partition, within_partition
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.mappings.mapping import Input
@@ -288,7 +288,8 @@ class WritingTarget(Target):
             )
         if policy is VerifyPolicy.EMPTY_AS_SUCCESS:
             return Outcome(reasons=(message,))
-        return Outcome(Status.SUCCESS_WITH_ERRORS, reasons=(message,))
+        error = Fault(f"{self.label}: {message}", remedy="Run BUILD.", code=VerificationError.code)
+        return Outcome(Status.SUCCESS_WITH_ERRORS, error=error)
 
     def _truncate(self, context: Context) -> Outcome:
         relation = self.stored(context.workspace)

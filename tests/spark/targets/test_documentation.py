@@ -228,7 +228,8 @@ def test_a_failed_check_shows_on_the_page_and_stops_nothing(workspace: Workspace
     outcome = Target.named(workspace, "pages").execute(context, Phase.VERIFY)
 
     assert outcome.status is Status.SUCCESS_WITH_ERRORS
-    assert "relation built: item is not null: 1 failed" in outcome.reasons
+    assert outcome.error is not None
+    assert "relation built: item is not null: 1 failed" in outcome.error.message
     page = workspace.project_path("pages/index.html").read_text()
     assert "item is not null" in page
     assert "3 passed, 1 failed" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,6 +56,14 @@ def test_a_warning_stays_until_its_target_is_done_without_it(
     later: tuple[Run, list[dict[str, Any]]], left: list[str]
 ) -> None:
     assert warned(later, BOTH) == [("both", name) for name in left]
+
+
+@pytest.mark.parametrize("status", ["FAILED", "ABORTED"])
+def test_warnings_of_a_run_that_did_not_succeed_are_listed(status: str) -> None:
+    """Nobody heard of a failed check of the documentation in a run that another target had failed."""
+    ended = replace(run("ended"), status=status, finished=None if status == "ABORTED" else NOW)
+    assert warned((ended, [entry("docs", WARNED), entry("names", LEFT)])) == [("ended", "docs")]
+    assert warned((replace(ended, status="RUNNING"), [entry("docs", WARNED)])) == []
 
 
 def test_a_target_that_is_warned_of_again_is_listed_with_the_last_run() -> None:
