@@ -31,6 +31,7 @@ __all__ = [
     "is_limited",
     "is_mentioned",
     "processing_jobs",
+    "takes_recorded",
     "takes_slice",
 ]
 
@@ -104,6 +105,25 @@ def takes_slice(
     except SpecError:
         return False
     return SliceSelection(given.get("slices"), given.get("until")).takes(name)
+
+
+def takes_recorded(
+    project: Project, job: Job, declared: Mapping[str, Any], parameters: Mapping[str, str], name: str
+) -> bool:
+    """Return whether an instance of a job's target takes a slice; False if that is not known.
+
+    Args:
+        project: The project.
+        job: The job.
+        declared: The target as declared.
+        parameters: The parameters of the instance, as the history records them.
+        name: Name of the slice.
+    """
+    try:
+        values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
+    except (KeyError, ValueError):  # a secret value is not recorded, parameters have changed
+        values = {}
+    return takes_slice(project, job, declared, values, name)
 
 
 def is_mentioned(

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS
-from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Query
 from lakewright.plan.phase import Phase
 from lakewright.run.planning import is_entry_undone
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id
-from lakewright.slices.other_runs import entity_name
+from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
 from lakewright.usecases.refused_times import refused_time
+from lakewright.usecases.undone_runs import given_instances, hidden_parameters
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.job import Job
 
-__all__ = ["NextStep", "failed_items", "hidden_parameters", "is_rewind", "next_step", "resume_command"]
+__all__ = ["NextStep", "failed_items", "is_rewind", "next_step", "resume_command"]
+
+_Instances: TypeAlias = list[Mapping[str, str]]
 
 REWINDS = ("UNDO", "REBUILD")
 """The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
@@ -72,26 +76,60 @@ def _left_out(app: App, run: Run) -> str | None:
 
     What failed after them, such as a check, may depend on them: they may be the correction.
     """
-    entries = [each for each in app.journal.targets(run.run_id) if each["phase"] == Phase.BUILD]
-    undone = {each["name"] for each in entries if is_entry_undone(each)}
+    job = app.project.jobs.get(run.job)
+    if job is None:
+        return None
     waiting = {}
-    for name in dict.fromkeys(each["name"] for each in entries):
-        definition = app.project.targets.get(name)
-        if definition is None or definition.kind != "entity" or name in undone:
-            continue
-        entity = entity_name(app.project, definition.raw)
-        if entity is not None and (count := _count_ready(app, app.project.entity(entity))):
+    for name, instances in _entity_steps(app, run).items():
+        declared = app.project.targets[name].raw
+        entity = entity_name(app.project, declared)
+        if entity is not None and (count := _count_left_out(app, job, declared, entity, instances)):
             waiting[entity] = count
     if not waiting:
         return None
     return " and ".join(f"{counted(count, 'slice')} of {entity}" for entity, count in waiting.items())
 
 
-def _count_ready(app: App, entity: Entity) -> int:
+def _count_left_out(
+    app: App, job: Job, declared: Mapping[str, Any], entity: str, instances: Mapping[bool, _Instances]
+) -> int:
+    """Return how many ready slices only those instances of a target take that a run has done."""
+
+    def is_taken(is_done: bool, name: str) -> bool:
+        return any(takes_recorded(app.project, job, declared, each, name) for each in instances[is_done])
+
+    ready = _ready(app, app.project.entity(entity))
+    return sum(is_taken(True, name) and not is_taken(False, name) for name in ready)
+
+
+def _entity_steps(app: App, run: Run) -> dict[str, dict[bool, _Instances]]:
+    """Return the instances in which a run has processed entities, and those in which it has not, by target.
+
+    Of a run that was killed, the instances that it did not reach are not recorded: its arguments tell them.
+    """
+    found: dict[str, dict[bool, _Instances]] = {}
+    for each in app.journal.targets(run.run_id):
+        definition = app.project.targets.get(each["name"])
+        if each["phase"] == Phase.BUILD and definition is not None and definition.kind == "entity":
+            of_target = found.setdefault(each["name"], {True: [], False: []})
+            of_target[not is_entry_undone(each)].append(each.get("instance", {}))
+    if run.finished is not None:
+        return found
+    given = given_instances(app.project)(run)
+    if not given:
+        return {}
+    for of_target in found.values():
+        of_target[False] += [dict(each) for each in given if dict(each) not in of_target[True]]
+    return found
+
+
+def _ready(app: App, entity: Entity) -> list[str]:
+    """Return the names of an entity's slices that are ready."""
     prefix = item_id(entity.places(app.project.lake).bronze) + "/"
     application = application_of(app.project.name, entity)
     query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
-    return sum(item.verdict(application) is Verdict.READY for item in app.store.select(query))
+    items = app.store.select(query)
+    return [slice_name(item) for item in items if item.verdict(application) is Verdict.READY]
 
 
 def is_rewind(run: Run) -> bool:
@@ -120,8 +158,3 @@ def _rewind_command(run: Run) -> str:
     started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
     names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]
     return shlex.join(["lakewright", *map(str, names), *started, *flags])
-
-
-def hidden_parameters(run: Run) -> tuple[str, ...]:
-    """Return the names of a run's parameters whose values are secret and were not recorded."""
-    return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))

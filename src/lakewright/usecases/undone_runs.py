@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import Journal, Run
+from lakewright.manifest.redact import HIDDEN
 from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
 from lakewright.run.planning import is_entry_undone
 from lakewright.spec.expressions.values import render_value
-from lakewright.usecases.resume import hidden_parameters
 
 if TYPE_CHECKING:
     from lakewright.spec.project import Project
 
-__all__ = ["covers", "given_instances", "has_steps", "recorded_phases", "undone_runs"]
+__all__ = ["covers", "given_instances", "has_steps", "hidden_parameters", "recorded_phases", "undone_runs"]
 
 HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
@@ -105,6 +105,11 @@ def given_instances(project: Project) -> _Instances:
         )
 
     return instances
+
+
+def hidden_parameters(run: Run) -> tuple[str, ...]:
+    """Return the names of a run's parameters whose values are secret and were not recorded."""
+    return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
 
 
 def recorded_phases(journal: Journal) -> HasRun:

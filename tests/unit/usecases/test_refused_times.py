@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.resume import next_step
 
 LATE = "2024-05-01.csv"
 LATER = "2024-05-03T00:00:01+00:00"
@@ -135,6 +137,32 @@ def test_a_slice_that_waits_where_the_run_was_done_is_not_left_out_by_resuming(t
     with app_of(tmp_path) as app:
         (concern,) = [each for each in read_inbox(app).concerns if each.kind == "run"]
     assert (concern.command, concern.action) == (RESUME.removesuffix(" --resume"), None)
+
+
+def test_a_slice_of_an_instance_that_a_killed_run_did_not_reach_is_not_left_out(tmp_path: Path) -> None:
+    """`status` named the whole job instead, although `--resume` took the slice."""
+    shop = processed(tmp_path, "merge", 'slices: "${day}*"')
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+
+    def left_out(given: str, *done: str) -> str | None:
+        with app_of(tmp_path) as app:
+            holder = replace(app.holder, pid=1)
+            run = Run(f"run of {given}", "shop", "daily", "BUILD", {"day": given}, app.store.now(), holder)
+            run = app.journal.start_run(run)
+            common = {
+                "phase": "BUILD",
+                "reasons": [],
+                "name": "orders",
+                "kind": "entity",
+                "status": "SUCCESS",
+            }
+            app.journal.record_targets(run, dict(enumerate({**common, "instance": {"day": d}} for d in done)))
+            return next_step(app, run).left_out
+
+    assert left_out("2024-05-02,2024-05-01", "2024-05-02") is None
+    assert left_out("2024-05-01,2024-05-02", "2024-05-01") == "1 slice of orders"
+    # Its instance is none of the run's.
+    assert left_out("2024-05-02,2024-05-03", "2024-05-02") is None
 
 
 def test_the_page_of_the_run_offers_no_button_that_fails_again(tmp_path: Path) -> None:

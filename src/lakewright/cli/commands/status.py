@@ -152,7 +152,7 @@ def _run(run: Run, now: datetime) -> Branch:
 
 
 def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
-    from lakewright.usecases.resume import hidden_parameters
+    from lakewright.usecases.undone_runs import hidden_parameters
 
     why, typed = f"`lakewright history show {run.run_id}`", ", then ".join(f"`{e}`" for e in step.commands)
     names = " and ".join(hidden_parameters(run))
