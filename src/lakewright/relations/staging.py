@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lakewright.lake.files import Files, append_folder, replace_folder
@@ -14,12 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["StagedFiles"]
 
+log = logging.getLogger(__name__)
+
 
 class StagedFiles:
     """One write to `place`, which readers see only when it is published.
 
-    The staging folder is next to it and starts with a dot, so that readers ignore it. Leftovers of an
-    interrupted write are removed by the next one. The caller makes sure that there is only one writer.
+    The staging folder is next to it and starts with a dot, so that readers ignore it. A write that fails
+    removes it; what an interrupted one leaves, the next one does. The caller makes sure that there is only
+    one writer.
     """
 
     def __init__(self, files: Files, place: str, file_format: str, options: Mapping[str, str]) -> None:
@@ -35,6 +40,14 @@ class StagedFiles:
 
         With `keeps_empty`, a write without rows still leaves a file, which contains the columns.
         """
+        with self._removed_on_failure():
+            rows = self._write(frame, divided_by)
+        if rows == 0 and not keeps_empty:
+            for entry in list(self.files.listed(self.folder)):
+                self.files.remove(join(self.folder, entry.name))
+        return rows
+
+    def _write(self, frame: DataFrame, divided_by: Sequence[str]) -> int:
         from pyspark.sql import Observation, functions
 
         observation = Observation()
@@ -44,11 +57,19 @@ class StagedFiles:
         if divided_by:
             writer = writer.partitionBy(*divided_by)
         writer.save(f"file://{self.folder}" if self.folder.startswith("/") else self.folder)
-        rows = int(observation.get["rows"])
-        if rows == 0 and not keeps_empty:
-            for entry in list(self.files.listed(self.folder)):
-                self.files.remove(join(self.folder, entry.name))
-        return rows
+        return int(observation.get["rows"])
+
+    @contextmanager
+    def _removed_on_failure(self) -> Iterator[None]:
+        """Remove the staging folder if the block fails: on a full disk, its files take space from others."""
+        try:
+            yield
+        except BaseException:
+            try:
+                self.files.remove(self.folder)
+            except Exception as error:  # it must not hide why the write failed; the next write removes it
+                log.warning("%s is left of a write that failed: %s", self.folder, error)
+            raise
 
     def put(self, mode: OutputMode, divided_by: Sequence[str]) -> None:
         """Publish the staged files: replace everything, replace their partitions, or add to them."""
