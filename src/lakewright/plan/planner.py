@@ -18,7 +18,7 @@ from lakewright.errors import Fault
 from lakewright.plan.active_targets import active_patterns
 from lakewright.plan.dirtiness import Dirtiness, left_slices
 from lakewright.plan.graph import Graph, Node, build_graph
-from lakewright.plan.observation import Observation
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.other_runs import OtherRun
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -54,6 +54,7 @@ class Candidate:
         dirtiness: Returns whether it must run in a phase, given an observation. Pure.
         unfinished: Phases that an earlier run did not finish, each with the reason.
         warning: What an operator should look at before it is built, or None.
+        lost: Returns the same if its table does not exist and is to be created.
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
         fault: The fault in the project's files for which it waits, or None.
@@ -67,6 +68,7 @@ class Candidate:
     dirtiness: Callable[[Phase, Observation], Dirtiness]
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     warning: Fault | None = None
+    lost: Callable[[], Fault | None] = lambda: None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
     fault: Fault | None = None
@@ -292,6 +294,8 @@ class _InstancePlanning:
         if phase is Phase.BUILD:
             step = replace(step, warning=candidate.warning or self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
+        if phase is Phase.CREATE and own.is_to_run and observation.exists is Answer.NO:
+            step = replace(step, warning=candidate.lost())
         forced = self._forced(phase, candidate, upstream)
         left = self._left(phase, candidate, observation)
         # What waits, or depends on what waits, is work that is left: --resume must find it.

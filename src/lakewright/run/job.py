@@ -35,6 +35,7 @@ from lakewright.run.hooks.notifier import HookNotifier, RunDescription
 from lakewright.run.kept_rows import kept_of
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
+from lakewright.run.lost_rows import lost_taints
 from lakewright.run.metrics import Published, Publisher
 from lakewright.run.planning import Contexts, Planning
 from lakewright.run.request import JobRequest
@@ -141,7 +142,7 @@ class Recorder:
         place = _place(self.run, self.plan, instance, step)
         ended = "failed" if result.status is Status.FAILED else _UNDONE
         if not result.is_undone:
-            return (place.untainted(),)
+            return (place.untainted(), *lost_taints(self.run.project, self.run.run_id, step))
         return (place.tainted(ended, self.run.run_id, kept=kept_of(step)),)
 
 

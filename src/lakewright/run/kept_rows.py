@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Status
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Taint
-    from lakewright.plan.outcome import Outcome
     from lakewright.plan.step import Step
 
-__all__ = ["kept_of", "kept_rows_warning", "with_kept_rows"]
+__all__ = ["KEPT_ROWS", "kept_of", "kept_rows_warning"]
 
 KEPT_ROWS = "kept_rows"
 """The code of the warning."""
@@ -43,11 +40,3 @@ def kept_of(step: Step) -> str | None:
     """Return why building a step's target leaves rows of before, or None."""
     warning = step.warning
     return None if warning is None or warning.code != KEPT_ROWS else str(warning.details["kept"])
-
-
-def with_kept_rows(outcome: Outcome, step: Step) -> Outcome:
-    """Return the outcome of a step with the warning that its target holds rows of before, if it has one."""
-    if step.warning is None or kept_of(step) is None or not outcome.status.is_success:
-        return outcome
-    error = step.warning if outcome.error is None else outcome.error.and_also(step.warning)
-    return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=error)

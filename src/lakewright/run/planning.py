@@ -8,12 +8,11 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles"; resuming is Lakewright'
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable, UsageError
 from lakewright.lake.file_systems import missing_file_system
@@ -26,12 +25,12 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
-from lakewright.plan.status import Status
-from lakewright.plan.step import Plan, StepKey
+from lakewright.plan.step import Plan
 from lakewright.run.kept_rows import kept_rows_warning
+from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
 from lakewright.run.look_ahead import looking_ahead
+from lakewright.run.lost_rows import LostRows
 from lakewright.run.request import JobRequest
-from lakewright.run.result import is_undone
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.withheld import withheld_candidate
 from lakewright.spec.expressions.values import render_value
@@ -41,7 +40,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Contexts", "Leftovers", "Planning", "is_entry_undone", "node_of"]
+__all__ = ["Contexts", "Planning", "node_of"]
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +71,8 @@ class Planning:
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        observer = _Observer(job.name, contexts, names, self._leftovers())
+        lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
+        observer = _Observer(contexts, names, self._leftovers(), lost)
         plan_request = self._plan_request(job, observer)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
@@ -90,7 +90,8 @@ class Planning:
         """
         contexts = self._contexts(job)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        observer = _Observer(job.name, contexts, names, lambda *_: {})
+        lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
+        observer = _Observer(contexts, names, lambda *_: {}, lost)
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()
         phase = self.request.phase
@@ -170,7 +171,7 @@ class Planning:
         entries = self.journal.targets(first.run_id)
         leftovers = Leftovers.of(entries, instances, is_whole=first.finished is not None)
         for run in reversed(since):
-            told = (each for each in self.journal.targets(run.run_id) if _tells_outcome(each))
+            told = (each for each in self.journal.targets(run.run_id) if tells_outcome(each))
             leftovers = leftovers.after(Leftovers.of(told, instances, is_whole=True))
         targets = (first.facts.get("targets", ()), *(run.facts.get("targets", ()) for run in since))
         return tuple(dict.fromkeys(chain(*targets))) if targets[0] else (), leftovers
@@ -225,13 +226,14 @@ class _Observer:
     Attributes:
         targets: Names of the targets, in the order written.
         leftover: For a target and parameters, its taints, by phase.
+        lost: Finds what was built into tables that do not exist any more.
         faults: Faults that show only when expressions are evaluated.
     """
 
-    job: str
     contexts: Contexts
     targets: Sequence[str]
     leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]
+    lost: LostRows
     faults: dict[Fault, None] = field(default_factory=dict)
 
     def instances(self) -> Iterator[Instance]:
@@ -282,7 +284,8 @@ class _Observer:
             observe=partial(self._look, target, context),
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             unfinished={phase: taint.reason for phase, taint in taints.items()},
-            warning=None if tainted is None else kept_rows_warning(self.job, parameters, tainted),
+            warning=None if tainted is None else kept_rows_warning(self.lost.job.name, parameters, tainted),
+            lost=partial(self.lost.warning, target, context.workspace, parameters, context.defaults),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context.workspace),
         )
@@ -322,63 +325,3 @@ def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
         requires=workspace.through_views(target.requires(workspace, phase)),
         provides=target.provides(workspace, phase),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Leftovers:
-    """The steps that a resumed run has to run; `in` tests whether a step is one of them.
-
-    Attributes:
-        done: Steps that the recorded run finished.
-        undone: Steps that failed, were blocked, interrupted or not reached in it.
-        is_whole: Whether the run recorded every step; a killed run did not.
-    """
-
-    done: frozenset[StepKey] = field(default=frozenset())
-    undone: frozenset[StepKey] = field(default=frozenset())
-    is_whole: bool = True
-
-    @classmethod
-    def of(
-        cls,
-        entries: Iterable[Mapping[str, Any]],
-        instances: Sequence[Mapping[str, str]],
-        *,
-        is_whole: bool,
-    ) -> Leftovers:
-        """Return what a recorded run left undone, by the indexes of these instances.
-
-        Args:
-            entries: The recorded targets of the run.
-            instances: Parameters of the instances of the resumed run; other recorded instances are left out.
-            is_whole: Whether the recorded run finished.
-        """
-        index = {tuple(sorted(parameters.items())): number for number, parameters in enumerate(instances)}
-        found: dict[bool, set[StepKey]] = {True: set(), False: set()}
-        for entry in entries:
-            number = index.get(tuple(sorted(entry["instance"].items())))
-            if number is not None:
-                found[is_entry_undone(entry)].add((number, Phase(entry["phase"]), entry["name"]))
-        return cls(frozenset(found[False]), frozenset(found[True]), is_whole)
-
-    def after(self, later: Leftovers) -> Leftovers:
-        """Return what is left after a later run, which may have done steps or left others undone."""
-        return replace(
-            self,
-            done=(self.done - later.undone) | later.done,
-            undone=(self.undone - later.done) | later.undone,
-        )
-
-    def __contains__(self, step: object) -> bool:
-        """Return whether a step has to run again."""
-        return step in self.undone or (not self.is_whole and step not in self.done)
-
-
-def _tells_outcome(entry: Mapping[str, Any]) -> bool:
-    """Return whether a recorded target was done or left undone, and not skipped for another reason."""
-    return Status(entry["status"]) is not Status.SKIPPED or is_entry_undone(entry)
-
-
-def is_entry_undone(entry: Mapping[str, Any]) -> bool:
-    """Return whether a recorded target failed, was blocked, interrupted or not reached."""
-    return is_undone(Status(entry["status"]), entry["reasons"])

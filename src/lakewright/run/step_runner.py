@@ -23,8 +23,8 @@ from lakewright.lake.tracing import span
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
-from lakewright.run.kept_rows import with_kept_rows
 from lakewright.run.planning import Contexts
+from lakewright.run.step_warnings import with_warning
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
@@ -70,7 +70,7 @@ class StepRunner:
                 f"{step.target} {step.phase}", kind=step.kind, target=step.target, phase=step.phase
             ) as traced:
                 with target.located(context.workspace):
-                    outcome = with_kept_rows(self._run_limited(target, context, instance, step), step)
+                    outcome = with_warning(self._run_limited(target, context, instance, step), step)
                 traced.note(status=outcome.status.value)
                 if outcome.status.is_failure:
                     traced.fail(outcome.error.message if outcome.error else outcome.status.value)

@@ -15,11 +15,11 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
+from lakewright.run.lost_rows import written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.draw_graph import offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import built_instances
-from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lakewright.run.result import RunResult
     from lakewright.spec.models.job import Job
 
-__all__ = ["emptying_commands", "forget_emptied", "kept_rows_of", "written_by"]
+__all__ = ["emptying_commands", "forget_emptied", "kept_rows_of"]
 
 log = logging.getLogger(__name__)
 
@@ -56,15 +56,8 @@ def kept_rows_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-def written_by(app: App, job: Job, target: str, parameters: Mapping[str, str]) -> frozenset[Resource]:
-    """Return what an instance of a target writes; nothing if that is not known."""
-    try:
-        values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
-        scope = app.project.job_scope(job, values)
-        workspace = Workspace(app.project.within(scope), scope, offline_lake(app))
-        return Target.named(workspace, target).provides(workspace, Phase.BUILD)
-    except (LakewrightError, KeyError, ValueError):  # a secret value is not recorded, parameters have changed
-        return frozenset()
+def _written_by(app: App, job: Job, target: str, parameters: Mapping[str, str]) -> frozenset[Resource]:
+    return written_by(app.project, offline_lake(app), job, target, parameters)
 
 
 def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str, ...]:
@@ -101,7 +94,7 @@ def _has_other_appends(app: App, job: Job, names: Sequence[str]) -> bool:
 
 def _others(app: App, job: Job, places: Sequence[TargetPhase]) -> Iterator[OtherRun]:
     """Yield the runs that build what else is in the places that are emptied, as the history tells it."""
-    emptied = {each for place in places for each in written_by(app, job, place.target, place.parameters)}
+    emptied = {each for place in places for each in _written_by(app, job, place.target, place.parameters)}
     for other, name, parameters in _writers(app, emptied):
         is_of_job = name in job.targets and parameters.keys() == {each.name for each in job.parameters}
         yield run_of(job.name if is_of_job else other.name, parameters)
@@ -116,7 +109,7 @@ def _writers(app: App, places: Iterable[Resource]) -> Iterator[tuple[Job, str, M
             if key in seen:
                 continue
             seen.add(key)
-            written = written_by(app, job, name, parameters)
+            written = _written_by(app, job, name, parameters)
             if any(each.intersects(place) for each in written for place in emptied):
                 yield job, name, parameters
 
@@ -155,13 +148,13 @@ def _emptied(app: App, run: RunResult) -> Iterator[Resource]:
         for phase in instance.phases:
             for each in phase.targets if phase.phase in _CLEANUP else ():
                 if not each.is_undone:
-                    yield from written_by(app, job, each.name, instance.parameters)
+                    yield from _written_by(app, job, each.name, instance.parameters)
 
 
 def _is_within(app: App, taint: Taint, emptied: frozenset[Resource]) -> bool:
     for job in app.project.jobs.values():
         if taint.place.target in job.targets:
-            written = written_by(app, job, taint.place.target, taint.place.parameters)
+            written = _written_by(app, job, taint.place.target, taint.place.parameters)
             if written and all(any(one.contains(each) for one in emptied) for each in written):
                 return True
     return False

@@ -12,7 +12,7 @@ from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.store import Query
 from lakewright.plan.phase import Phase
-from lakewright.run.planning import is_entry_undone
+from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.other_runs import entity_name, takes_recorded

@@ -19,7 +19,7 @@ from lakewright.manifest.record import ANYONE
 from lakewright.manifest.store import Query
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
-from lakewright.run.planning import is_entry_undone
+from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.other_runs import entity_name, find_other_runs, processing_jobs

@@ -13,7 +13,7 @@ from lakewright.manifest.redact import HIDDEN
 from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
-from lakewright.run.planning import is_entry_undone
+from lakewright.run.leftovers import is_entry_undone
 from lakewright.spec.expressions.values import render_value
 
 if TYPE_CHECKING:

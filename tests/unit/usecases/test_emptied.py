@@ -16,8 +16,9 @@ from lakewright.manifest.store import Write
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.kept_rows import kept_of, with_kept_rows
+from lakewright.run.kept_rows import kept_of
 from lakewright.run.request import JobRequest
+from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.downstream import downstream_taints, tainted_words
 from lakewright.usecases.emptied import forget_emptied
 from lakewright.usecases.inbox import read_inbox
@@ -94,9 +95,9 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
         "`lakewright job daily truncate -t added day=2022-01-01 --yes`, then `lakewright job daily build -t"
     )
     assert f"{typed} added day=2022-01-01`" in str(step.warning.remedy)
-    done = with_kept_rows(Outcome(metrics={"target_records": 1}), step)
+    done = with_warning(Outcome(metrics={"target_records": 1}), step)
     assert (done.status, done.error) == (Status.SUCCESS_WITH_ERRORS, step.warning)
-    assert with_kept_rows(Outcome(Status.FAILED), step) == Outcome(Status.FAILED)
+    assert with_warning(Outcome(Status.FAILED), step) == Outcome(Status.FAILED)
     # A run that fails to build it leaves it as it was.
     (kept,) = (put.value for put in (place.tainted("failed", "r1", kept=kept_of(step)),))
     assert kept is not None
@@ -105,7 +106,7 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
     (taint,) = app.journal.taints("shop")
     app.store.write(Write(puts=(taint.emptied,)))
     (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
-    assert (step.warning, with_kept_rows(Outcome(), step)) == (None, Outcome())
+    assert (step.warning, with_warning(Outcome(), step)) == (None, Outcome())
     app.close()
 
 

@@ -1,0 +1,186 @@
+"""The warning that a table is created although the history says that it was built: its rows are lost.
+
+A run builds its own instances. What others built is gone, unless the table was emptied by a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+from lakewright.errors import Fault, LakewrightError
+from lakewright.manifest.journal import TargetPhase
+from lakewright.plan.other_runs import commands_of, run_of
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.plan.step import Step, parameters_text
+from lakewright.run.leftovers import is_entry_undone
+from lakewright.spec.words import counted, first_of
+from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.manifest.journal import Journal
+    from lakewright.manifest.store import Put
+    from lakewright.plan.resource import Resource
+    from lakewright.spec.models.job import Job
+    from lakewright.spec.project import Project
+    from lakewright.targets.defaults import TargetDefaults
+
+__all__ = ["LOST_ROWS", "LostRows", "lost_taints", "written_by"]
+
+LOST_ROWS = "lost_rows"
+"""The code of the warning."""
+
+FEW, RUNS = 20, 1000
+"""Numbers of last runs: of the job, in which a table is looked for at all; of the project, for all builds."""
+
+MOST_NAMED = 3
+
+_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
+_CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
+
+Instance: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
+"""The name of a target, and the sorted parameters of an instance."""
+
+
+def written_by(
+    project: Project,
+    lake: Lake,
+    job: Job,
+    name: str,
+    parameters: Mapping[str, str],
+    *,
+    phase: Phase = Phase.BUILD,
+) -> frozenset[Resource]:
+    """Return what an instance of a target writes, or empties, in a phase; nothing if that is not known."""
+    try:
+        values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
+        scope = project.job_scope(job, values)
+        workspace = Workspace(project.within(scope), scope, lake)
+        return Target.named(workspace, name).provides(workspace, phase)
+    except (LakewrightError, KeyError, ValueError):  # a secret value is not recorded, parameters have changed
+        return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LostRows:
+    """Finds what was built into a table that does not exist any more.
+
+    Attributes:
+        job: The job that is planned.
+        instances: The parameters of the instances of the run.
+    """
+
+    project: Project
+    lake: Lake
+    journal: Journal
+    job: Job
+    instances: Sequence[Mapping[str, str]]
+
+    def warning(
+        self,
+        target: Target,
+        workspace: Workspace,
+        parameters: Mapping[str, str],
+        defaults: TargetDefaults,
+    ) -> Fault | None:
+        """Return the warning for a target whose table is to be created; None if nothing else was in it."""
+        if Phase.BUILD not in target.phases_in(workspace) or not self._is_known(target.name):
+            return None
+        created = target.provides(workspace, Phase.CREATE)
+        own = target.provides(workspace, Phase.BUILD)
+        replaces = target.kept_rows(defaults) is None
+        lost = {
+            (name, key): job
+            for (name, key), (job, written) in self._built(created).items()
+            if name != target.name or not (replaces and written == own)
+        }
+        lost.pop((target.name, tuple(sorted(parameters.items()))), None)
+        return self._fault(target, created, lost) if lost else None
+
+    def _fault(
+        self, target: Target, created: frozenset[Resource], lost: Mapping[Instance, Job]
+    ) -> Fault | None:
+        now = [tuple(sorted(self.journal.hide_secrets(each).items())) for each in self.instances]
+        others = [(name, key) for name, key in lost if key not in now]
+        if not others:
+            return None
+        runs = [run_of(self._job_of(name, key, lost[name, key]).name, dict(key)) for name, key in others]
+        ordered = sorted(runs, key=lambda run: run.parameters)
+        typed = ", ".join(f"`{each}`" for each in commands_of(ordered))
+        place = ", ".join(sorted(each.name for each in created))
+        instances = [parameters_text(dict(key)) for key in sorted({key for _, key in others})]
+        were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
+        return Fault(
+            f"target {target.name!r}: {place} does not exist any more, and {were} built into it: "
+            f"{first_of(instances, MOST_NAMED)}",
+            remedy="If the table is to be brought back, do so before it is created. Otherwise build these "
+            f"again: {typed}.",
+            code=LOST_ROWS,
+            details={"place": place, "lost": [[name, dict(key)] for name, key in lost]},
+        )
+
+    def _job_of(self, name: str, key: Sequence[tuple[str, str]], job: Job) -> Job:
+        """Return the job that is planned if it builds an instance, or else the one that did."""
+        is_own = name in self.job.targets and {n for n, _ in key} == {
+            each.name for each in self.job.parameters
+        }
+        return self.job if is_own else job
+
+    def _is_known(self, name: str) -> bool:
+        """Return whether one of the job's last runs built a target, or found it built."""
+        runs = self.journal.runs(FEW, project=self.project.name, job=self.job.name)
+        return any(
+            each["name"] == name and each["phase"] == Phase.BUILD.value and not is_entry_undone(each)
+            for run in runs
+            for each in self.journal.targets(run.run_id)
+        )
+
+    def _built(self, created: frozenset[Resource]) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
+        """Return what was built into a place since it was emptied, with its job and what it wrote."""
+        emptied: set[Resource] = set()
+        seen: set[Instance] = set()
+        of_table: dict[str, bool] = {}
+        found = {}
+        for job, name, phase, parameters in self._steps():
+            key = (name, tuple(sorted(parameters.items())))
+            if name not in of_table:  # each name is looked up once
+                written = written_by(self.project, self.lake, job, name, parameters)
+                of_table[name] = any(each.contains(one) for each in created for one in written)
+            if key in seen or not of_table[name]:
+                continue
+            written = written_by(self.project, self.lake, job, name, parameters, phase=Phase(phase))
+            if phase in _CLEANUP:
+                emptied |= written
+                continue
+            seen.add(key)
+            if written and not all(any(one.contains(each) for one in emptied) for each in written):
+                found[key] = (job, written)
+        return found
+
+    def _steps(self) -> Iterator[tuple[Job, str, str, Mapping[str, str]]]:
+        """Yield the steps of the history that have built or emptied something, the last one first."""
+        for run in islice(self.journal.runs(project=self.project.name), RUNS):
+            job = self.project.jobs.get(run.job)
+            entries = [] if job is None else list(self.journal.targets(run.run_id))
+            for each in reversed(entries):
+                is_built = each["phase"] == Phase.BUILD.value and each["status"] in _DONE
+                is_emptied = each["phase"] in _CLEANUP and not is_entry_undone(each)
+                if job is not None and (is_built or is_emptied):
+                    yield job, each["name"], each["phase"], each.get("instance", {})
+
+
+def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
+    """Return the taints of what was built into a table that a step has created anew; none for others."""
+    if step.warning is None or step.warning.code != LOST_ROWS:
+        return ()
+    details = step.warning.details
+    reason = f"{details['place']} did not exist any more, and run {run_id} made it anew"
+    return tuple(
+        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason)
+        for name, parameters in details["lost"]
+    )

@@ -1,0 +1,28 @@
+"""Warnings of a plan that a step ends with, once it has run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakewright.plan.status import Status
+from lakewright.run.kept_rows import KEPT_ROWS
+from lakewright.run.lost_rows import LOST_ROWS
+
+if TYPE_CHECKING:
+    from lakewright.plan.outcome import Outcome
+    from lakewright.plan.step import Step
+
+__all__ = ["with_warning"]
+
+_CODES = (KEPT_ROWS, LOST_ROWS)
+"""Those that are known before the step runs; entities tell theirs by themselves."""
+
+
+def with_warning(outcome: Outcome, step: Step) -> Outcome:
+    """Return the outcome of a step with the warning of its plan; a failed one is told alone."""
+    warning = step.warning
+    if warning is None or warning.code not in _CODES or outcome.status.is_failure:
+        return outcome
+    error = warning if outcome.error is None else outcome.error.and_also(warning)
+    return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=error)
