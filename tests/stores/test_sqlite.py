@@ -326,3 +326,48 @@ def test_an_interrupt_while_a_transaction_begins_leaves_none_behind(
         other.write(Write(puts=(Put("note", "y", {"n": 1}),)))
         store.write(Write(puts=(Put("note", "x", {"n": 2}),)))
         assert store.document("note", "y") is not None
+
+
+def test_a_store_goes_on_with_the_file_that_has_taken_the_place_of_a_damaged_one(
+    path: Path, store: SqliteStore
+) -> None:
+    """Finding 13: a server's triggers stood still after the manifest was replaced as the error says."""
+    put_down(store, draft("old", "NEW"))
+    path.write_bytes(_scrambled(path.read_bytes()))
+    path.rename(path.with_suffix(".damaged"))
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    gone = refusal(lambda: store.records(ITEM))
+    assert isinstance(gone, StoreUnavailable)
+    assert gone.message == f"the manifest {path} is gone"
+    assert not path.exists()  # a look makes no new one
+
+    with closing(SqliteStore(path)) as other:
+        put_down(other, draft("new", "NEW"))
+        assert [record.record_id for record in store.records(ITEM)] == ["new"]
+        put_down(store, draft("lock", "PROCESSING", "new"))
+        assert [record.record_id for record in other.records(ITEM)] == ["new", "lock"]
+
+
+def test_a_store_creates_the_tables_of_an_empty_file_that_has_taken_its_place(
+    path: Path, store: SqliteStore
+) -> None:
+    put_down(store, draft("old", "NEW"))
+    path.rename(path.with_suffix(".damaged"))
+    path.touch()
+    assert store.records(ITEM) == ()
+    put_down(store, draft("new", "NEW"))
+    assert [record.record_id for record in store.records(ITEM)] == ["new"]
+
+
+def test_a_store_reads_a_backup_that_was_copied_over_the_damaged_file(path: Path) -> None:
+    with closing(SqliteStore(path)) as first:
+        put_down(first, draft("new", "NEW"))
+    good = path.read_bytes()
+    with closing(SqliteStore(path)) as store:
+        path.write_bytes(_truncated(good))
+        assert isinstance(refusal(lambda: store.records(ITEM)), LakewrightError)
+        path.write_bytes(good)
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        assert [record.record_id for record in store.records(ITEM)] == ["new"]

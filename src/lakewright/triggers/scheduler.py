@@ -171,7 +171,7 @@ class Scheduler:
             self._attempt_at[name] = now + ATTEMPT_SECONDS
             return
         except LeaseLost as lost:
-            log.warning("trigger %s: another server runs it now: %s", name, lost)
+            log.warning("trigger %s: this server has lost it: %s", name, lost)
             self._held.pop(name, None)
             return
         if held is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -145,6 +145,20 @@ def test_a_server_that_slept_through_its_lease_starts_nothing(world: World) -> N
     world.end(other)
     assert world.round(one, other) == []
     assert world.state("hourly").running is None
+
+
+def test_a_server_goes_on_with_a_manifest_that_has_taken_the_place_of_another_one(world: World) -> None:
+    """Finding 13: the manifest was damaged, and replaced while the server ran."""
+    hourly(world)
+    world.declare("arrivals", entities=["orders"], on="arrival")
+    one = world.server("a")
+    assert world.round(one) == []
+    world.store = MemoryStore(lambda: world.now)
+    one.leases = replace(one.leases, store=world.store)
+    world.looks.marks["orders"] = "2"
+    found = [world.round(one, after=LEASE / 2) for _ in range(4)]
+    assert ["a: arrivals (orders)"] in found
+    assert world.round(one, after=HOUR) == ["a: hourly"]
 
 
 def test_a_server_that_stops_hands_its_triggers_over_at_once(world: World) -> None:

@@ -5,6 +5,9 @@ to disk. A transaction that writes takes the write lock when it begins, so what 
 
 Taking and ending a lock is two commits, so what surrounds a commit counts: connections stay open between
 transactions, which are begun and ended through the driver.
+
+A process that runs for long, such as a server, goes on with the file that is there: if it was replaced, as
+after damage, connections to the former one are closed.
 """
 
 from __future__ import annotations
@@ -18,17 +21,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, StoreUnavailable
 from lakewright.stores.sql.database import Database
+from lakewright.stores.sql.schema import migrate
 
 __all__ = ["SqliteDatabase", "sqlite_database"]
 
 T = TypeVar("T")
+
+_File: TypeAlias = tuple[int, int]
+"""The device and inode of a file."""
+
+_FILE = "lakewright.file"
+"""The entry of a connection that says which file it has opened."""
+
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 PAUSE = (0.0005, 0.002)
 """Seconds between two attempts to get the write lock, from this range at random.
@@ -46,14 +58,17 @@ class SqliteDatabase(Database):
 
     Attributes:
         busy: Seconds that a transaction waits for those of other processes.
+        path: The file.
     """
 
     busy: float
+    path: Path
+    _files: list[_File] = field(default_factory=list, init=False, repr=False)
     _writing: list[Connection] = field(default_factory=list, init=False, repr=False)
     _reading: list[Connection] = field(default_factory=list, init=False, repr=False)
 
     def _in_transaction(self, work: Callable[[Connection], T]) -> T:
-        with _taken(self._writing, self._open_writing) as connection:
+        with self._taken(self._writing) as connection:
             driver = _driver(connection)
             _begin(driver, self.busy)
             done = work(connection)
@@ -61,38 +76,102 @@ class SqliteDatabase(Database):
             return done
 
     def _without_transaction(self, work: Callable[[Connection], T]) -> T:
-        with _taken(self._reading, self.engine.connect) as connection:
+        with self._taken(self._reading) as connection:
             return work(connection)
-
-    def _open_writing(self) -> Connection:
-        connection = self.engine.connect()
-        _driver(connection).execute("PRAGMA busy_timeout = 0")  # `_begin` waits
-        return connection
 
     def close(self) -> None:
         """Close connections and files."""
-        for idle in (self._writing, self._reading):
-            while idle:
-                idle.pop().close()
+        self._close_idle()
         self.engine.dispose()
 
+    def _close_idle(self) -> None:
+        for idle in (self._writing, self._reading):
+            while idle:
+                _close(idle.pop())
 
-@contextmanager
-def _taken(idle: list[Connection], connect: Callable[[], Connection]) -> Iterator[Connection]:
-    """Yield an idle connection, or a new one; an error or interruption undoes what is not committed."""
+    @contextmanager
+    def _taken(self, idle: list[Connection]) -> Iterator[Connection]:
+        """Yield an idle connection, or a new one; an error or interruption undoes what is not committed."""
+        connection = self._idle(idle)
+        if connection is None:
+            connection = self._connect()
+            if idle is self._writing:
+                _driver(connection).execute("PRAGMA busy_timeout = 0")  # `_begin` waits
+        try:
+            yield connection
+        except BaseException as error:
+            _driver(connection).rollback()
+            if _is_damage(error):
+                # Somebody may put another file in its place, with the same inode.
+                _close(connection)
+                self._close_idle()
+            raise
+        finally:
+            if connection.in_transaction():
+                connection.rollback()  # SQLAlchemy's own account, in which each of its statements begins one
+            if not connection.closed:
+                idle.append(connection)
+
+    def _idle(self, idle: list[Connection]) -> Connection | None:
+        """Return an idle connection to the file that is there; others are closed."""
+        present = _file_at(self.path)
+        while True:
+            try:
+                connection = idle.pop()
+            except IndexError:
+                return None
+            if connection.info.get(_FILE) == present:
+                return connection
+            _close(connection)
+
+    def _connect(self) -> Connection:
+        """Return a new connection; a file that has taken the place of a former one gets its tables.
+
+        Raises:
+            StoreUnavailable: The file that was used before is gone.
+        """
+        if self._files and _file_at(self.path) is None:
+            raise StoreUnavailable(
+                f"the manifest {self.path} is gone",
+                remedy="Bring the file back. If it was moved away because it was damaged, run the job, "
+                "which makes a new one.",
+            )
+        connection = self.engine.connect()
+        connection.info[_FILE] = present = _file_at(self.path)
+        if present is not None and present not in self._files:
+            if self._files:
+                self._create_tables(connection)
+            self._files[:] = [present]
+        return connection
+
+    def _create_tables(self, connection: Connection) -> None:
+        driver = _driver(connection)
+        _begin(driver, self.busy)
+        try:
+            migrate(connection, self.where)
+            driver.execute("COMMIT")
+        finally:
+            driver.rollback()
+            connection.rollback()
+
+
+def _file_at(path: Path) -> _File | None:
+    """Return what identifies the file at a path; None if there is none."""
     try:
-        connection = idle.pop()
-    except IndexError:
-        connection = connect()
-    try:
-        yield connection
-    except BaseException:
-        _driver(connection).rollback()
-        raise
-    finally:
-        if connection.in_transaction():
-            connection.rollback()  # SQLAlchemy's own account, in which each of its statements begins one
-        idle.append(connection)
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _close(connection: Connection) -> None:
+    connection.invalidate()  # the pool must not hand it out again
+    connection.close()
+
+
+def _is_damage(error: BaseException) -> bool:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return getattr(cause, "sqlite_errorname", "").startswith(_DAMAGE)
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:
@@ -139,6 +218,7 @@ def sqlite_database(path: Path, clock: Callable[[], datetime], busy: float) -> S
         is_transient=lambda _: False,
         translate=lambda error: _translate(error, path),
         busy=busy,
+        path=path,
     )
 
 
