@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import TargetError
+from lakewright.lake.damaged_log import damaged_commits, damaged_log_error
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import split_url
@@ -81,6 +82,10 @@ class LocalLog:
         """Return whether the folder holds something other than the remains of a first write."""
         return self.path.is_dir() and any(self.path.iterdir()) and not is_uncommitted(self.path)
 
+    def damaged_commits(self) -> tuple[tuple[str, str], ...]:
+        """Return the commits that are damaged or missing, each with which it is."""
+        return tuple(damaged_commits(self.path / "_delta_log"))
+
     def torn_checkpoints(self) -> list[str]:
         """Return the names of the checkpoints that are damaged."""
         return [file.name for file in sorted((self.path / "_delta_log").glob(_CHECKPOINTS)) if _is_torn(file)]
@@ -138,6 +143,10 @@ class StoredLog:
         names = (found.key.rpartition("/")[2] for found in self.storage.bucket(bucket).under(key))
         return any(name and not name.startswith(_DELTA_FILES) for name in names)
 
+    def damaged_commits(self) -> tuple[tuple[str, str], ...]:
+        """Return nothing: an object is written whole or not at all."""
+        return ()
+
     def torn_checkpoints(self) -> list[str]:
         """Return nothing: an object is written whole or not at all."""
         return []
@@ -157,7 +166,7 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
     It can't be read if its place isn't known, or if the `deltalake` package doesn't support the table.
 
     Raises:
-        TargetError: A checkpoint is torn, so that nothing can read the table.
+        TargetError: A commit or a checkpoint is damaged, so that nothing can read the table.
         StorageUnavailable: The log's files can't be read, or the object store can't be reached.
     """
     error_of_delta = _delta_error()
@@ -166,6 +175,8 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
     try:
         return True, log.open()
     except error_of_delta as error:
+        if found := log.damaged_commits():
+            raise damaged_log_error(str(log), found) from error
         torn = log.torn_checkpoints()
         if not torn:
             return False, None

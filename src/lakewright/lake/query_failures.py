@@ -13,6 +13,7 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
+from lakewright.lake.damaged_log import damage_in_text
 from lakewright.lake.paths import local_path
 from lakewright.lake.storage_errors import store_fault
 from lakewright.spark.jvm import full_text
@@ -124,7 +125,13 @@ def _no_reader(match: re.Match[str], _text: str, _moment: str) -> LakewrightErro
     )
 
 
+def _damaged_log(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
+    return damage_in_text(text) or TargetError(f"Spark failed {moment}: {condition(text)}")
+
+
 EVERYWHERE: tuple[Meaning, ...] = (
+    # No slice and no query is at fault.
+    (re.compile(r"(?:error while reading file|Checksum error:) \S+/_delta_log/\d{20}"), _damaged_log),
     # Rows of a checkpoint are kept on one executor; a task fails if it loses its executor four times.
     (
         re.compile(

@@ -15,6 +15,7 @@ from itertools import chain
 from threading import Lock
 
 from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable, UsageError
+from lakewright.lake.damaged_log import damage_in_text, with_remedy
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.lake.storage_errors import storage_error
@@ -292,20 +293,23 @@ class _Observer:
 
     def _look(self, target: Target, context: Context) -> Observation:
         try:
-            return target.observe(context)
+            seen = target.observe(context)
+            return seen if seen.error is None else replace(seen, error=with_remedy(seen.error))
         except SpecError as error:
             self.faults.update(dict.fromkeys(error.faults))
             found = error.message
         except StorageUnavailable as error:
             found = f"{error.message} ({error.remedy})"
         except LakewrightError as error:
-            found = error.message
+            found = with_remedy(error.message)
         except OSError as error:
             ours = storage_error(error, f"{target.name} can't be observed")
             found = f"{ours.message} ({ours.remedy})"
         except Exception as error:  # a failed observation must not break a plan: the target runs
             if (missing := missing_file_system(error)) is not None:
                 found = f"{missing.message} ({missing.remedy})"
+            elif (damage := damage_in_text(str(error))) is not None:
+                found = with_remedy(damage.message)
             else:
                 log.warning("%s could not be observed: %s", target.name, error)
                 found = f"{type(error).__name__}: {error}"

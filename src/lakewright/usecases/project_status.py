@@ -96,6 +96,7 @@ class ProjectStatus:
         rebuilds: Tables that only a rebuild makes as they are declared now.
         unseen: Tables of which that is not known.
         undeclared: Entities that the manifest has slices of, and the project does not declare.
+        damaged: Tables that nothing can read, as errors with the commands to type.
         rows_changed: That other programs have changed rows of tables, as errors with the commands to type.
         tainted: Targets that are dirty until they are built again, as what they were built from has changed.
         unreadable: What can't be read in bronze and silver, as errors.
@@ -134,6 +135,7 @@ class ProjectStatus:
     unseen: tuple[Unseen, ...] = ()
     undeclared: tuple[Undeclared, ...] = ()
     rows_changed: tuple[Fault, ...] = ()
+    damaged: tuple[Fault, ...] = ()
     tainted: tuple[TaintedTarget, ...] = ()
     unwritable: Fault | None = None
     next_steps: Mapping[str, NextStep] = field(default_factory=dict)
@@ -172,6 +174,7 @@ class ProjectStatus:
             or self.changed
             or self.rebuilds
             or self.rows_changed
+            or self.damaged
             or self.tainted
             or self.unreadable
             or self.unwritable
@@ -237,6 +240,7 @@ class ProjectStatus:
             "unseen": [each.as_json() for each in self.unseen],
             "undeclared": [each.as_json() for each in self.undeclared],
             "rows_changed": [fault.as_json() for fault in self.rows_changed],
+            "damaged": [fault.as_json() for fault in self.damaged],
             "tainted": [each.as_json() for each in self.tainted],
             "last_runs": [
                 {**run_as_json(run), "do": self.step_after(run).commands[0] if run.run_id in undone else None}
@@ -250,7 +254,10 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for fault in status.faults:
         yield "project", "", fault.located_message, fault.remedy or ""
     of_bronze = [("bronze", fault) for fault in (*status.changed, *status.unreadable)]
-    for state, fault in (*of_bronze, *(("table", fault) for fault in status.rows_changed)):
+    for state, fault in (
+        *of_bronze,
+        *(("table", fault) for fault in (*status.damaged, *status.rows_changed)),
+    ):
         yield state, "", fault.message, fault.remedy or ""
     for entry in (each.entry for each in status.warned):
         error = entry["error"] or {"message": "; ".join(entry["reasons"])}

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import islice
 
 from lakewright.app import App
-from lakewright.errors import BackdatedError, StorageUnavailable
+from lakewright.errors import BackdatedError, StorageUnavailable, TargetError
 from lakewright.lake.observation import table_log
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
@@ -29,6 +29,7 @@ from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.bronze_status import Arrived, look_at_bronze
+from lakewright.usecases.damaged_tables import damaged_tables
 from lakewright.usecases.downstream import dependents
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import Warned
@@ -78,6 +79,7 @@ def project_status(app: App) -> ProjectStatus:
     limits = _limits(app.project)
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
+    damaged = tuple(damaged_tables(app))
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     running = tuple(run for run in runs if run.status == RUNNING)
     undone = tuple(undone_runs(app.journal, runs, given_instances(app.project)))
@@ -114,7 +116,8 @@ def project_status(app: App) -> ProjectStatus:
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
-        unseen=rebuilds.unseen,
+        unseen=tuple(each for each in rebuilds.unseen if each.why not in {one.message for one in damaged}),
+        damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),
         tainted=tuple(tainted_targets(app, {run.run_id for run in (*running, *undone)})),
@@ -134,9 +137,11 @@ def unrecorded_entities(app: App) -> Iterator[str]:
         return
     for entity, places in placed_entities(app):
         silver = places.silver
-        is_local = silver.location is not None and table_log(app.lake, silver) is not None
-        if is_local and lacks_commits(app.lake, app.ledger, silver, application_of(app.project.name, entity)):
-            yield entity.called
+        application = application_of(app.project.name, entity)
+        with suppress(TargetError):  # a damaged table is told by itself
+            is_local = silver.location is not None and table_log(app.lake, silver) is not None
+            if is_local and lacks_commits(app.lake, app.ledger, silver, application):
+                yield entity.called
 
 
 def recorded_projects(app: App) -> tuple[str, ...]:

@@ -616,7 +616,7 @@ class TestStatus:
                 "withheld",
             ),
             *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "undeclared"),
-            *("rows_changed", "tainted", "last_runs"),
+            *("rows_changed", "damaged", "tainted", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]

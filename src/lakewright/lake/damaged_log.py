@@ -1,0 +1,93 @@
+"""Delta tables whose log is damaged: which files are at fault, and what to do.
+
+Neither Spark nor the `deltalake` package can read such a table. Spark tells it in a page of Java.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lakewright.errors import TargetError
+from lakewright.lake.paths import local_path
+
+__all__ = ["DAMAGED", "damage_in_text", "damaged_commits", "damaged_log_error", "with_remedy"]
+
+DAMAGED = "damaged_log"
+"""The entry of an error's details that names the table whose log is damaged."""
+
+_COMMIT = re.compile(r"\d{20}\.json")
+_TOLD = re.compile(r"the table (\S+) can't be read: its log file \S+ is (?:damaged|missing)")
+_OF_SPARK = re.compile(
+    r"(?:Encountered error while reading file|Checksum error:) (\S+)/_delta_log/(\d{20}\.json|\S+?\.parquet)"
+)
+
+
+def damaged_commits(log: Path) -> Iterator[tuple[str, str]]:
+    """Yield the commits of a log that are no lines of JSON, or that are missing, each with which it is.
+
+    Args:
+        log: The folder `_delta_log`.
+    """
+    files = sorted(file for file in log.glob("*.json") if _COMMIT.fullmatch(file.name))
+    former: int | None = None
+    for file in files:
+        number = int(file.stem)
+        if former is not None and number > former + 1:
+            yield f"{former + 1:020d}.json", "missing"
+        if not _is_readable(file):
+            yield file.name, "damaged"
+        former = number
+
+
+def _is_readable(file: Path) -> bool:
+    try:
+        lines = file.read_text("utf-8").splitlines()
+        return bool(lines) and all(isinstance(json.loads(text), dict) for text in lines if text.strip())
+    except (OSError, ValueError):
+        return False
+
+
+def damaged_log_error(table: str, files: Sequence[tuple[str, str]]) -> TargetError:
+    """Return the error for a table that has files of its log at fault, of which there is at least one.
+
+    Args:
+        table: Its folder.
+        files: Their names, each with `damaged` or `missing`.
+    """
+    name, fault = files[0]
+    is_missing = fault == "missing"
+    return TargetError(
+        f"the table {table} can't be read: its log file {name} is missing"
+        if is_missing
+        else f"the table {table} can't be read: its log file {name} is damaged",
+        remedy=_remedy(table),
+        details={DAMAGED: table, "files": [each for each, _ in files]},
+    )
+
+
+def damage_in_text(text: str) -> TargetError | None:
+    """Return the error for a file of a table's log that Spark could not read; None if it names none."""
+    found = _OF_SPARK.search(text)
+    if found is None:
+        return None
+    table = str(local_path(found[1]) or found[1])
+    return damaged_log_error(table, ((found[2], "damaged"),))
+
+
+def with_remedy(message: str) -> str:
+    """Return a message with what to do if it is that of a damaged log."""
+    found = _TOLD.search(message)
+    return message if found is None else f"{message}. {_remedy(found[1])}".rstrip(".")
+
+
+def _remedy(table: str) -> str:
+    moved = f"`mv {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}`"
+    return (
+        f"Restore the file from a copy. Without one, move the folder away, {moved}, and make the table "
+        "again: that of an entity by `lakewright rebuild ENTITY --yes`, any other by the job that builds it, "
+        "for each of its instances."
+    )

@@ -1,0 +1,95 @@
+"""Tables of this machine that nothing can read, because their Delta log is damaged."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakewright.errors import Fault, LakewrightError, TargetError
+from lakewright.lake.damaged_log import DAMAGED
+from lakewright.lake.delta_log import LocalLog, read_log
+from lakewright.lake.paths import local_path
+from lakewright.manifest.redact import HIDDEN
+from lakewright.plan.other_runs import OtherRun, commands_of
+from lakewright.plan.phase import Phase
+from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.earlier_builds import RUNS, is_built
+from lakewright.usecases.placed import placed_entities
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.spec.models.job import Job
+
+__all__ = ["damaged_tables"]
+
+
+def damaged_tables(app: App) -> Iterator[Fault]:
+    """Yield a fault for each damaged table of an entity or of a job's target, with what makes it again.
+
+    Only tables in folders of this machine are looked at, and not those of files whose path holds a parameter.
+    """
+    seen: set[Path] = set()
+    for entity, places in placed_entities(app):
+        folder = None if places.silver.location is None else local_path(places.silver.location)
+        if (found := _damage(folder, seen)) is not None:
+            yield _fault(found, (f"lakewright rebuild {shlex.quote(entity.called)} --yes",))
+    for job in (each for each in app.project.jobs.values() if each.targets):
+        for target, folder in _outputs(app, job):
+            if (found := _damage(folder, seen)) is not None:
+                yield _fault(found, _builds(app, job, target))
+
+
+def _damage(folder: Path | None, seen: set[Path]) -> TargetError | None:
+    if folder is None or folder in seen or not (folder / "_delta_log").is_dir():
+        return None
+    seen.add(folder)
+    try:
+        read_log(LocalLog(folder))
+    except TargetError as error:
+        return error if DAMAGED in error.details else None
+    except LakewrightError:  # who looks at the table tells it
+        return None
+    return None
+
+
+def _outputs(app: App, job: Job) -> Iterator[tuple[str, Path]]:
+    """Yield the targets of a job with the folders that they write in BUILD."""
+    try:
+        workspace = sample_workspace(app.project, job, offline_lake(app))
+        nodes = list(declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD))
+    except LakewrightError:
+        return
+    for node in nodes:
+        for resource in node.provides:
+            folder = local_path(resource.name) if resource.category == "file" else None
+            if folder is not None:
+                yield node.name, folder
+
+
+def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
+    """Return the commands that build a target in each instance that was built."""
+    found: dict[tuple[tuple[str, str], ...], None] = {}
+    for run in islice(app.journal.runs(project=app.project.name, job=job.name), RUNS):
+        for entry in app.journal.targets(run.run_id):
+            if entry["name"] == target and is_built(entry):
+                found.setdefault(tuple(sorted(entry.get("instance", {}).items())))
+    runs = []
+    for instance in sorted(found):
+        known = tuple((name, text) for name, text in instance if HIDDEN not in text)
+        runs.append(OtherRun("", job.name, known, tuple(name for name, text in instance if HIDDEN in text)))
+    return commands_of(runs or [OtherRun("", job.name, (), tuple(each.name for each in job.parameters))])
+
+
+def _fault(error: TargetError, commands: tuple[str, ...]) -> Fault:
+    table = str(error.details[DAMAGED])
+    moved = f"mv {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
+    typed = ", then ".join(f"`{command}`" for command in (moved, *commands))
+    return Fault(
+        error.message,
+        code=error.code,
+        remedy=f"Restore the file from a copy. Without one: {typed}.",
+        details=dict(error.details),
+    )

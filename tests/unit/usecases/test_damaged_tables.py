@@ -1,0 +1,68 @@
+"""`status` names tables that nothing can read, each with the commands that make it again. No Spark."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from deltalake import write_deltalake
+from tests.commands import InProcess
+from tests.unit.usecases.test_downstream import built
+
+from lakewright.app import App
+from lakewright.usecases.damaged_tables import damaged_tables
+
+pa: Any = import_module("pyarrow")
+
+MODEL = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+relations:
+  orders: {kind: entity, entity: orders}
+  sales: {kind: delta, location: lake/gold/sales, partitions: [{name: day, type: date}]}
+mappings:
+  orders: {kind: relation, relation: orders}
+targets:
+  orders: {kind: entity, entity: orders}
+  sales: {kind: relation, mapping: orders, relation: sales, partition: {day: $day}}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [orders, sales]}
+"""
+
+
+def test_status_names_damaged_tables_of_silver_and_gold_with_the_commands_to_type(tmp_path: Path) -> None:
+    """Finding 9: `status` said that only Spark can read the table of silver, and nothing of gold."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\nlake: {root_folder: lake}\n")
+    (tmp_path / "model/model.yml").write_text(MODEL)
+    app = App.open(tmp_path)
+    app.make_store()
+    silver = Path(str(app.project.entity("orders").places(app.project.lake).silver.location))
+    gold = tmp_path / "lake/gold/sales"
+    for table in (silver, gold):
+        write_deltalake(table, pa.table({"id": [1]}))
+    for day in ("2026-01-06", "2026-01-07"):
+        built(app, "daily", ["orders", "sales"], day=day)
+    assert list(damaged_tables(app)) == []
+    commit = f"{0:020d}.json"
+    for table in (silver, gold):
+        (table / "_delta_log" / commit).write_text('{"commitInfo": {')
+
+    first, second = damaged_tables(app)
+    assert first.message == f"the table {silver} can't be read: its log file {commit} is damaged"
+    assert f"`mv {silver} {silver}.damaged`, then `lakewright rebuild orders --yes`." in str(first.remedy)
+    typed = "lakewright job daily build day=2026-01-06,2026-01-07"
+    assert f"`mv {gold} {gold}.damaged`, then `{typed}`." in str(second.remedy)
+    app.close()
+
+    shop = InProcess(tmp_path)
+    page = shop.run("status").out
+    assert "Tables that can't be read 2" in page
+    assert "only Spark can read" not in page
+    assert [each["message"] for each in shop.json("status")["damaged"]] == [first.message, second.message]
+    plan = shop.run("plan", "daily", "build", "day=2026-01-07").out
+    for table in (silver, gold):
+        assert f"the table {table} can't be read: its log file {commit} is damaged. Restore the file" in plan
