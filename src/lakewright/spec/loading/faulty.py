@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, Location
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
@@ -24,7 +24,7 @@ from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.sections import CATEGORIES, SHARED
 from lakewright.spec.reading.yaml_reader import LONGEST
 
-__all__ = ["find_faulty", "in_module", "touching"]
+__all__ = ["find_faulty", "in_module", "of_import", "touching"]
 
 Key = tuple[str, str]
 """Category and name of a definition."""
@@ -48,6 +48,11 @@ def in_module(path: Path, document: ParsedFile, fault: Fault) -> Fault:
         touched: tuple[Key, ...] = () if _may_hold_settings(path) else (("module", document.file),)
         return replace(fault, touches=touched)
     return replace(fault, touches=tuple(dict.fromkeys(_around(document, fault))))
+
+
+def of_import(name: str, fault: Fault, location: Location) -> Fault:
+    """Return the fault of an imported project as one of the project that imports it at a location."""
+    return Fault(f"import {name!r}: {fault.message}", fault.location or location, fault.remedy)
 
 
 def _may_hold_settings(path: Path) -> bool:

@@ -22,7 +22,7 @@ from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
-from lakewright.spec.loading.faulty import find_faulty, in_module, touching
+from lakewright.spec.loading.faulty import find_faulty, in_module, of_import, touching
 from lakewright.spec.loading.inheritance import inherit
 from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.namespace_file import namespace_warnings
@@ -212,7 +212,8 @@ class _Loader:
 
     def read(self, path: Path, *, is_module: bool = False) -> ParsedFile:
         self.options.on_read(path)
-        document, faults = read_document(path, self.basedir)
+        # The files of an imported project are named from the folder of the outermost one.
+        document, faults = read_document(path, (*self.options.importing, self.basedir)[0])
         self.documents.append(document)
         if is_module:
             faults = tuple(in_module(path, document, fault) for fault in faults)
@@ -370,10 +371,9 @@ class _Loader:
             try:
                 found[spec.project] = self.imported(spec, scope)
             except SpecError as error:
-                self.sections.faults += [
-                    Fault(f"import {spec.project!r}: {replace(fault, remedy=None)}", location, fault.remedy)
-                    for fault in error.faults[:10]
-                ]
+                self.sections.faults += (
+                    of_import(spec.project, each, location) for each in error.faults[:10]
+                )
         return found
 
     def imported(self, spec: ImportSpec, scope: Scope) -> Project:

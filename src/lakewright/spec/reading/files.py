@@ -101,11 +101,11 @@ def _unread(file: str, message: str, remedy: str | None) -> tuple[ParsedFile, tu
 
 
 def _shown(path: Path, basedir: Path) -> str:
-    """Return the name of a file in errors: relative to the project if the file lies inside it."""
-    try:
+    """Return the name of a file in errors: relative to the project if the file lies inside or beside it."""
+    beside = basedir.parent
+    if path.is_relative_to(basedir):
         return path.relative_to(basedir).as_posix()
-    except ValueError:
-        return path.as_posix()
+    return f"../{path.relative_to(beside).as_posix()}" if path.is_relative_to(beside) else path.as_posix()
 
 
 def project_file(place: Path) -> Path:

@@ -556,6 +556,18 @@ def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None
     assert "there is no mapping 'shared/n'" in faults(tmp_path / "own", wrong)[0]
 
 
+def test_the_place_of_a_fault_in_an_imported_project_names_its_folder(tmp_path: Path) -> None:
+    top = "name: own\nmodules: m.yml\nimports: [{project: shared}, {project: inner, location: parts/inner}]\n"
+    wrong = {"project.yml": "name: x\nmodules: m.yml\nnosuch: 1\n", "m.yml": ""}
+    write(tmp_path / "shared", wrong)
+    write(tmp_path / "own" / "parts" / "inner", wrong)
+    found = faults(tmp_path / "own", {"project.yml": top, "m.yml": ""})
+    assert [each.partition(" (")[0] for each in found] == [
+        "../shared/project.yml:3: import 'shared': project: unknown key 'nosuch'",
+        "parts/inner/project.yml:3: import 'inner': project: unknown key 'nosuch'",
+    ]
+
+
 def test_projects_that_import_each_other_are_a_fault(tmp_path: Path) -> None:
     for name, other in (("a", "b"), ("b", "a")):
         write(
