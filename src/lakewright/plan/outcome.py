@@ -14,9 +14,10 @@ __all__ = ["Outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one step: its status, metrics, reasons, and the error if there was one."""
+    """The result of one step: its status, metrics, reasons, warnings, and the error if there was one."""
 
     status: Status = Status.SUCCESS
     metrics: Mapping[str, Any] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     error: Fault | None = None
+    warnings: tuple[str, ...] = ()

@@ -297,6 +297,7 @@ def _ended(step: Step, outcome: Outcome, seconds: float) -> TargetResult:
         seconds=seconds,
         metrics=outcome.metrics,
         error=outcome.error,
+        warnings=outcome.warnings,
     )
 
 

@@ -44,7 +44,11 @@ def status_of_part(statuses: Iterable[Status], *, is_cut: bool) -> Status:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TargetResult:
-    """The result of one target in one phase of one instance."""
+    """The result of one target in one phase of one instance.
+
+    Attributes:
+        warnings: What the target warned of, besides warnings of slices, which are in their metrics.
+    """
 
     name: str
     kind: str
@@ -54,6 +58,7 @@ class TargetResult:
     seconds: float = 0.0
     metrics: Mapping[str, Any] = field(default_factory=dict)
     error: Fault | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_undone(self) -> bool:
@@ -79,6 +84,7 @@ class TargetResult:
             "seconds": round(self.seconds, 3),
             "metrics": dict(self.metrics),
             "error": self.error.as_json() if self.error else None,
+            "warnings": list(self.warnings),
         }
 
 

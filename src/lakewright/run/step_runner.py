@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -90,9 +90,16 @@ class StepRunner:
         # Spark takes no commas in tags.
         tag = f"lakewright {self.run_id} {instance} {step.phase} {step.target}".replace(",", ";")
         allowed = None if target.timeout is None else target.timeout.exact
+        told: dict[str, None] = {}
+
+        def warn(text: str) -> None:
+            told[text] = None
+            context.warn(text)
+
         with self.lake.tagging_jobs(tag), _limited(allowed, partial(self.lake.cancel_jobs, tag)) as limit:
             within = replace(
                 context,
+                warn=warn,
                 is_stopping=lambda: limit.is_over or context.is_stopping() or self.is_cut_off(),
                 is_cut_off=self.is_cut_off,
             )
@@ -104,7 +111,8 @@ class StepRunner:
                 raise
         for each in (ref.name for ref in target.references() if ref.category == "mapping"):
             for text in context.workspace.take_notes(each):
-                context.warn(f"{target.label}: {text}")
+                warn(f"{target.label}: {text}")
+        outcome = replace(outcome, warnings=tuple(_told_here(told, outcome)))
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
         return outcome
@@ -133,6 +141,16 @@ class StepRunner:
         while left > 0 and not context.is_stopping():
             self.sleep(min(POLL, left))
             left -= POLL
+
+
+def _told_here(warnings: Iterable[str], outcome: Outcome) -> Iterator[str]:
+    """Yield the warnings that the outcome does not tell already: as a reason, or with a slice."""
+    found = outcome.metrics.get("slices")
+    # A measure may have this name, too.
+    slices = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+    of_slices = [f": {each.get('slice')}: {text}" for each in slices for text in each.get("warnings", ())]
+    ends = (*of_slices, *(f": {reason}" for reason in outcome.reasons))
+    return (text for text in warnings if not text.endswith(ends))
 
 
 @dataclass(slots=True)

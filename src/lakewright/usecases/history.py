@@ -207,4 +207,6 @@ def _earlier_runs(app: App, run: Run) -> Iterator[Run]:
 
 
 def _without_place(target: Any) -> dict[str, Any]:
-    return {key: value for key, value in target.items() if key not in ("phase", "instance")}
+    # Results that earlier versions recorded have no warnings.
+    kept = {key: value for key, value in target.items() if key not in ("phase", "instance")}
+    return {"warnings": [], **kept}

@@ -384,3 +384,33 @@ def test_the_error_of_a_slice_that_validate_found_is_repeated_once_after_a_long_
         "SUCCESS_WITH_ERRORS orders in VALIDATE month=2022-01: the slice 2 lacks the column id"
     ]
     assert "FAILED orders in BUILD month=2022-01: orders/2 failed earlier in this run" in lines
+
+
+def test_warnings_of_a_target_stand_below_it_and_are_counted_with_q() -> None:
+    slices = [{"slice": "2", "warnings": ["column vip is new"]}]
+    warned = (
+        ended("gold", warnings=("column zz is left out",)),
+        TargetResult("people", "entity", Phase.BUILD, Status.SUCCESS, metrics={"slices": slices}),
+        ended("plain"),
+    )
+    app = FakeApp(result=result_of(*warned))
+    shown = call_with(app, *BUILD)
+    assert "      warning: column zz is left out\n" in shown.out
+    assert "targets have warnings" not in shown.err
+    assert call_with(app, "-q", *BUILD).err.splitlines()[-1] == (
+        "warning: 2 targets have warnings: gold, people; `lakewright history show r1` shows them"
+    )
+    quiet = call_with(FakeApp(result=result_of(ended("plain"))), "-q", *BUILD)
+    assert "warning" not in quiet.err
+
+
+def test_metrics_with_labels_are_told_in_words() -> None:
+    observed = [{"value": 1500, "labels": {"category": "mapping", "kind": "observe", "name": "seen"}}]
+    measured = [
+        {"value": 2.5, "labels": {"measure": "prices", "country": "GB"}},
+        {"value": None, "labels": {"measure": "prices", "country": "NL"}},
+    ]
+    target = ended("gold", metrics={"n": observed, "price": measured, "rows": 3})
+    assert (
+        "n=1,500 (name=seen) price=2.5 (measure=prices, country=GB), none (measure=prices, country=NL) rows=3"
+    ) in call_with(FakeApp(result=result_of(target)), *BUILD).out

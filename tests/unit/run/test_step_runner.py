@@ -221,3 +221,24 @@ def test_a_jvm_that_was_killed_is_told_in_words_and_not_as_a_trace(
     assert failed.error.message == "target 'a': BUILD: Spark's JVM has ended"
     assert "ran out of memory" in failed.error.remedy
     assert "Traceback" not in caplog.text
+
+
+def test_what_a_target_warns_of_is_kept_once_with_its_result(tmp_path: Path) -> None:
+    slices = [{"slice": "2", "warnings": ["column vip is new"]}]
+
+    def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome | None:
+        for text in (
+            "column zz is left out",
+            "column zz is left out",
+            "a: 2: column vip is new",
+            "a: folded",
+        ):
+            context.warn(text)
+        return Outcome(metrics={"slices": slices}, reasons=("folded",))
+
+    bench = bench_of(tmp_path)
+    bench.world.act = act
+    result = bench.run(Phase.BUILD)
+    assert only(result).warnings == ("column zz is left out",)
+    assert only(result).as_json()["warnings"] == ["column zz is left out"]
+    assert [each["warnings"] for each in bench.journal.targets(result.run_id)] == [["column zz is left out"]]

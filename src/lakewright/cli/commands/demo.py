@@ -16,7 +16,7 @@ from lakewright.cli.commands.arguments import job_request
 from lakewright.cli.commands.job import run_watched
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line, whole
-from lakewright.cli.render.run import failure_lines, run_page
+from lakewright.cli.render.run import failure_lines, run_page, warning_lines
 from lakewright.cli.render.words import counted, took
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
@@ -70,6 +70,8 @@ def _run(call: Call, folder: Path, count: int) -> int:
     page = run_page(result, has_errors=call.output.has_page_errors)
     call.output.result(_document(folder, count, result.as_json()), [*page, *advice])
     call.output.note(*failure_lines(result, is_one_screen=call.output.is_one_screen))
+    if call.output.is_quiet:
+        call.output.note(*warning_lines(result))
     call.output.last(result.summary)
     return result.exit_code
 

@@ -12,7 +12,7 @@ from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.progress import watching
 from lakewright.cli.render.plan import plan_page, removal_page
-from lakewright.cli.render.run import failure_lines, run_page
+from lakewright.cli.render.run import failure_lines, run_page, warning_lines
 from lakewright.cli.render.words import assignments, counted
 from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
@@ -72,6 +72,8 @@ def job(
     output, is_whole = call.output, call.settings.verbosity > 0
     output.result(result.as_json(), run_page(result, is_whole=is_whole, has_errors=output.has_page_errors))
     output.note(*failure_lines(result, is_one_screen=output.is_one_screen))
+    if call.output.is_quiet:
+        call.output.note(*warning_lines(result))
     call.output.last(result.summary)
     return result.exit_code
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
-from lakewright.cli.render.run import details
+from lakewright.cli.render.run import details, metric_text
 from lakewright.cli.render.words import ago, assignments, counted, seconds, status, took
 from lakewright.manifest.journal import Run
 from lakewright.manifest.run_comparison import TargetDifference
@@ -63,7 +63,7 @@ def _target(target: Mapping[str, Any]) -> Branch:
     said = [reason for reason in target["reasons"] if reason not in message]
     reasons = f": {'; '.join(said)}" if said else ""
     head = line(status(target["status"]), f" {target['name']} ({target['kind']})", time, reasons)
-    return Branch(head, tuple(details(target["metrics"], target["error"])))
+    return Branch(head, tuple(details(target["metrics"], target["error"], target["warnings"])))
 
 
 def diff_page(compared: RunComparison, *, is_all: bool) -> Iterator[Block]:
@@ -115,11 +115,6 @@ def _changes(difference: TargetDifference) -> Iterator[Line]:
         if words[0] != words[1]:
             yield line(Span("said ", "dim"), f"{words[0]} → {words[1]}")
     for name, (first_value, second_value) in difference.metrics.items():
-        if {first_value, second_value} <= {0, None}:
+        if all(value in (0, None) for value in (first_value, second_value)):
             continue
-        yield line(f"{name} {_value(first_value)} → {_value(second_value)}")
-
-
-def _value(value: Any) -> str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "none" if value is None else f"{value:,}" if is_number else str(value)
+        yield line(f"{name} {metric_text(first_value)} → {metric_text(second_value)}")

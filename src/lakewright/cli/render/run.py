@@ -14,13 +14,27 @@ from lakewright.manifest.lock import EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
+from lakewright.spec.words import first_of
 
-__all__ = ["details", "failure_lines", "maintenance_line", "run_page", "slice_branch", "slice_line"]
+__all__ = [
+    "details",
+    "failure_lines",
+    "maintenance_line",
+    "metric_text",
+    "run_page",
+    "slice_branch",
+    "slice_line",
+    "warning_lines",
+]
 
 SHORT_TREE = 12
 """The largest number of steps whose tree leaves its failures on the screen."""
 
 MOST_REASONS = 2
+MOST_NAMED = 5
+
+_SAME_LABELS = ("category", "kind")
+"""Labels that all values of a metric share; they matter where metrics are sent."""
 
 ERROR_ELSEWHERE = "its error is on stderr"
 """Stands in the tree of stdout where no terminal shows both streams."""
@@ -223,8 +237,26 @@ def _counted_as(key: str, count: int, metrics: Mapping[str, Any]) -> str:
 
 def slice_branch(metrics: Mapping[str, Any]) -> Branch:
     """Return the metrics of one slice, with its warnings below."""
-    warnings = (line(Span("warning: ", "yellow"), str(text)) for text in metrics.get("warnings", ()))
-    return Branch(slice_line(metrics), tuple(map(Branch, warnings)))
+    return Branch(slice_line(metrics), tuple(map(_warning, metrics.get("warnings", ()))))
+
+
+def _warning(text: object) -> Branch:
+    return Branch(line(Span("warning: ", "yellow"), str(text)))
+
+
+def warning_lines(result: RunResult) -> Iterator[Line]:
+    """Yield which targets of a run have warnings, and the command that shows them, in one line."""
+    warned = list(dict.fromkeys(each.name for each in result.targets() if _has_warnings(each)))
+    if warned:
+        have = "has" if len(warned) == 1 else "have"
+        named = f"{counted(len(warned), 'target')} {have} warnings: {first_of(warned, MOST_NAMED)}"
+        typed = f"lakewright history show {result.run_id}"
+        yield line(Span("warning: ", "yellow"), f"{named}; `{typed}` shows them")
+
+
+def _has_warnings(target: TargetResult) -> bool:
+    of_slices = target.metrics.get("slices", ()) if target.kind == "entity" else ()
+    return bool(target.warnings) or any(each.get("warnings") for each in of_slices)
 
 
 def maintenance_line(found: Mapping[str, Any]) -> Line:
@@ -272,7 +304,7 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
     reasons = f": {'; '.join(said)}" if said else ""
     return Branch(
         line(status(first.status.value), f" {names}", time, reasons),
-        tuple(details(first.metrics, first.error.as_json() if first.error else None)),
+        tuple(details(first.metrics, first.error.as_json() if first.error else None, first.warnings)),
     )
 
 
@@ -282,8 +314,10 @@ def _own_reasons(target: TargetResult) -> list[str]:
     return [reason for reason in target.reasons if not reason or reason.splitlines()[0] not in message]
 
 
-def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iterator[Branch]:
-    """Yield the lines below a target, from the JSON of its metrics and error."""
+def details(
+    metrics: Mapping[str, Any], error: Mapping[str, Any] | None, warnings: Iterable[str] = ()
+) -> Iterator[Branch]:
+    """Yield the lines below a target, from the JSON of its metrics, error and warnings."""
     yield from map(slice_branch, metrics.get("slices", ()))
     # With slices, the other metrics are only their sums.
     known = ("slices", "maintenance")
@@ -293,18 +327,35 @@ def details(metrics: Mapping[str, Any], error: Mapping[str, Any] | None) -> Iter
     is_nothing = error is not None and not any(rest.values())
     if rest and not is_nothing:
         yield Branch(line(Span(_measures(rest), "dim")))
+    yield from map(_warning, warnings)
     if error is not None:
         yield Branch(line(Span("error: ", "red"), _first(error)), tuple(_error(error)))
 
 
 def _measures(metrics: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={_number(value)}" for name, value in metrics.items())
+    return " ".join(f"{name}={metric_text(value)}" for name, value in metrics.items())
 
 
-def _number(value: Any) -> str:
+def metric_text(value: Any) -> str:
+    """Return the value of a metric, or its values with the labels that tell them apart.
+
+    Example:
+        >>> metric_text([{"value": 1500, "labels": {"category": "mapping", "name": "seen"}}])
+        '1,500 (name=seen)'
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, list) and all(isinstance(each, Mapping) and "value" in each for each in value):
+        return first_of([_labelled(each) for each in value], MOST_NAMED)
     if isinstance(value, float):
         return f"{value:g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _labelled(found: Mapping[str, Any]) -> str:
+    labels = found.get("labels", {})
+    told = ", ".join(f"{name}={labels[name]}" for name in labels if name not in _SAME_LABELS)
+    return f"{metric_text(found['value'])} ({told})" if told else metric_text(found["value"])
 
 
 def _first(error: Mapping[str, Any]) -> str:
