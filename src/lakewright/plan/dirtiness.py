@@ -97,7 +97,7 @@ def build_dirtiness(
     policy: BuildPolicy,
     observation: Observation,
     *,
-    is_append: bool,
+    each_build: str | None = None,
     is_partitioned: bool,
 ) -> Dirtiness:
     """Return whether a target must run in BUILD under its build policy.
@@ -107,15 +107,15 @@ def build_dirtiness(
     Args:
         policy: The target's build policy.
         observation: The state of its output and inputs.
-        is_append: Whether each build adds rows (output mode APPEND).
+        each_build: What each build does to rows that are there, if its mode keeps them; otherwise None.
         is_partitioned: Whether the target writes one partition only.
     """
     if policy is BuildPolicy.ALWAYS:
         return Dirtiness.yes("build policy ALWAYS")
     if policy is BuildPolicy.IF_TAINTED:
         return Dirtiness.no("build policy IF_TAINTED, and none of its dependencies has run")
-    if is_append and policy in (BuildPolicy.SMART, BuildPolicy.COMPAT):
-        return Dirtiness.yes("output mode APPEND adds rows in every build")
+    if each_build is not None and policy in (BuildPolicy.SMART, BuildPolicy.COMPAT):
+        return Dirtiness.yes(each_build)
     if policy is BuildPolicy.SMART and not is_partitioned:
         return Dirtiness.yes("no partition is given, so everything is written again (build policy SMART)")
     if policy is BuildPolicy.IF_CHANGED:

@@ -47,6 +47,12 @@ class OutputMode(StrEnum):
     IGNORE_IF_EXISTS = "IGNORE_IF_EXISTS"
     ERROR_IF_EXISTS = "ERROR_IF_EXISTS"
 
+    @property
+    def each_build(self) -> str | None:
+        """What each build does to rows that are there, so that a filled target is built again; or None."""
+        does = {"APPEND": "adds rows", "UPDATE": "updates rows and adds new ones"}.get(self.value)
+        return None if does is None else f"output mode {self} {does} in every build"
+
     @classmethod
     def parse(cls, text: str) -> OutputMode:
         """Return the mode with this name; case and underscores are ignored.

@@ -30,18 +30,18 @@ def with_fingerprints(
     return replace(observation, fingerprint=fingerprint(context, target, mapping), built=built)
 
 
-def declared(context: Context, mapping: str) -> dict[str, str]:
+def declared(context: Context, *mappings: str) -> dict[str, str]:
     """Return a hash of what is declared of each mapping that a target is built from, by its name in words."""
-    parts = context.workspace.declarations(mapping)
+    parts = {name: text for each in mappings for name, text in context.workspace.declarations(each).items()}
     return {f"{_DECLARED} {name}": hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
 
 
-def redefined(context: Context, target: Target, mapping: str) -> tuple[str, ...]:
+def redefined(context: Context, target: Target, *mappings: str) -> tuple[str, ...]:
     """Return the mappings that have been declared anew since a target was built; none if that is unknown."""
     document = context.ledger.store.document(BUILT, _key(context, target))
     built = {} if document is None else dict(document.value)
     try:
-        now = declared(context, mapping) if any(name.startswith(_DECLARED) for name in built) else {}
+        now = declared(context, *mappings) if any(name.startswith(_DECLARED) for name in built) else {}
     except LakewrightError:
         return ()  # the run or `validate` tells what is wrong with it
     changed = (name for name in now if built.get(name) != now[name])

@@ -18,7 +18,6 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
-from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
 from lakewright.targets.built_from import declared, redefined, save_fingerprint
@@ -108,7 +107,7 @@ class CopyTarget(Target):
         """Return whether the target must run in BUILD, by its build policy."""
         mode = self.mode or defaults.output_mode
         policy = self.build_policy or defaults.build_policy
-        return build_dirtiness(policy, observation, is_append=mode is OutputMode.APPEND, is_partitioned=True)
+        return build_dirtiness(policy, observation, each_build=mode.each_build, is_partitioned=True)
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""

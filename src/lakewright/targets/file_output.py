@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
@@ -13,6 +14,7 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.targets.built_from import declared, redefined, save_fingerprint
 from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
@@ -44,6 +46,10 @@ class FileOutput(Target):
         del workspace
         return frozenset()
 
+    def mappings(self) -> tuple[str, ...]:
+        """Return the mappings that the file is written from."""
+        return ()
+
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that are read; in VERIFY, the file."""
         if phase is Phase.VERIFY:
@@ -55,10 +61,13 @@ class FileOutput(Target):
         return frozenset() if phase is Phase.VERIFY else frozenset({Resource.file(self.place(workspace))})
 
     def observe(self, context: Context) -> Observation:
-        """Return whether the file is there."""
+        """Return whether the file is there, and which of its mappings were declared anew since."""
         place = self.place(context.workspace)
         found = Answer.of(files_at(place, context.workspace.lake).exists(place))
-        return Observation(f"file:{place}", exists=found, filled=found)
+        observation = Observation(f"file:{place}", exists=found, filled=found)
+        if found is not Answer.YES or not self.mappings():
+            return observation
+        return replace(observation, redefined=redefined(context, self, *self.mappings()))
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Write the file, check that it is there, or remove it.
@@ -77,7 +86,10 @@ class FileOutput(Target):
         with hold_leases(context, resources):
             outcome = Outcome()
             if phase is Phase.BUILD:
+                taken = declared(context, *self.mappings())
                 outcome = self.write(context, place)
+                if taken:
+                    save_fingerprint(context, self, taken)
             else:
                 files.remove(place)
         workspace.invalidate(resources)

@@ -175,7 +175,7 @@ class Target(Named):
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy or the default one."""
         policy = self.build_policy or defaults.build_policy
-        return build_dirtiness(policy, observation, is_append=False, is_partitioned=False)
+        return build_dirtiness(policy, observation, is_partitioned=False)
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return why a build leaves rows that an earlier one wrote, in words; None if it replaces them."""

@@ -204,7 +204,7 @@ class WritingTarget(Target):
         return build_dirtiness(
             self._policy(defaults),
             observation,
-            is_append=self.mode_of(defaults) is OutputMode.APPEND,
+            each_build=self.mode_of(defaults).each_build,
             is_partitioned=bool(self.partition),
         )
 

@@ -29,7 +29,7 @@ def dirty(phase: Phase, observation: Observation) -> Dirtiness:
     if phase is Phase.CREATE:
         return create_dirtiness(observation)
     if phase is Phase.BUILD:
-        return build_dirtiness(BuildPolicy.IF_EMPTY, observation, is_append=False, is_partitioned=False)
+        return build_dirtiness(BuildPolicy.IF_EMPTY, observation, is_partitioned=False)
     return Dirtiness.yes(f"{phase} always runs")
 
 

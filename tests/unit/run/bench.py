@@ -146,7 +146,7 @@ class FakeTarget(Target):
 
     def build_dirtiness(self, observation: Observation, settings: TargetDefaults) -> Any:
         policy = self.build_policy or settings.build_policy
-        return build_dirtiness(policy, observation, is_append=False, is_partitioned=bool(self.writes))
+        return build_dirtiness(policy, observation, is_partitioned=bool(self.writes))
 
     def made_of(self) -> dict[str, Any]:
         return {

@@ -9,11 +9,13 @@ from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
 from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.built_from import declared, redefined, save_fingerprint
+from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
@@ -39,6 +41,9 @@ targets:
   land: {kind: relation, mapping: landing, relation: bronze}
   build: {kind: relation, mapping: ids, relation: gold, partition: {month: $month}}
   append: {kind: relation, mapping: ids, relation: gold, mode: append}
+  update: {kind: relation, mapping: ids, relation: gold, mode: update}
+  local: {kind: local, mapping: ids, filename: out.csv}
+  schema: {kind: schema, schema: {kind: mapping, mapping: ids}, file: schema.json}
   loose: {kind: relation, mapping: ids, relation: loose}
   alone: {kind: relation, relation: gold}
   changed: {kind: relation, mapping: landing, relation: bronze, buildPolicy: ifChanged}
@@ -218,3 +223,39 @@ def test_each_instance_has_a_fingerprint_of_its_own(tmp_path: Path, workspace: W
     save_fingerprint(january, target, {"relation landing": "x"})
     assert target.observe(january).built == {"relation landing": "x"}
     assert Target.named(february.workspace, "changed").observe(february).built is None
+
+
+@pytest.mark.parametrize(("name", "file"), [("local", "out.csv"), ("schema", "schema.json")])
+def test_a_file_says_which_of_its_mappings_were_declared_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, file: str
+) -> None:
+    store = MemoryStore()
+
+    def target(sections: str) -> tuple[Target, Context]:
+        made = make_workspace(tmp_path, sections, month="2022-01-01")
+        return Target.named(made, name), make_context(made, store=store)
+
+    def write(self: Target, context: Context, place: str) -> Outcome:
+        Path(place).write_text("id")
+        return Outcome()
+
+    built, context = target(PROJECT)
+    monkeypatch.setattr(type(built), "write", write)
+    built.execute(context, Phase.BUILD)
+    assert (tmp_path / file).read_text() == "id"
+    assert built.observe(context).redefined == ()
+    changed, again = target(PROJECT.replace("SELECT id", "SELECT 1 AS id"))
+    assert changed.observe(again).redefined == ("mapping 'ids'",)
+
+
+def test_a_filled_target_is_built_again_if_its_mode_keeps_rows(workspace: Workspace) -> None:
+    filled = Observation("gold", exists=Answer.YES, filled=Answer.YES)
+    reasons = {
+        name: Target.named(workspace, name).dirtiness(Phase.BUILD, filled, TargetDefaults()).reasons
+        for name in ("append", "update", "loose")
+    }
+    assert reasons == {
+        "append": ("output mode APPEND adds rows in every build",),
+        "update": ("output mode UPDATE updates rows and adds new ones in every build",),
+        "loose": ("is filled",),
+    }
