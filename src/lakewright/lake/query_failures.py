@@ -222,9 +222,11 @@ def _null(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
     )
 
 
-def _of_python(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+def _of_python(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
+    lines = re.findall(r'File "([^"]+)", line (\d+), in ([^\n]+)', match["frames"])
+    place = f" ({lines[-1][0]}, line {lines[-1][1]}, in {lines[-1][2].strip()})" if lines else ""
     return TargetError(
-        f"a Python function failed {moment}: {match[1]}",
+        f"a Python function failed: {match['error'].strip()}{place}",
         remedy="Correct the function or its input, then run again; -vv shows its traceback.",
     )
 
@@ -237,7 +239,8 @@ _OF_QUERIES: tuple[Meaning, ...] = (
     (re.compile(r"FAILED_READ_FILE|CANNOT_READ_FILE"), _unreadable),
     (
         re.compile(
-            r"PythonException[^\n]*\nTraceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*([^\n]+)"
+            r"(?:PythonException|Python worker)[^\n]*?\s*Traceback \(most recent call last\):\n"
+            r"(?P<frames>(?:[ \t]+[^\n]*\n)+)(?P<error>[^\n]+)"
         ),
         _of_python,
     ),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import conform
+from lakewright.lake.columns import conform, fields_of
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.fields import Field, TypeText
+from lakewright.spec.models.types import Type
+from lakewright.transform.conversion import arranged, joined_shape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,5 +43,28 @@ class UnionMapping(Mapping):
         if self.columns is not None:
             fields = [Field(name=name, type=found) for name, found in self.columns.items()]
             frames = [conform(frame, fields) for frame in frames]
+        frames = _with_one_shape(frames)
         merged = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
         return merged.distinct() if self.distinct else merged
+
+
+def _with_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:
+    """Return the frames with the fields of structs inside maps and lists in one order, matched by name.
+
+    Spark matches the columns of a union by name, and structs outside of maps; inside, it counts places.
+    """
+    shapes: dict[str, Type] = {}
+    for frame in frames:
+        for field in fields_of(frame.schema):
+            name = field.name.lower()
+            shapes[name] = joined_shape(shapes[name], field.type) if name in shapes else field.type
+    return [
+        conform(
+            frame,
+            [
+                field.model_copy(update={"type": arranged(field.type, shapes[field.name.lower()])})
+                for field in fields_of(frame.schema)
+            ],
+        )
+        for frame in frames
+    ]

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lakewright.errors import SpecError
-from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, StructField, Type
+from lakewright.spec.models.types import (
+    Array,
+    Chars,
+    MapOf,
+    Scalar,
+    Struct,
+    StructField,
+    Type,
+)
 from lakewright.transform.casts import fitting_sql
 from lakewright.transform.sql import name_sql
 
-__all__ = ["comparable_sql", "converted_sql", "engine_type", "lost_fields"]
+__all__ = ["arranged", "comparable_sql", "converted_sql", "engine_type", "joined_shape", "lost_fields"]
 
 
 def engine_type(declared: Type) -> Type:
@@ -30,7 +38,8 @@ def converted_sql(value: str, source: Type, target: Type, *, column: str, is_str
     """Return SQL that converts a value; null stays null.
 
     Spark's own cast matches the fields of structs by position. Here they are matched by name, in any case; by
-    position only if no name is the same and there are as many. A field that the source lacks is null.
+    position only if no name is the same and there are as many. A field that the source lacks is null. A
+    struct becomes a map of its fields that are not null.
 
     Args:
         value: SQL of the value.
@@ -71,6 +80,8 @@ class _Conversion:
             return value
         if isinstance(source, Struct) and isinstance(target, Struct):
             return self._struct(value, source, target)
+        if isinstance(source, Struct) and isinstance(target, MapOf):
+            return self._map(value, source, target)
         variable, inner = f"x{self.depth}", replace(self, depth=self.depth + 1)
         if isinstance(source, Array) and isinstance(target, Array):
             return f"transform({value}, {variable} -> {inner.sql(variable, source.element, target.element)})"
@@ -80,6 +91,19 @@ class _Conversion:
             return f"map_from_entries(transform(map_entries({value}), {variable} -> {entry}))"
         fitting = fitting_sql(value, source, target, column=self.column) if self.is_strict else None
         return fitting or f"cast({value} as {engine_type(target).ddl})"
+
+    def _map(self, value: str, source: Struct, target: MapOf) -> str:
+        """Return SQL of a struct as a map; one of JSON is read as a struct of all keys, null where absent."""
+        item = f"x{self.depth}"
+        key = replace(self, column=f"{self.column} key")
+        entries = ", ".join(
+            f"struct({key.sql(_text(field.name), Scalar('string'), target.key)} as key, "
+            f"{self.sql(f'{value}.{name_sql(field.name)}', field.type, target.value)} as value)"
+            for field in source.fields
+        )
+        present = f"map_from_entries(filter(array({entries}), {item} -> {item}.value is not null))"
+        made = f"cast(map() as {engine_type(target).ddl})" if not entries else present
+        return f"if({value} is null, null, {made})"
 
     def _struct(self, value: str, source: Struct, target: Struct) -> str:
         parts = []
@@ -162,3 +186,48 @@ def comparable_sql(value: str, kind: Type, depth: int = 0) -> str:
         pairs = (f"{_text(field.name)}, {part}" for field, part in zip(kind.fields, parts, strict=True))
         return f"if({value} is null, null, named_struct({', '.join(pairs)}))"
     return value
+
+
+def joined_shape(one: Type, other: Type) -> Type:
+    """Return a type with the struct fields of both types at any depth; where they differ, that of the first.
+
+    Example:
+        >>> joined_shape(*map(parse_sql_type, ("struct<a: int>", "struct<b: int, A: bigint>"))).ddl
+        'struct<`a`: int, `b`: int>'
+    """
+    if isinstance(one, Array) and isinstance(other, Array):
+        return Array(joined_shape(one.element, other.element))
+    if isinstance(one, MapOf) and isinstance(other, MapOf):
+        return MapOf(one.key, joined_shape(one.value, other.value))
+    if not (isinstance(one, Struct) and isinstance(other, Struct)):
+        return one
+    others = {field.name.lower(): field for field in other.fields}
+    kept = [
+        replace(field, type=joined_shape(field.type, twin.type), nullable=True)
+        if (twin := others.pop(field.name.lower(), None))
+        else replace(field, nullable=True)
+        for field in one.fields
+    ]
+    return Struct((*kept, *(replace(field, nullable=True) for field in others.values())))
+
+
+def arranged(own: Type, shape: Type) -> Type:
+    """Return a type with the struct fields of a shape, in its order; the fields that it has keep their types.
+
+    Example:
+        >>> arranged(*map(parse_sql_type, ("struct<b: int>", "struct<a: int, b: bigint>"))).ddl
+        'struct<`a`: int, `b`: int>'
+    """
+    if isinstance(own, Array) and isinstance(shape, Array):
+        return Array(arranged(own.element, shape.element))
+    if isinstance(own, MapOf) and isinstance(shape, MapOf):
+        return MapOf(own.key, arranged(own.value, shape.value))
+    if not (isinstance(own, Struct) and isinstance(shape, Struct)):
+        return own
+    present = {field.name.lower(): field.type for field in own.fields}
+    return Struct(
+        tuple(
+            replace(each, type=arranged(present.get(each.name.lower(), each.type), each.type))
+            for each in shape.fields
+        )
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 from lakewright.app import App
@@ -87,13 +88,15 @@ def rehearsal(
     app: App, interruption: Interruption | None = None, *, keep_going: bool = False
 ) -> Iterator[Callable[[str], CaseRun]]:
     """Yield a function that prepares a test by name; tests write to a folder that is removed afterwards."""
-    with TemporaryDirectory(prefix="lakewright-test-") as folder:
+    # Spark may still write to the folder while it is removed; what is left then goes at the end.
+    with TemporaryDirectory(prefix="lakewright-test-", ignore_cleanup_errors=True) as folder:
         session = settings_of_tests(app.project, Path(folder))
         shared = Lake(app.project.lake, session, sessions=app.sessions, storage=app.lake.storage)
         try:
             yield partial(_case_run, app, Path(folder), shared, interruption, keep_going=keep_going)
         finally:
             shared.stop()
+    rmtree(folder, ignore_errors=True)
 
 
 def _case_run(

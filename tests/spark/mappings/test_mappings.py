@@ -75,6 +75,10 @@ mappings:
     mode: left
   apart: {kind: select, input: joined_on, columns: {id: id, left: people.team, right: teams.team}}
   united: {kind: union, inputs: [people, teams]}
+  shape: {kind: sql, sql: "SELECT map('k', named_struct('x', 1, 'y', 2)) AS m"}
+  other_shape: {kind: sql, sql: "SELECT map('k', named_struct('y', 4, 'x', 3L, 'z', 5)) AS m"}
+  united_maps: {kind: union, inputs: [shape, other_shape]}
+  united_fields: {kind: select, input: united_maps, columns: {x: "m['k'].x", y: "m['k'].y", z: "m['k'].z"}}
   united_columns: {kind: union, inputs: [people, teams], columns: {team: string}, distinct: true}
   counted:
     kind: aggregate
@@ -130,6 +134,7 @@ EXPECTED: Expected = {
         (None, None, "red", None, "2.5"),
         (None, None, "green", None, "1.0"),
     ]),
+    "united_fields": ("x y z", [("1", "2", None), ("3", "4", "5")]),
     "united_columns": ("team", [("red",), ("blue",), ("green",)]),
     "counted": ("team year people", [("red", "1990", "1"), ("blue", "1991", "1"), ("red", None, "1")]),
     "distinct": ("team", [("red",), ("blue",), ("green",)]),

@@ -60,6 +60,29 @@ def test_a_table_with_hashes_of_the_inferred_types_keeps_them(lake: SmallLake) -
     assert told.endswith("; `lakewright rebuild things` builds it again")
 
 
+def test_declared_structs_are_matched_by_name_and_objects_become_maps(lake: SmallLake) -> None:
+    """Spark reads the fields of JSON in the order of their names, whatever order is declared."""
+    columns = [
+        COLUMNS[0],
+        {"name": "s", "datatype": "struct<b: string, a: string>"},
+        {"name": "l", "datatype": "array<struct<t: timestamp, flags: array<string>>>"},
+        {"name": "tags", "datatype": "map<string, string>"},
+    ]
+    things = entity("merge", columns=columns, settings=JSON)
+    first = (
+        '{"id": 1, "s": {"a": "A", "b": "B"}, "l": [{"t": "2024-05-01T00:00:00Z", "flags": ["x"]}], '
+        '"tags": {"k": "v"}}'
+    )
+    put(lake, things, "s1.json", f'{first}\n{{"id": 2, "tags": {{}}}}\n')
+    result = lake.process(things)
+    assert result.error is None, result.error
+    rows = {row["id"]: row for row in lake.arrow(things).to_pylist()}
+    assert rows[1]["s"] == {"b": "B", "a": "A"}
+    assert [(each["t"].isoformat()[:10], each["flags"]) for each in rows[1]["l"]] == [("2024-05-01", ["x"])]
+    assert [dict(rows[number]["tags"]) for number in (1, 2)] == [{"k": "v"}, {}]
+    assert rows[2]["s"] is None
+
+
 NESTED = [
     *COLUMNS,
     {"name": "size", "datatype": "int"},

@@ -34,3 +34,13 @@ def test_a_struct_of_other_fields_is_refused_unless_there_are_as_many() -> None:
     )
     with pytest.raises(SpecError, match="column 'v' has none of the fields b, c"):
         converted_sql("v", one, more, column="v")
+
+
+def test_a_struct_becomes_a_map_of_what_it_has() -> None:
+    made = converted_sql(
+        "t", parse_sql_type("struct<a: string, b: int>"), parse_sql_type("map<string, string>"), column="t"
+    )
+    assert made == (
+        "if(t is null, null, map_from_entries(filter(array(struct('a' as key, t.`a` as value), "
+        "struct('b' as key, cast(t.`b` as string) as value)), x0 -> x0.value is not null)))"
+    )
