@@ -17,7 +17,7 @@ from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import split_url
 from lakewright.lake.storage_errors import reading
-from lakewright.lake.table_state import DECLARED_LENGTH, TableState, columns_of_schema
+from lakewright.lake.table_state import DECLARED_LENGTH, VECTORS, TableState, columns_of_schema
 from lakewright.spark.launch import environment_set
 
 if TYPE_CHECKING:
@@ -239,6 +239,8 @@ def state_of(table: DeltaFile) -> TableState:
     # Spark pads such a text, so that the log has other values than were given.
     limited = {field["name"] for field in schema["fields"] if DECLARED_LENGTH in field["metadata"]}
     is_known = limited.isdisjoint(metadata.partition_columns)
+    found = _files(metadata.partition_columns, files) if is_known else None
+    features = frozenset(table.protocol().reader_features or ())
     return TableState(
         exists=True,
         version=table.version(),
@@ -248,19 +250,25 @@ def state_of(table: DeltaFile) -> TableState:
         is_empty=is_empty,
         rows=rows,
         size=sum(files.column("size_bytes").to_pylist()),
-        features=frozenset(table.protocol().reader_features or ()),
-        partitions=_partitions(metadata.partition_columns, files) if is_known else None,
+        features=features,
+        partitions=None if found is None else frozenset(found),
+        # Rows of a file may be marked as deleted later.
+        files=None if VECTORS in features else found,
     )
 
 
-def _partitions(names: Sequence[str], files: Any) -> frozenset[tuple[Any, ...]] | None:
-    """Return the values of the partition columns for which there are files; None if the log has none."""
+def _files(names: Sequence[str], files: Any) -> dict[tuple[Any, ...], tuple[str, ...]] | None:
+    """Return the paths of the files by the values of the partition columns; None if the log has no values."""
     if not names or not files.num_rows:
-        return frozenset()
-    found = [f"partition.{name}" for name in names]
-    if not set(found) <= set(files.column_names):
+        return {}
+    wanted = [f"partition.{name}" for name in names]
+    if not set(wanted) <= set(files.column_names):
         return None
-    return frozenset(zip(*(files.column(name).to_pylist() for name in found), strict=True))
+    values = zip(*(files.column(name).to_pylist() for name in wanted), strict=True)
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for partition, path in zip(values, files.column("path").to_pylist(), strict=True):
+        found.setdefault(partition, []).append(path)
+    return {partition: tuple(paths) for partition, paths in found.items()}
 
 
 def latest_told(table: DeltaFile, columns: Sequence[str]) -> datetime | None:

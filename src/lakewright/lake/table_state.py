@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from hashlib import sha256
 from typing import Any
 
 from lakewright.spec.models.fields import Field, parse_type
@@ -41,6 +42,7 @@ class TableState:
         size: Of its files, in bytes; None if the log wasn't read.
         features: Names of the features that a reader of the table must know.
         partitions: Values of the partition columns for which it has files; None if the log wasn't read.
+        files: Paths of its files by these values; None if they do not tell its rows.
     """
 
     exists: bool
@@ -53,6 +55,7 @@ class TableState:
     size: int | None = None
     features: frozenset[str] = frozenset()
     partitions: frozenset[tuple[Any, ...]] | None = None
+    files: Mapping[tuple[Any, ...], tuple[str, ...]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,10 +74,34 @@ class TableState:
         """
         if self.partitions is None or not all(map(self._is_exact, partition, partition.values())):
             return None
+        return any(True for _ in self._among(partition, self.partitions))
+
+    def digest_of(self, partitions: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return a text that changes whenever rows or columns of partitions may have; None if unknown.
+
+        The path of a file is never used again for other rows, so the files tell the rows.
+        """
+        if self.files is None:
+            return None
+        digest = sha256(repr([(each.name, each.type.ddl) for each in self.columns]).encode())
+        for partition in partitions:
+            # The log may hold an instant in another time zone than it was given in.
+            if not all(self._is_exact(*each) and type(each[1]) is not datetime for each in partition.items()):
+                return None
+            paths = (path for each in self._among(partition, self.files) for path in self.files[each])
+            digest.update("\n".join(["", repr(partition), *sorted(paths)]).encode())
+        return digest.hexdigest()
+
+    def _among(
+        self, partition: Mapping[str, Any], present: Collection[tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the values that are present of a partition, which may leave out columns."""
         if len(partition) == len(self.partition_columns):
-            return tuple(partition[name] for name in self.partition_columns) in self.partitions
+            whole = tuple(partition[name] for name in self.partition_columns)
+            yield from [whole] if whole in present else []
+            return
         places = [(self.partition_columns.index(name), value) for name, value in partition.items()]
-        return any(all(each[place] == value for place, value in places) for each in self.partitions)
+        yield from (each for each in present if all(each[place] == value for place, value in places))
 
     def _is_exact(self, name: str, value: Any) -> bool:
         column = self.column(name) if name in self.partition_columns else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import conform, frame_of_records
-from lakewright.lake.partition import Selection, expand_selection
+from lakewright.lake.partition import Partition, Selection, expand_selection
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["RelationMapping"]
+
+MOST_NAMED = 3
+"""The largest number of partitions that a reason names one by one."""
 
 
 class RelationMapping(Mapping):
@@ -56,10 +60,13 @@ class RelationMapping(Mapping):
         return frozenset().union(*(source.resources(workspace, each) for each in partitions or [{}]))
 
     def versions(self, workspace: Workspace) -> dict[str, str] | None:
-        """Return the relation's version."""
+        """Return the relation's version, or that of the partitions that are read."""
         source = self.source(workspace)
-        version = source.version(workspace, self.selected(workspace))
-        return None if version is None else {f"relation {source.name or self.name}": version}
+        selected = self.selected(workspace)
+        version = source.version(workspace, selected)
+        # Another mapping may read other partitions of it.
+        name = f"relation {source.name or self.name}{_named(selected)}"
+        return None if version is None else {name: version}
 
     def selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
         """Return the partitions to read; empty for all."""
@@ -103,3 +110,17 @@ class RelationMapping(Mapping):
         if table is None or self.partitions or self.columns:
             return super().plain_sql(workspace)
         return all_rows(table)
+
+
+def _named(partitions: Sequence[Partition]) -> str:
+    """Return partitions as reasons name them; different ones have different names.
+
+    Example:
+        >>> _named([{"day": "2024-05-01"}, {"day": "2024-05-02"}])
+        '[day=2024-05-01; day=2024-05-02]'
+    """
+    texts = [",".join(f"{name}={value}" for name, value in each.items()) for each in partitions]
+    if len(texts) <= MOST_NAMED:
+        return f"[{'; '.join(texts)}]" if texts else ""
+    which = sha256("; ".join(texts).encode()).hexdigest()[:8]
+    return f"[{texts[0]} to {texts[-1]}, {len(texts):,} partitions, {which}]"

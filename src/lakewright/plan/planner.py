@@ -10,18 +10,16 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (active targets) and "Di
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from lakewright.errors import Fault
 from lakewright.plan.active_targets import active_patterns
-from lakewright.plan.dirtiness import Dirtiness, left_slices
-from lakewright.plan.graph import Graph, Node, build_graph
+from lakewright.plan.dirtiness import left_slices
+from lakewright.plan.expectations import Candidate, Expectations
+from lakewright.plan.graph import Graph, build_graph
 from lakewright.plan.observation import Answer, Observation
-from lakewright.plan.other_runs import OtherRun
 from lakewright.plan.phase import Phase
-from lakewright.plan.resource import Resource
 from lakewright.plan.selectors import Selectable
 from lakewright.plan.status import NOT_REACHED, Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
@@ -40,44 +38,6 @@ _ENTITY = "entity"
 """The kind of targets that process slices of entities."""
 
 _BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One target of one instance.
-
-    Attributes:
-        name: Name of the target.
-        kind: Its kind.
-        nodes: Its dependencies in each phase that it takes part in.
-        observe: Returns its observation. Called at most once, and only for selected targets.
-        dirtiness: Returns whether it must run in a phase, given an observation. Pure.
-        unfinished: Phases that an earlier run did not finish, each with the reason.
-        warning: What an operator should look at before it is built, or None.
-        lost: Returns the same if its table does not exist and is to be created.
-        labels: `key` and `key=value` of each of its labels.
-        other_runs: Returns the runs that take slices which it leaves.
-        fault: The fault in the project's files for which it waits, or None.
-        may_write_all: Whether it waits, and nobody knows what it writes.
-    """
-
-    name: str
-    kind: str
-    nodes: Mapping[Phase, Node]
-    observe: Callable[[], Observation]
-    dirtiness: Callable[[Phase, Observation], Dirtiness]
-    unfinished: Mapping[Phase, str] = field(default_factory=dict)
-    warning: Fault | None = None
-    lost: Callable[[], Fault | None] = lambda: None
-    labels: frozenset[str] = frozenset()
-    other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
-    fault: Fault | None = None
-    may_write_all: bool = False
-
-    @cached_property
-    def observation(self) -> Observation:
-        """The state of the target before any step runs."""
-        return self.observe()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,68 +62,6 @@ def selectables(instance: Instance) -> tuple[Selectable, ...]:
 
 
 _TAINTING = (Phase.CREATE, Phase.BUILD)
-
-
-_WHOLE = (Phase.CREATE, Phase.DESTROY)
-"""Phases that affect a whole table, whichever partition of it a target observes."""
-
-_CHANGING = (*_WHOLE, Phase.BUILD, Phase.TRUNCATE)
-
-Expected = tuple[Observation, StepKey]
-
-
-class Expectations:
-    """The expected observation of each subject. A target that no step changes keeps its own observation."""
-
-    def __init__(self) -> None:
-        self._by_subject: dict[str, list[Expected]] = {}
-        self._whole: dict[tuple[Phase, frozenset[Resource]], StepKey] = {}
-        self._processed: dict[frozenset[Resource], dict[str, StepKey]] = {}
-
-    def of(self, candidate: Candidate) -> Observation:
-        """Return the expected observation of a target."""
-        history = self._history(candidate)
-        return history[-1][0] if history else candidate.observation
-
-    def add(self, step: StepKey, candidate: Candidate) -> None:
-        """Record the expected effect of a planned step."""
-        phase = step[1]
-        if phase not in _CHANGING:
-            return
-        before = self.of(candidate)
-        history = [*self._history(candidate), (before.after(phase), step)]
-        self._by_subject[candidate.observation.subject] = history
-        if phase is Phase.BUILD and before.pending:
-            slices = self._processed.setdefault(candidate.nodes[phase].provides, {})
-            slices.update(dict.fromkeys(before.pending, step))
-        if phase in _WHOLE and candidate.nodes[phase].provides:
-            self._whole.setdefault((phase, candidate.nodes[phase].provides), step)
-
-    def relied_on(self, phase: Phase, candidate: Candidate) -> StepKey | None:
-        """Return the planned step that makes a dirty target clean, or None if no step is needed for that."""
-        history = self._history(candidate)
-        if not history or not candidate.dirtiness(phase, candidate.observation).is_to_run:
-            return None
-        return next(key for found, key in history if not candidate.dirtiness(phase, found).is_to_run)
-
-    def _history(self, candidate: Candidate) -> Sequence[Expected]:
-        found = candidate.observation
-        history = self._by_subject.get(found.subject) or [
-            (found.after(phase), self._whole[phase, node.provides])
-            for phase, node in candidate.nodes.items()
-            if phase in _WHOLE and (phase, node.provides) in self._whole
-        ]
-        return self._with_slices(candidate, history) if found.pending or found.others else history
-
-    def _with_slices(self, candidate: Candidate, history: Sequence[Expected]) -> Sequence[Expected]:
-        """Return the history of a target, followed by its slices that others process into the same table."""
-        node = candidate.nodes.get(Phase.BUILD)
-        processed = self._processed.get(node.provides, {}) if node is not None else {}
-        latest = history[-1][0] if history else candidate.observation
-        steps = [processed[name] for name in (*latest.pending, *latest.others) if name in processed]
-        if not steps:
-            return history
-        return [*history, (latest.without_slices(processed.keys()), max(steps, key=lambda step: step[0]))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +194,7 @@ class _InstancePlanning:
         own = candidate.dirtiness(phase, observation)
         if phase is Phase.CREATE and own.is_to_run and observation.exists is Answer.NO:
             step = replace(step, warning=candidate.lost())
-        forced = self._forced(phase, candidate, upstream)
+        forced = self._forced(phase, candidate, observation, upstream)
         left = self._left(phase, candidate, observation)
         # What waits, or depends on what waits, is work that is left: --resume must find it.
         if not (own.is_to_run or forced or blocked or hold):
@@ -365,8 +263,10 @@ class _InstancePlanning:
             return ()
         return (left_slices(observation.others, candidate.other_runs(observation.others)),)
 
-    def _forced(self, phase: Phase, candidate: Candidate, upstream: Iterable[Step]) -> tuple[str, ...]:
-        """Return why a target must run regardless of its observation."""
+    def _forced(
+        self, phase: Phase, candidate: Candidate, observation: Observation, upstream: Iterable[Step]
+    ) -> tuple[str, ...]:
+        """Return why a target must run regardless of its own verdict."""
         request = self.planner.request
         reasons: list[str] = []
         if request.is_forced:
@@ -378,6 +278,10 @@ class _InstancePlanning:
         if phase in _TAINTING:
             ran = (step.target for step in upstream if step.status is Planned.WOULD_RUN)
             reasons.extend(f"tainted by {name}" for name in ran)
+        # Only such a target is built again for changed inputs; others are filled once their rows are there.
+        if phase is Phase.BUILD and not reasons and observation.fingerprint is not None:
+            written = self.planner.expected.written_before(self.index, candidate)
+            reasons.extend([] if written is None else [f"tainted by {written[2]} of an earlier instance"])
         return tuple(reasons)
 
 

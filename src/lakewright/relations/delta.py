@@ -145,9 +145,14 @@ class DeltaRelation(StoredRelation):
         return not self.read(workspace, [partition]).isEmpty() if found is None else found
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the table's version, regardless of the requested partitions."""
-        del partitions
-        return str(observe_table(workspace.lake, self.address(workspace)).version)
+        """Return a digest of the files of the requested partitions; without any, the table's version.
+
+        The version also stands for partitions if the log can't tell their files, as with deletion vectors.
+        """
+        state = observe_table(workspace.lake, self.address(workspace))
+        typed = [typed_partition(self.partitions, each) for each in partitions]
+        digest = state.digest_of(typed) if typed else None
+        return str(state.version) if digest is None else digest
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the declared columns, or those of the table."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lakewright.errors import Fault
 from lakewright.plan.dirtiness import (
@@ -355,4 +356,54 @@ def test_a_slice_that_is_processed_before_an_older_one_is_said() -> None:
     ]
     assert reasons_of(entity("", "a b c d")) == [
         ("CLEAN", "every slice that it takes has been processed", "leaves 4 slices to other runs: a, b, c, …")
+    ]
+
+
+def day_of_total(day: int, *, is_dirty: bool) -> Instance:
+    """Return the instance of a day with a running total, which reads that of the day before."""
+
+    def of(number: int) -> frozenset[Resource]:
+        return frozenset({Resource.file("/total", {"day": number})})
+
+    found = Observation(
+        f"total {day}",
+        exists=Answer.YES,
+        filled=Answer.YES,
+        fingerprint={"in": "2" if is_dirty else "1"},
+        built={"in": "1"},
+    )
+    total = Candidate(
+        "total",
+        "relation",
+        {Phase.BUILD: Node("total", requires=of(day - 1), provides=of(day))},
+        lambda: found,
+        lambda phase, each: build_dirtiness(BuildPolicy.IF_CHANGED, each, is_partitioned=True),
+    )
+    # The same in each instance, and built by the first one.
+    once = replace(found, subject="names", fingerprint={"in": "2"}, built={"in": "1"})
+    place = Node("names", provides=frozenset({Resource.file("/names")}))
+    names = replace(total, name="names", nodes={Phase.BUILD: place}, observe=lambda: once)
+    copied = replace(once, subject="copy", fingerprint={"in": "1"})
+    reads = Node("copy", requires=place.provides, provides=frozenset({Resource.file("/copy")}))
+    copy = replace(total, name="copy", nodes={Phase.BUILD: reads}, observe=lambda: copied)
+    return Instance({"day": str(day)}, (names, copy, total))
+
+
+def test_what_an_earlier_instance_changes_makes_a_target_dirty_that_compares_its_inputs() -> None:
+    """A day that arrives late carries a running total through all later days in one run."""
+    days = [day_of_total(day, is_dirty=day == 2) for day in (1, 2, 3, 4)]
+    plan = build_plan("shop", "daily", days, BUILD_ONLY, count=4)
+    found = [
+        (instance.parameters["day"], step.target, step.reasons[0])
+        for instance in plan.instances
+        for phase in instance.phases
+        for step in phase.steps
+        if step.status is Planned.WOULD_RUN
+    ]
+    assert found == [
+        ("1", "names", "in has changed since the last build"),
+        ("1", "copy", "tainted by names"),
+        ("2", "total", "in has changed since the last build"),
+        ("3", "total", "tainted by total of an earlier instance"),
+        ("4", "total", "tainted by total of an earlier instance"),
     ]

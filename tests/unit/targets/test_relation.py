@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from deltalake import write_deltalake
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
@@ -183,6 +186,69 @@ def test_the_fingerprint_changes_with_inputs_and_definition(tmp_path: Path, work
         PROJECT.replace("relation: landing}\n  bronze", "relation: landing, filter: id > 1}\n  bronze")
     )
     assert {key for key in second if second[key] != third[key]} == {"mapping landing"}
+
+
+PARTED = """
+relations:
+  parts: {kind: PARTS, location: parts, partitions: [{name: day, type: date, granularity: P1D}]}
+  gold: {kind: delta, location: gold}
+mappings:
+  today: {kind: relation, relation: parts, partitions: {day: $day}}
+  before: {kind: relation, relation: parts, partitions: {day: "${day.minusDays(1)}"}}
+  week: {kind: relation, relation: parts, partitions: {day: {start: "${day.minusDays(6)}", end: $day}}}
+  all: {kind: relation, relation: parts}
+  both: {kind: union, inputs: [today, before]}
+targets:
+  today: {kind: relation, mapping: today, relation: gold, buildPolicy: ifChanged}
+  both: {kind: relation, mapping: both, relation: gold, buildPolicy: ifChanged}
+  week: {kind: relation, mapping: week, relation: gold, buildPolicy: ifChanged}
+  all: {kind: relation, mapping: all, relation: gold, buildPolicy: ifChanged}
+"""
+
+
+@pytest.mark.parametrize("kind", ["delta", "file, format: parquet"])
+def test_what_reads_partitions_depends_on_these_only(tmp_path: Path, kind: str) -> None:
+    def write(day: int) -> None:
+        rows = pa.table({"day": [date(2022, 1, day)], "n": [1]})
+        if kind == "delta":
+            write_deltalake(tmp_path / "parts", rows, partition_by="day", mode="append")
+            return
+        folder = tmp_path / "parts" / f"day=2022-01-{day:02}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"part-{len(list(folder.iterdir()))}.parquet").write_bytes(b"x")
+
+    def fingerprints() -> dict[str, Mapping[str, str]]:
+        made = make_workspace(tmp_path, PARTED.replace("PARTS", kind), day=date(2022, 1, 2))
+        names = ("today", "both", "week", "all")
+        found = {name: Target.named(made, name).observe(make_context(made)).fingerprint for name in names}
+        return {name: each for name, each in found.items() if each is not None}
+
+    def changed(before: dict[str, Mapping[str, str]], after: dict[str, Mapping[str, str]]) -> set[str]:
+        return {
+            part.partition(" to ")[0]
+            for name in before
+            for part in before[name]
+            if before[name][part] != after[name][part]
+        }
+
+    for day in (1, 2, 9):
+        write(day)
+    first = fingerprints()
+    assert len(first) == 4
+    assert [part for part in first["both"] if part.startswith("relation")] == [
+        "relation parts[day=2022-01-02]",
+        "relation parts[day=2022-01-01]",
+    ]
+    write(9)
+    second = fingerprints()
+    assert changed(first, second) == {"relation parts"}
+    write(1)
+    third = fingerprints()
+    assert changed(second, third) == {
+        "relation parts",
+        "relation parts[day=2022-01-01]",
+        "relation parts[day=2021-12-27",
+    }
 
 
 def test_mappings_that_are_declared_anew_are_known_whatever_the_parameters(tmp_path: Path) -> None:
