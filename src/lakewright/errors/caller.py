@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from lakewright.errors.base import LakewrightError
 from lakewright.errors.fault import Fault, Location
@@ -40,6 +41,26 @@ class SpecError(LakewrightError):
     ) -> SpecError:
         """Return an error with one fault."""
         return cls([Fault(message, location=location, remedy=remedy)])
+
+    def placed(self, subject: str, location: Location | None) -> SpecError:
+        """Return the error with a place for each fault that has none, and with what it is a fault of.
+
+        Args:
+            subject: The definition as messages name it, such as `mapping 'orders'`.
+            location: Where it is declared; None if that is not known.
+        """
+        if location is None:
+            return self
+        return SpecError(
+            fault
+            if fault.location is not None
+            else replace(
+                fault,
+                location=location,
+                message=fault.message if subject in fault.message else f"{subject}: {fault.message}",
+            )
+            for fault in self.faults
+        )
 
     def advice(self) -> Iterator[str]:
         """Yield what to call in Python; the text of the error has each fault's place and remedy already."""

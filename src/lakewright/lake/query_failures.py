@@ -39,6 +39,10 @@ _RECORD = re.compile(
     r"Malformed records are detected in (?:record parsing: |schema inference\.\s*)(.*?)\.?\s+Parse Mode",
     re.DOTALL,
 )
+_VALUE = re.compile(
+    r'For input string: "([^"]+)"|Text \'([^\']+)\' could not be parsed|'
+    r"The value '([^']+)' of the type|cannot cast ([^\n]+?) to \w+"
+)
 _LONGEST = 200
 """Characters of a record that an error shows."""
 
@@ -170,11 +174,14 @@ EVERYWHERE: tuple[Meaning, ...] = (
 def _malformed(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
     record, file = _RAW_RECORD.search(text) or _RECORD.search(text), _file_of(text)
     said = record[1].strip() if record else condition(text)
+    if value := _VALUE.search(text):
+        said = f"{said}, because of {next(filter(None, value.groups()))!r}"
     return TargetError(
         f"a record{f' of {file}' if file else ''} does not fit the columns of its relation: "
         f"{said[:_LONGEST]}{'…' if len(said) > _LONGEST else ''}",
-        remedy="Correct the file or the declared schema, then run again. With `options: {mode: PERMISSIVE}` "
-        "of the relation, what does not fit is null.",
+        remedy="Correct the file or the declared schema, then run again. Options of the relation may help, "
+        "such as `ignoreLeadingWhiteSpace` for spaces before values, or `mode: PERMISSIVE`, with which what "
+        "does not fit is null.",
         details={"file": file} if file else {},
     )
 

@@ -50,6 +50,8 @@ def reason_with_position(error: BaseException) -> str:
 def located_rejection(subject: str, locate: Callable[[], Location | None], remedy: str) -> Iterator[None]:
     """Raise what Spark's analysis finds in a query or an expression as an error of the declaration.
 
+    Errors of the declaration that have no place get that of the definition.
+
     Args:
         subject: What is declared there, as messages name it.
         locate: Returns the place of the declaration.
@@ -60,6 +62,8 @@ def located_rejection(subject: str, locate: Callable[[], Location | None], remed
     """
     try:
         yield
+    except SpecError as error:
+        raise error.placed(subject, locate()) from error.__cause__
     except analysis_error() as error:
         raise SpecError.of(
             f"{subject}: Spark rejects it: {reason_with_position(error)}", location=locate(), remedy=remedy

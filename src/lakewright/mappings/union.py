@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import conform, fields_of
+from lakewright.lake.columns import conform, fields_of, find_column
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.fields import Field, TypeText
@@ -41,6 +41,10 @@ class UnionMapping(Mapping):
         """Return all rows, with all columns of all inputs or with the declared ones."""
         frames = [workspace.frame(name) for name in self.union_inputs]
         if self.columns is not None:
+            absent = [name for name in self.columns if not any(find_column(each, name) for each in frames)]
+            if absent:
+                text = f"mapping {self.name!r}: no input has the column {', '.join(absent)}, which is null"
+                workspace.notes.setdefault(self.name, []).append(lambda: text)
             fields = [Field(name=name, type=found) for name, found in self.columns.items()]
             frames = [conform(frame, fields) for frame in frames]
         frames = _with_one_shape(frames)

@@ -7,6 +7,7 @@ in another order would be read with wrong values, and further columns would be l
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import io
 import zlib
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lakewright.lake.file_probe import is_near, quoted_line_ends
+from lakewright.lake.file_probe import is_near, quoted_line_ends, undecodable_line
 from lakewright.spec.models.fields import Field, parse_type
 
 __all__ = [
@@ -60,19 +61,34 @@ def reading_options(options: Mapping[str, str], paths: Sequence[str]) -> dict[st
         paths: The files.
 
     Raises:
-        ValueError: A quote is not closed, or an unescaped one is inside quotes.
+        ValueError: A quote is not closed, or an unescaped one is inside quotes; or a file has bytes that its
+            encoding does not have.
     """
     given = {name.lower() for name in options}
     own = dict(options)
     if not given & {"quote", "escape", "unescapedquotehandling"}:
         own = _with_defaults(own, _QUOTES)
+    form = CsvForm.of(options)
+    if form is not None:
+        _check_decodes(paths, form.encoding)
     if given & {"multiline", "linesep"}:
         return own
-    form = CsvForm.of(options)
     is_plain = form is not None and not form.is_wide and all(map(is_near, paths))
     if given & {"quote", "escape"} or form is None or not is_plain:
         return {**own, "multiLine": "true"}
     return {**own, **_line_break_options(paths, form.separator)}
+
+
+def _check_decodes(paths: Sequence[str], encoding: str) -> None:
+    """Raise `ValueError` if a file has bytes that its encoding does not have; Spark would replace them."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        return  # only Java knows it
+    for path in filter(is_near, paths):
+        line = undecodable_line(Path(path), encoding)
+        if line is not None:
+            raise ValueError(f"{path}, line {line}: there are bytes that are not {encoding}")
 
 
 def _line_break_options(paths: Sequence[str], separator: str) -> dict[str, str]:

@@ -90,8 +90,8 @@ class FileReader:
         except ValueError as error:
             raise TargetError(
                 f"{self.label} can't be read: {error}",
-                remedy="Close the quotes and double those inside; or declare how the files are written: "
-                "the option `escape` for quotes after a backslash, or an empty `quote` for none.",
+                remedy="Correct the file, or declare how the files are written: the option `encoding`; the "
+                "option `escape` for quotes after a backslash, or an empty `quote` for none.",
             ) from error
 
     def _keeps_corrupt(self, fields: Sequence[Field] | None) -> bool:

@@ -274,7 +274,7 @@ class _Observer:
             phases = sorted(target.phases_in(context.workspace))
             nodes = {phase: node_of(target, context.workspace, phase) for phase in phases}
         except SpecError as error:
-            self.faults.update(dict.fromkeys(error.faults))
+            self.faults.update(dict.fromkeys(_placed(error, name, context).faults))
             return None
         taints = self.leftover(name, parameters)
         tainted = taints.get(Phase.BUILD)
@@ -296,7 +296,7 @@ class _Observer:
             seen = target.observe(context)
             return seen if seen.error is None else replace(seen, error=with_remedy(seen.error))
         except SpecError as error:
-            self.faults.update(dict.fromkeys(error.faults))
+            self.faults.update(dict.fromkeys(_placed(error, target.name, context).faults))
             found = error.message
         except StorageUnavailable as error:
             found = f"{error.message} ({error.remedy})"
@@ -314,6 +314,11 @@ class _Observer:
                 log.warning("%s could not be observed: %s", target.name, error)
                 found = f"{type(error).__name__}: {error}"
         return Observation(f"target:{target.name}", error=found)
+
+
+def _placed(error: SpecError, target: str, context: Context) -> SpecError:
+    definition = context.workspace.project.definitions("target").get(target)
+    return error if definition is None else error.placed(definition.subject, definition.at())
 
 
 def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:

@@ -313,7 +313,7 @@ def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:
     ):
         with pytest.raises(SpecError) as refused:
             workspace.frame(name)
-        assert refused.value.faults[0].message == said
+        assert refused.value.faults[0].message == f"mapping {name!r}: {said}"
 
 
 NAMING = """

@@ -149,6 +149,7 @@ def test_a_value_that_does_not_fit_fails_the_query_unless_the_project_permits_it
 ) -> None:
     said = failure(workspace, "strict")
     assert said.startswith(f"a record of {tmp_path}/bad/a.csv does not fit the columns of its relation: ")
+    assert "N/A" in said
     assert failure(workspace, "json").startswith(f"a record of {tmp_path}/json/a.json does not fit")
     assert rows(workspace.relation("lenient").read(workspace)) == [("1", "1.5"), ("2", None)]
     marked = workspace.relation("marked").read(workspace).orderBy("id").collect()
@@ -176,6 +177,9 @@ def test_quotes_that_are_not_closed_or_doubled_are_named(workspace: Workspace, t
         workspace.relation("round").read(workspace)
     assert f"can't be read: {file}: a quote" in raised.value.message
     assert "escape" in str(raised.value.remedy)
+    file.write_bytes("id,text\n1,größe\n".encode("latin1"))
+    with pytest.raises(TargetError, match="line 2: there are bytes that are not utf-8"):
+        workspace.relation("round").read(workspace)
     write(file, 'id,text\n1,"a\\"b"\n2,b\n')
     assert failure(workspace, "round") == f"{file} has a quote inside quotes that is not doubled"
 
