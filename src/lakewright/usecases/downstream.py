@@ -27,11 +27,13 @@ from lakewright.usecases.earlier_builds import (
     is_built,
 )
 from lakewright.usecases.emptied import kept_rows_of
+from lakewright.usecases.left_partitions import left_instances, recovered_at
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 from lakewright.usecases.stale_instances import Arrived, stale_instances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from lakewright.manifest.item import Item
     from lakewright.manifest.journal import Taint
@@ -45,6 +47,7 @@ __all__ = [
     "dependents",
     "downstream_taints",
     "forget_overwritten",
+    "recovered_words",
     "taint_after_processing",
     "tainted_words",
 ]
@@ -71,29 +74,68 @@ def downstream_taints(
             built before are left out.
     """
     found: dict[str, Put] = {}
-    for job, names in _readers(app, entity).items():
+    readers = _readers(app, entity)
+    lost = recovered_at(app, entity) if any(readers.values()) else None
+    for job, names in readers.items():
         declared = app.project.jobs[job]
+        told = reason if lost is None else f"{reason}; {_recovered(lost, [declared])}"
         kept = kept_rows_of(app, declared, names) if names else {}
         earlier = built_before(app, job, names, arrivals) if arrivals and names else frozenset()
-        for name, parameters in newest_writers(app, declared, built_instances(app, declared, RUNS, names)):
+        # Where the history tells all builds, what it does not tell was built before the slices came.
+        left = () if arrivals else left_instances(app, declared, names)
+        built = [*built_instances(app, declared, RUNS, names), *left]
+        for name, parameters in newest_writers(app, declared, built):
             if (name, tuple(sorted(parameters.items()))) in earlier:
                 continue
             place = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
             words = kept.get(name)
-            put = place.tainted(reason, kept=None if words is None else f"{reason}, and {words}")
+            put = place.tainted(told, kept=None if words is None else f"{told}, and {words}")
             found[put.key] = put
     return tuple(found.values())
 
 
-def tainted_words(taints: Sequence[Put]) -> str | None:
-    """Return which targets these taints make dirty, and where the commands stand; None without taints."""
+def recovered_words(app: App, entity: Entity) -> str | None:
+    """Return that builds from before a lost manifest was recovered are not known; None if it was not.
+
+    Nothing is said if nothing is built from the entity's table.
+    """
+    readers = {job: names for job, names in _readers(app, entity).items() if names}
+    at = recovered_at(app, entity) if readers else None
+    if at is None:
+        return None
+    return _recovered(at, [app.project.jobs[job] for job in readers])
+
+
+def _recovered(at: datetime, jobs: Sequence[Job]) -> str:
+    typed = [
+        " ".join(["lakewright", "job", shlex.quote(job.name), "build", *_placeholders(job)]) for job in jobs
+    ]
+    commands = first_of([f"`{command} --force`" for command in typed], MOST_NAMED)
+    return (
+        f"builds from before {at.isoformat(timespec='seconds')}, when the manifest was recovered, are known "
+        f"only by the partitions that they left: build others again with {commands}"
+    )
+
+
+def _placeholders(job: Job) -> list[str]:
+    return [f"{each.name}=<{each.name}>" for each in job.parameters]
+
+
+def tainted_words(taints: Sequence[Put], recovered: str | None = None) -> str | None:
+    """Return which targets these taints make dirty, and where the commands stand; None without taints.
+
+    Args:
+        taints: The taints.
+        recovered: What `recovered_words` returns.
+    """
     names = list(dict.fromkeys(str(put.value["place"]["target"]) for put in taints if put.value))
     if not names:
-        return None
+        return recovered
     kept = [str(put.value["place"]["target"]) for put in taints if put.value and put.value.get("kept")]
-    told = f"{first_of(list(dict.fromkeys(kept)), MOST_NAMED)} must be emptied first: " if kept else ""
+    first = f"{first_of(list(dict.fromkeys(kept)), MOST_NAMED)} must be emptied first: " if kept else ""
     named = first_of(names, MOST_NAMED)
-    return f"to be built again, as built from it: {named}; {told}`lakewright status` says how"
+    told = f"to be built again, as built from it: {named}; {first}`lakewright status` says how"
+    return told if recovered is None else f"{told}; {recovered}"
 
 
 def dependents(app: App, entity: Entity) -> dict[str, int]:

@@ -21,7 +21,7 @@ from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import downstream_taints, tainted_words
+from lakewright.usecases.downstream import downstream_taints, recovered_words, tainted_words
 from lakewright.usecases.included_slices import included_slices
 from lakewright.usecases.rewinding import (
     announced,
@@ -183,7 +183,7 @@ def rebuild_table(
                 check=app.lake.check_commit,
                 taints=taints,
             )
-    return Rebuilt(found.name, plan, difference, version, tainted_words(taints))
+    return Rebuilt(found.name, plan, difference, version, tainted_words(taints, recovered_words(app, found)))
 
 
 def _was_compared(app: App, entity: Entity) -> bool:

@@ -26,6 +26,7 @@ from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.draw_graph import offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import RUNS, Built, is_built
+from lakewright.usecases.left_partitions import left_instances
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 
 if TYPE_CHECKING:
@@ -108,7 +109,10 @@ class _Readers:
                 yield name, parameters
 
     def _builds(self, arrived: Arrived) -> tuple[list[_Instance], list[_Instance]]:
-        """Return the instances that were built with the slices, and those that were built before."""
+        """Return the instances that were built with the slices, and those that were built before.
+
+        The last ones come first, and those that only their partitions tell come last.
+        """
         fresh: list[_Instance] = []
         older: list[_Instance] = []
         project = self.app.project.name
@@ -117,7 +121,7 @@ class _Readers:
             found = [each for each in self.app.journal.targets(run.run_id) if self._is_reader(each)]
             for entry in reversed(found):
                 (fresh if has_read else older).append((entry["name"], entry.get("instance", {})))
-        return fresh, older
+        return fresh, [*older, *left_instances(self.app, self.job, self.names)]
 
     def _is_reader(self, entry: Mapping[str, Any]) -> bool:
         return entry["name"] in self.names and is_built(entry)

@@ -21,7 +21,7 @@ from lakewright.slices.rewind.undo_plan import UndoPlan
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import downstream_taints, tainted_words
+from lakewright.usecases.downstream import downstream_taints, recovered_words, tainted_words
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -58,6 +58,7 @@ class Undone:
         version: The table's version after; None if the undo was only planned.
         beside: What an earlier rewind left beside the table, and what becomes of it; None for nothing.
         taints: What makes the targets dirty that are built from the table.
+        recovered_words: That builds from before a lost manifest was recovered are not known, or None.
     """
 
     entity: str
@@ -66,11 +67,12 @@ class Undone:
     version: int | None = None
     beside: Beside | None = None
     taints: tuple[Put, ...] = ()
+    recovered_words: str | None = None
 
     @property
     def tainted_words(self) -> str | None:
-        """The targets that are to be built again; None for none."""
-        return tainted_words(self.taints)
+        """The targets that are to be built again, and what is not known of others; None for none."""
+        return tainted_words(self.taints, self.recovered_words)
 
     @property
     def table_words(self) -> str:
@@ -186,7 +188,8 @@ def preview_undo(
     beside = beside_undo(context, found, plan)
     difference = _difference(context, found, plan) if with_rows else None
     taints = _taints(app, found, plan)
-    return Undone(found.name, plan, difference, beside=beside, taints=taints)
+    recovered = None if plan.undone is None else recovered_words(app, found)
+    return Undone(found.name, plan, difference, beside=beside, taints=taints, recovered_words=recovered)
 
 
 def _is_comparable(plan: UndoPlan) -> bool:
@@ -272,7 +275,8 @@ def undo_slice(
                 check=check,
                 taints=taints,
             )
-    return Undone(found.name, plan, version=version, beside=beside, taints=taints)
+    recovered = None if plan.undone is None else recovered_words(app, found)
+    return Undone(found.name, plan, version=version, beside=beside, taints=taints, recovered_words=recovered)
 
 
 def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:

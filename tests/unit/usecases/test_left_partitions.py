@@ -1,0 +1,114 @@
+"""After a manifest was lost, instances of gold are known by the partitions that they have left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import write_deltalake
+from tests.unit.usecases.test_downstream import built
+
+from lakewright.app import App
+from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.slices.application import application_of
+from lakewright.usecases.downstream import (
+    downstream_taints,
+    recovered_words,
+    taint_after_processing,
+    tainted_words,
+)
+
+pa: Any = import_module("pyarrow")
+
+MODEL = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+relations:
+  orders: {kind: entity, entity: orders}
+  sales: {kind: delta, location: lake/gold/sales, partitions: [{name: day, type: date}]}
+  files: {kind: file, format: csv, location: lake/gold/files, partitions: [{name: day, type: date}]}
+mappings:
+  orders: {kind: relation, relation: orders}
+  sales: {kind: relation, relation: sales}
+targets:
+  orders: {kind: entity, entity: orders, slices: "${day}*"}
+  sales: {kind: relation, mapping: orders, relation: sales, partition: {day: $day}}
+  files: {kind: relation, mapping: orders, relation: files, partition: {day: "${day}"}}
+  export:
+    kind: copy
+    source: {kind: relation, relation: sales, partition: {day: $day}}
+    target: {kind: file, format: csv, location: out/$day}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [orders, sales, files, export]}
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    """A project whose gold was built for three days, of which the history knows one."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\nlake: {root_folder: lake}\n")
+    (tmp_path / "model/model.yml").write_text(MODEL)
+    days = pa.table({"id": [1, 2], "day": [date(2026, 1, 1), date(2026, 1, 2)]})
+    write_deltalake(tmp_path / "lake/gold/sales", days, partition_by=["day"])
+    for day in ("2026-01-03", "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / "lake/gold/files" / f"day={day}").mkdir(parents=True)
+    app = App.open(tmp_path)
+    app.make_store()
+    built(app, "daily", ["sales", "files", "export"], day="2026-01-03")
+    yield app
+    app.close()
+
+
+def recover(app: App, name: str) -> str:
+    """Record a slice as processed, as a run does that finds it in the table's log."""
+    entity = app.project.entity("orders")
+    item = (Path(app.project.basedir) / "lake/bronze/orders" / name).as_uri()
+    application = application_of("shop", entity)
+    app.ledger.discover([DiscoveredSlice(item, application, "orders", name, {})])
+    content = {"slice": name, "adopted": True}
+    app.ledger.recover_processed(
+        app.ledger.item(item), application, token=1, content=content, run_id="before"
+    )
+    return item
+
+
+def instances(app: App) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for put in downstream_taints(app, app.project.entity("orders"), "went back"):
+        place = (put.value or {})["place"]
+        found.setdefault(place["target"], []).append(place["parameters"]["day"])
+    return {target: sorted(days) for target, days in found.items()}
+
+
+def test_an_undo_makes_each_instance_dirty_that_has_left_a_partition(app: App) -> None:
+    """Finding 10: after a lost manifest, gold of all days but one kept the rows of an undone slice."""
+    days = ["2026-01-01", "2026-01-02", "2026-01-03"]
+    assert instances(app) == {"sales": days, "files": days, "export": days}
+
+
+def test_that_builds_from_before_a_lost_manifest_are_unknown_is_told_with_what_to_type(app: App) -> None:
+    entity = app.project.entity("orders")
+    assert recovered_words(app, entity) is None
+    recover(app, "2026-01-01.csv")
+    words = recovered_words(app, entity)
+    assert words is not None
+    assert words.startswith("builds from before ")
+    assert words.endswith("build others again with `lakewright job daily build day=<day> --force`")
+    assert tainted_words((), words) == words
+    puts = downstream_taints(app, entity, "went back")
+    assert {(put.value or {})["reason"] for put in puts} == {f"went back; {words}"}
+    assert (tainted_words(puts, words) or "").endswith(words)
+
+
+def test_a_new_slice_makes_the_instance_dirty_that_only_its_partition_tells(app: App) -> None:
+    item = recover(app, "2026-01-02-b.csv")
+    taint_after_processing(app, app.project.entity("orders"), [item])
+    found = sorted((each.place.target, each.place.parameters["day"]) for each in app.journal.taints("shop"))
+    assert found == [(name, "2026-01-02") for name in ("export", "files", "sales")]
