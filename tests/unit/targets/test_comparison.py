@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -29,6 +30,8 @@ from lakewright.targets.assertions.comparison import difference, row_of
         ("struct<a: int, b: string>", {"a": 1, "b": "x"}, {"B": "x", "A": "1.0"}),
         ("struct<a: int, b: string>", {"a": 1, "b": "x"}, ["1", "x"]),
         ("map<string, array<decimal(3,1)>>", {"k": [1], "j": []}, {"j": [], "k": ["1.0"]}),
+        ("struct<d: decimal(9,3)>", {"d": Decimal("1.500")}, {"d": "1.5"}),
+        ("array<decimal(9,3)>", [Decimal("1.500")], ["1.50"]),
         ("string", None, None),
     ],
 )
@@ -59,6 +62,7 @@ def test_a_row_is_a_list_a_map_or_the_only_value() -> None:
     assert row_of(["1", "2"], two, "q") == ("1", "2")
     assert row_of({"N": "2", "id": "1"}, two, "q") == ("1", "2")
     assert row_of(["1", "2"], many, "q") == (["1", "2"],)
+    assert row_of([["1", "2"]], many, "q") == (["1", "2"],)
     assert row_of({"l": ["1"]}, many, "q") == (["1"],)
     assert row_of("3", two[:1], "q") == ("3",)
     with pytest.raises(SpecError, match="'m', which is no column of the query"):

@@ -6,7 +6,7 @@ Source: the project files' rules, `tests`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -132,8 +132,8 @@ def _unknown(project: Project, chain: list[Definition], override: Definition) ->
     The test would then read what it should replace.
     """
     known, name = project.definitions(override.category), override.name
-    uses = re.findall(rf"\b{re.escape(name)}\b", str([case.raw for case in chain]))
-    if name in known or len(uses) > len(chain):
+    named = re.compile(rf"\b{re.escape(name)}\b")
+    if name in known or any(named.search(text) for case in chain for text in _texts(case.raw)):
         return []
     return [
         Fault(
@@ -142,3 +142,16 @@ def _unknown(project: Project, chain: list[Definition], override: Definition) ->
             remedy=suggestion(name, known),
         )
     ]
+
+
+def _texts(raw: Any) -> Iterator[str]:
+    """Yield the texts that a test is declared by, except those for people and the names of definitions."""
+    if isinstance(raw, Mapping):
+        for key, value in raw.items():
+            if key not in ("description", "metadata"):
+                yield from _texts(value)
+    elif isinstance(raw, list | tuple):
+        for value in raw:
+            yield from _texts(value)
+    elif isinstance(raw, str):
+        yield raw

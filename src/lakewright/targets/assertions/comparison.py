@@ -52,7 +52,11 @@ def row_of(record: Any, fields: Sequence[Field], what: str) -> Row:
                     remedy=suggestion(name, names),
                 )
         return tuple(values.get(name.lower()) for name in names)
-    row = tuple(record) if isinstance(record, (list, tuple)) and not _is_only_list(fields) else (record,)
+    row = (
+        tuple(record)
+        if isinstance(record, (list, tuple)) and not _is_only_value(record, fields)
+        else (record,)
+    )
     if len(row) != len(fields):
         raise SpecError.of(
             f"{what}: a row of `expected` has {counted(len(row), 'value')}, but the query has "
@@ -62,8 +66,12 @@ def row_of(record: Any, fields: Sequence[Field], what: str) -> Row:
     return row
 
 
-def _is_only_list(fields: Sequence[Field]) -> bool:
-    return len(fields) == 1 and isinstance(fields[0].type, Array)
+def _is_only_value(record: Sequence[Any], fields: Sequence[Field]) -> bool:
+    """Return whether a list is the value of the only column, not a row with it."""
+    if len(fields) != 1 or not isinstance(fields[0].type, Array):
+        return False
+    is_row = len(record) == 1 and isinstance(record[0], list | tuple)
+    return not is_row or isinstance(fields[0].type.element, Array)
 
 
 def difference(actual: Sequence[Row], expected: Sequence[Row], kinds: Sequence[Type]) -> str | None:
@@ -89,7 +97,8 @@ def _comparable(value: Any, kind: Type) -> Hashable:
         return None
     if isinstance(kind, Array | MapOf | Struct):
         return _nested(value, kind)
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    is_plain = isinstance(value, str | Decimal)
+    text = str(value) if is_plain else json.dumps(value, default=str, ensure_ascii=False)
     if isinstance(kind, DecimalType) or kind.ddl in _NUMBERS:
         return _canonical(text)
     if kind.ddl == "boolean":

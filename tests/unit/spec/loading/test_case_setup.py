@@ -72,7 +72,11 @@ OVERRIDES = """
     mappings:
       m: {kind: sql, sql: x}
     tests:
-      of_mapping: {overrideMappings: {mm: {kind: values, records: [x]}}}
+      of_mapping: {description: replaces mm, overrideMappings: {mm: {kind: values, records: [x]}}}
+      base: {overrideMappings: {helper: {kind: values, records: [x]}}}
+      extending:
+        extends: base
+        assertions: {right: {kind: sql, query: SELECT * FROM helper, expected: [x]}}
       of_relation: {overrideRelations: {raww: {kind: file, location: x}}}
       own:
         overrideMappings: {fresh: {kind: values, records: [x]}}
@@ -90,4 +94,6 @@ def test_an_override_of_nothing_is_an_error(tmp_path: Path, test: str, told: str
 
 
 def test_an_override_that_the_test_itself_reads_may_be_new(tmp_path: Path) -> None:
-    assert "fresh" in set_up_case(load(tmp_path, OVERRIDES), "own").project.mappings
+    project = load(tmp_path, OVERRIDES)
+    assert "fresh" in set_up_case(project, "own").project.mappings
+    assert "helper" in set_up_case(project, "extending").project.mappings
