@@ -192,7 +192,7 @@ def test_columns_are_found_by_their_former_names(
     write(tmp_path / "renamed_csv/a.csv", "id,amt\n1,1.5\n")
     assert rows(workspace.relation("renamed").read(workspace)) == [("1", "1.5"), ("2", "2.5")]
     assert rows(workspace.relation("renamed_csv").read(workspace)) == [("1", "1.5")]
-    assert not caplog.records
+    assert "read by position" not in caplog.text
     assert rows(workspace.relation("guessed").read(workspace)) == [("1", "1.5")]
     assert "has amt where the schema has total, which is read by position" in caplog.text
 
