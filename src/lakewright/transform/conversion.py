@@ -192,6 +192,7 @@ def joined_shape(one: Type, other: Type) -> Type:
     """Return a type with the struct fields of both types at any depth; where they differ, that of the first.
 
     Example:
+        >>> from lakewright.spec.models.types import parse_sql_type
         >>> joined_shape(*map(parse_sql_type, ("struct<a: int>", "struct<b: int, A: bigint>"))).ddl
         'struct<`a`: int, `b`: int>'
     """
@@ -215,6 +216,7 @@ def arranged(own: Type, shape: Type) -> Type:
     """Return a type with the struct fields of a shape, in its order; the fields that it has keep their types.
 
     Example:
+        >>> from lakewright.spec.models.types import parse_sql_type
         >>> arranged(*map(parse_sql_type, ("struct<b: int>", "struct<a: int, b: bigint>"))).ddl
         'struct<`a`: int, `b`: int>'
     """
