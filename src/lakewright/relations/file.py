@@ -205,7 +205,7 @@ class FileRelation(StoredRelation):
         return digest.hexdigest()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of the files; if columns are declared, CSV columns are matched by position.
+        """Return the rows of the files, or of partitions; see the class for how columns are matched.
 
         Raises:
             TargetError: There are no files.
