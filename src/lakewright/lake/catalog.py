@@ -12,7 +12,7 @@ from lakewright.spec.models.lake import TableOutput
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.project import Project
@@ -25,6 +25,7 @@ __all__ = [
     "quoted",
     "refresh_tables",
     "run_statement",
+    "unpersist",
 ]
 
 _OF_CATALOG = frozenset(("table", "hiveTable", "hiveQuery", "hiveUnionTable", "view", "hiveView", "provided"))
@@ -68,6 +69,7 @@ def needs_catalog(project: Project) -> bool:
             for definition in project.relations.values()
         )
         or any(definition.kind == "hiveDatabase" for definition in project.targets.values())
+        or any(map(needs_catalog, project.imports.values()))
     )
 
 
@@ -118,6 +120,12 @@ def refresh_tables(session: SparkSession, names: Iterable[str]) -> None:
     for name in names:
         if session.catalog.tableExists(quoted(name)):
             session.catalog.refreshTable(quoted(name))
+
+
+def unpersist(frame: DataFrame) -> None:
+    """Drop what Spark caches of a frame, if anything."""
+    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+        frame.unpersist()
 
 
 def run_statement(lake: Lake, statement: str) -> None:

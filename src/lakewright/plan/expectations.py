@@ -32,6 +32,8 @@ class Candidate:
         unfinished: Phases that an earlier run did not finish, each with the reason.
         warning: What an operator should look at before it is built, or None.
         lost: Returns the same if its table does not exist and is to be created.
+        missing: Returns the same if it is to be built from a table that does not exist. It is given whether
+            a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
         fault: The fault in the project's files for which it waits, or None.
@@ -46,6 +48,7 @@ class Candidate:
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     warning: Fault | None = None
     lost: Callable[[], Fault | None] = lambda: None
+    missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
     fault: Fault | None = None
@@ -99,6 +102,10 @@ class Expectations:
                 self._written.add(resource, (self._steps, step))
         if phase in _WHOLE and candidate.nodes[phase].provides:
             self._whole.setdefault((phase, candidate.nodes[phase].provides), step)
+
+    def is_written(self, resource: Resource) -> bool:
+        """Return whether a planned step writes a resource, or a part of it."""
+        return any(True for _ in self._written.touching(resource))
 
     def written_before(self, index: int, candidate: Candidate) -> StepKey | None:
         """Return a planned step of an earlier instance that writes what a target reads, or None.

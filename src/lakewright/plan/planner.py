@@ -114,7 +114,7 @@ class _Planner:
     Attributes:
         expected: The expected observations after the steps planned so far.
         obstacle: Why later phases and instances are not reached, or None as long as nothing is blocked.
-        warned: Subjects whose warning a step has already.
+        warned: Subjects and texts of warnings that a step has already.
     """
 
     request: PlanRequest
@@ -202,6 +202,8 @@ class _InstancePlanning:
             return replace(step, status=Planned.CLEAN, reasons=(*own.reasons, *left), relies_on=relies_on)
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
+        if phase is Phase.BUILD and step.warning is None:
+            step = replace(step, warning=self._missing(candidate))
         expected.add((self.index, phase, candidate.name), candidate)
         return replace(
             step,
@@ -238,6 +240,14 @@ class _InstancePlanning:
             return ()
         unknown = (each.name for each in self.planned.candidates if each.may_write_all)
         return tuple(f"it may need what {name} writes, which waits for a fault" for name in unknown)
+
+    def _missing(self, candidate: Candidate) -> Fault | None:
+        """Return the warning of an input that does not exist, which only the first instance has."""
+        found = candidate.missing(self.planner.expected.is_written)
+        if found is None or found.message in self.planner.warned:
+            return None
+        self.planner.warned.add(found.message)
+        return found
 
     def _new_warning(self, observation: Observation) -> Fault | None:
         """Return the warning of an observation, which only the first instance with its subject has."""

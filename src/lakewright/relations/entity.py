@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
+    from lakewright.spec.models.lake import LakeSettings
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["EntityRelation", "observe_silver", "read_silver"]
@@ -59,7 +60,7 @@ class EntityRelation(Relation):
 
     def address(self, workspace: Workspace) -> Address:
         """Return the location of the silver table."""
-        return self.found(workspace).places(workspace.lake.settings).silver
+        return self.found(workspace).places(workspace.layout).silver
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the table's address in SQL; for some of its rows, a query in parentheses.
@@ -110,7 +111,9 @@ class EntityRelation(Relation):
         self._present(workspace)
         entity, _ = self._entity_and_system(workspace)
         at = self._at(workspace)
-        return read_silver(workspace.lake, workspace.spark, entity, at=at, current=self.current)
+        return read_silver(
+            workspace.lake, workspace.spark, entity, layout=workspace.layout, at=at, current=self.current
+        )
 
     def _at(self, workspace: Workspace) -> datetime | None:
         """Return the time at which the table is read.
@@ -121,7 +124,7 @@ class EntityRelation(Relation):
         if self.as_of is None:
             past = workspace.lake.past
             return None if past is None else past.at
-        at = parse_instant_in(self.as_of, workspace.lake.settings.zone)
+        at = parse_instant_in(self.as_of, workspace.layout.zone)
         if at is None:
             raise SpecError.of(
                 f"{self.label}: asOf: {self.as_of!r} is no time",
@@ -135,15 +138,16 @@ class EntityRelation(Relation):
 
     def _entity_and_system(self, workspace: Workspace) -> tuple[Entity, SystemColumns]:
         entity = self.found(workspace)
-        return entity, SystemColumns(workspace.lake.settings.systemfield_prefix, entity.destination)
+        return entity, SystemColumns(workspace.layout.systemfield_prefix, entity.destination)
 
     def _present(self, workspace: Workspace) -> TableState:
         state = observe_table(workspace.lake, self.address(workspace))
         if not state.exists:
-            raise TargetError(
-                f"{self.label}: entity {self.entity!r} has no silver table yet",
-                remedy="Run a target of kind entity before the targets that read it.",
-            )
+            remedy = "Run a target of kind entity before the targets that read it."
+            if workspace.is_imported:
+                home = workspace.project
+                remedy = f"Run the job of project {home.name} in {home.basedir} that has the entity's target."
+            raise TargetError(f"{self.label}: entity {self.entity!r} has no silver table yet", remedy=remedy)
         return state
 
 
@@ -163,7 +167,13 @@ def observe_silver(lake: Lake, entity: Entity) -> TableState:
 
 
 def read_silver(
-    lake: Lake, session: SparkSession, entity: Entity, *, at: datetime | None = None, current: bool = False
+    lake: Lake,
+    session: SparkSession,
+    entity: Entity,
+    *,
+    layout: LakeSettings | None = None,
+    at: datetime | None = None,
+    current: bool = False,
 ) -> DataFrame:
     """Return the rows of an entity's table, now or at a time.
 
@@ -171,6 +181,7 @@ def read_silver(
         lake: The lake.
         session: The session that reads.
         entity: The entity, whose table exists.
+        layout: The lake of the entity's project; default: the settings of `lake`.
         at: A time. An entity with history then has the versions that were valid at that time, which are the
             current ones of that time. Another has the rows that its table had, as far as Delta keeps them.
         current: Only current rows.
@@ -178,8 +189,9 @@ def read_silver(
     Raises:
         TargetError: The log of a table without history doesn't reach back so far.
     """
-    address = entity.places(lake.settings).silver
-    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    layout = layout or lake.settings
+    address = entity.places(layout).silver
+    system = SystemColumns(layout.systemfield_prefix, entity.destination)
     has_history = entity.strategy is Strategy.HISTORIC
     if at is not None and has_history:
         return read_table(session, address).where(system.valid_sql(timestamp_sql(at)))

@@ -31,6 +31,7 @@ from lakewright.run.kept_rows import kept_rows_warning
 from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.lost_rows import LostRows
+from lakewright.run.missing_inputs import missing_input
 from lakewright.run.request import JobRequest
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.withheld import withheld_candidate
@@ -287,6 +288,7 @@ class _Observer:
             unfinished={phase: taint.reason for phase, taint in taints.items()},
             warning=None if tainted is None else kept_rows_warning(self.lost.job.name, parameters, tainted),
             lost=partial(self.lost.warning, target, context.workspace, parameters, context.defaults),
+            missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context.workspace),
         )

@@ -41,8 +41,9 @@ def settings_of_project(project: Project, environ: Mapping[str, str]) -> Session
 
 
 def storage_of_project(project: Project, environ: Mapping[str, str]) -> ObjectStorage:
-    """Return the object stores that a project declares, or that its lake is in."""
-    is_used = project.storage.s3 is not None or is_s3(project.lake.root_folder)
+    """Return the object stores that a project declares, or that its lake or an imported one is in."""
+    lakes = (project.lake, *(each.lake for each in project.imports.values()))
+    is_used = project.storage.s3 is not None or any(is_s3(lake.root_folder) for lake in lakes)
     return ObjectStorage(project.storage, environ, _spark_config(project), is_used=is_used)
 
 

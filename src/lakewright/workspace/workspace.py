@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lakewright.errors import SpecError
-from lakewright.lake.catalog import refresh_tables
+from lakewright.lake.catalog import refresh_tables, unpersist
 from lakewright.lake.measures import measured
 from lakewright.lake.paths import local_path
 from lakewright.plan.resource import Resource
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.lake import LakeSettings
     from lakewright.spec.project import Project
 
 __all__ = ["Workspace"]
@@ -50,6 +51,7 @@ class Workspace:
         lake: Lake,
         *,
         importer: Workspace | None = None,
+        layout: LakeSettings | None = None,
         is_outline: bool = False,
         inner: Mapping[str, Named] | None = None,
     ) -> None:
@@ -60,12 +62,15 @@ class Workspace:
             scope: The names and values of the instance.
             lake: The lake, which all instances share.
             importer: The workspace whose project imports this one; the two share a session.
+            layout: The lake of an imported project, which has its entities' tables; default: this one.
             is_outline: Whether mappings of relations have their columns but no rows.
             inner: Mappings of a unit, which `importer`'s project doesn't have; it provides all other names.
         """
         self.project = project
         self.scope = scope
         self.lake = lake
+        self.is_imported: bool = layout is not None or (importer is not None and importer.is_imported)
+        self.layout: LakeSettings = layout or (lake.settings if importer is None else importer.layout)
         self.is_outline = is_outline
         self._frames: dict[str, DataFrame] = {}
         self._spark: SparkSession | None = None
@@ -171,7 +176,12 @@ class Workspace:
         with self._lock:
             if project not in self._imported:
                 self._imported[project] = Workspace(
-                    imported, imported.scope, self.lake, importer=self, is_outline=self.is_outline
+                    imported,
+                    imported.scope,
+                    self.lake,
+                    importer=self,
+                    layout=imported.lake,
+                    is_outline=self.is_outline,
                 )
             return self._imported[project], inner
 
@@ -327,7 +337,7 @@ class Workspace:
                 if any(ours.intersects(theirs) for ours in self.required(name) for theirs in resources)
             ]
             for name in stale:
-                _unpersist(self._frames.pop(name))
+                unpersist(self._frames.pop(name))
             for imported in self._imported.values():
                 imported.invalidate(resources)
 
@@ -335,7 +345,7 @@ class Workspace:
         """Discard the frames and what Spark caches for them, after the instance has ended."""
         with self._lock:
             while self._frames:
-                _unpersist(self._frames.popitem()[1])
+                unpersist(self._frames.popitem()[1])
             while self._imported:
                 self._imported.popitem()[1].close()
             self._spark = None
@@ -386,8 +396,3 @@ class Workspace:
             return use(self.mapping(mapping))
         finally:
             self._path.pop()
-
-
-def _unpersist(frame: DataFrame) -> None:
-    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
-        frame.unpersist()

@@ -6,7 +6,6 @@ Source: the project files' rules, `1. Project files`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -22,7 +21,8 @@ from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
-from lakewright.spec.loading.faulty import find_faulty, in_module, of_import, touching
+from lakewright.spec.loading.faulty import find_faulty, in_module, touching
+from lakewright.spec.loading.imports import Importer, warn_of_storage
 from lakewright.spec.loading.inheritance import inherit
 from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.namespace_file import namespace_warnings
@@ -42,7 +42,7 @@ from lakewright.spec.loading.unused_values import unused_values
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.documentation import DocumentationFile
 from lakewright.spec.models.job import Job
-from lakewright.spec.models.project_file import ImportSpec, ProjectFile
+from lakewright.spec.models.project_file import ProjectFile
 from lakewright.spec.project import Entities, Project
 from lakewright.spec.reading.files import (
     DOCUMENTATION_FILE,
@@ -60,7 +60,6 @@ from lakewright.spec.reading.sections import CATEGORIES, KEYED, Profile, Section
 __all__ = ["load_project"]
 
 MOST_FAULTS = 200
-DEEPEST_IMPORT = 10
 NAMESPACE = "default"
 """The name of the only namespace, as Flowman names the one that it uses by default."""
 
@@ -142,7 +141,8 @@ class _Loader:
         self.read_modules(document)
         documentation = self.read_documentation()
         self.warn_of_namespace()
-        profiles = active_profiles(self.sections, self.options.profiles)
+        is_imported = bool(self.options.importing)
+        profiles = active_profiles(self.sections, self.options.profiles, is_imported=is_imported)
         environment = merged_environment(profiles)
         overrides = self.read_overrides()
         self.sections.warnings += unused_values(self.options.definitions, environment, self.documents)
@@ -160,6 +160,7 @@ class _Loader:
         manifest = read_manifest(profiles, scope, self.sections, check, needs_sharing=is_remote)
         self.define(profiles)
         jobs, imports = self.inherited("job"), self.imports(top, scope, document)
+        self.sections.warnings += warn_of_storage(imports, storage, document)
         self.inherited("test")
         self.check(scope, lake, imports)
         faulty = self.without_faulty()
@@ -365,35 +366,8 @@ class _Loader:
         )
 
     def imports(self, top: ProjectFile | None, scope: Scope, document: ParsedFile) -> dict[str, Project]:
-        found: dict[str, Project] = {}
-        for index, spec in enumerate(top.imports if top else ()):
-            location = document.at(("imports", index))
-            try:
-                found[spec.project] = self.imported(spec, scope)
-            except SpecError as error:
-                self.sections.faults += (
-                    of_import(spec.project, each, location) for each in error.faults[:10]
-                )
-        return found
+        def load(folder: Path, options: LoadOptions) -> Project:
+            return _Loader(folder, options).project()
 
-    def imported(self, spec: ImportSpec, scope: Scope) -> Project:
-        folder = (self.basedir / scope.render(spec.location or f"../{spec.project}")).resolve()
-        importing = (*self.options.importing, self.basedir.resolve())
-        if folder in importing or len(importing) > DEEPEST_IMPORT:
-            raise SpecError.of("projects import each other in a cycle", remedy="Remove one of the imports.")
-        options = replace(
-            self.options,
-            profiles=(),
-            definitions={},
-            config={},
-            overrides=None,
-            check_manifest=unchecked,
-            importing=importing,
-            despite_faults=False,
-        )
-        project = _Loader(folder, options).project()
-        job = project.job(scope.render(spec.job)) if spec.job else None
-        arguments = {name: scope.render(text) for name, text in spec.arguments.items()}
-        return project.within(
-            project.job_scope(job, arguments) if job else project.scope.instance({}, arguments)
-        )
+        importer = Importer(load, self.options, scope, self.basedir)
+        return importer.projects(top.imports if top else (), document, self.sections)

@@ -64,10 +64,16 @@ def unchecked(_: Mapping[str, Any], /, *, needs_sharing: bool) -> Iterable[tuple
     return ()
 
 
-def active_profiles(sections: Sections, wanted: Sequence[str]) -> tuple[Profile, ...]:
-    """Return the active profiles, after the project itself. Later ones override earlier ones."""
+def active_profiles(
+    sections: Sections, wanted: Sequence[str], *, is_imported: bool = False
+) -> tuple[Profile, ...]:
+    """Return the active profiles, after the project itself. Later ones override earlier ones.
+
+    A wanted profile that is not declared is a fault, unless the project is imported: then the importing
+    project has it.
+    """
     for name in wanted:
-        if name not in sections.profiles:
+        if name not in sections.profiles and not is_imported:
             remedy = suggestion(name, sections.profiles) or "The project declares no profiles."
             sections.fault(f"there is no profile {name!r}", Location(PROJECT_FILE), remedy)
     enabled = [
