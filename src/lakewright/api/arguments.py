@@ -11,10 +11,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from lakewright.errors import UsageError
-from lakewright.plan.arguments import argument_text
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
+from lakewright.spec.arguments import argument_text
 from lakewright.spec.expressions.values import Duration, ValueType, render_value
 from lakewright.spec.models.job import Parameter
 

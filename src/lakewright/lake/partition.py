@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.plan.arguments import expand_arguments, floor_value
+from lakewright.spec.arguments import expand_arguments, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, parse_value, render_value
 from lakewright.spec.models.base import Listed, Model

@@ -11,12 +11,9 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakewright.spec.expressions.secrets import is_secret_name
+from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 
-__all__ = ["HIDDEN", "Redactor"]
-
-HIDDEN = "***"
-"""The text that replaces a secret."""
+__all__ = ["Redactor"]
 
 SHORTEST = 3
 """Shorter values are not removed: they occur so often by chance that texts would become unreadable."""

@@ -25,9 +25,9 @@ from lakewright.manifest.journal import (
     TargetPhase,
 )
 from lakewright.manifest.record import Record
-from lakewright.manifest.redact import HIDDEN
 from lakewright.manifest.store import Document, DocumentKey
 from lakewright.manifest.watermarks import CHANGE, WATERMARK, StoredWatermark, WatermarkChange
+from lakewright.spec.expressions.secrets import HIDDEN
 
 __all__ = ["KINDS", "DocumentLine", "Line", "RecordLine", "document_text", "parse_lines", "record_text"]
 

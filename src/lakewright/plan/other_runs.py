@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakewright.manifest.redact import HIDDEN
-from lakewright.plan.arguments import argument_text
 from lakewright.plan.phase import Phase
+from lakewright.spec.arguments import argument_text
+from lakewright.spec.expressions.secrets import HIDDEN
 
 __all__ = ["MOST_TYPED", "OtherRun", "commands_of", "run_of"]
 

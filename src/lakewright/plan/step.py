@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lakewright.errors import Fault
-from lakewright.manifest.redact import HIDDEN
 from lakewright.notebook import html_table
 from lakewright.plan.observation import Hold, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
-from lakewright.spec.expressions.secrets import is_secret_name
+from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 
 __all__ = [
     "InstancePlan",

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["missing_input"]
+__all__ = ["MISSING_INPUT", "missing_input"]
+
+MISSING_INPUT = "missing_input"
+"""The code of the warning."""
 
 
 def missing_input(target: Target, workspace: Workspace, is_made: Callable[[Resource], bool]) -> Fault | None:
@@ -47,6 +50,7 @@ def missing_input(target: Target, workspace: Workspace, is_made: Callable[[Resou
             "of this plan makes it",
             remedy=f"Process a slice of the entity first, by a job{where} with its target. Otherwise the "
             "build fails.",
+            code=MISSING_INPUT,
         )
     return None
 

@@ -20,7 +20,6 @@ from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.journal import Journal, Run, Taint
-from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase, phases_until
@@ -35,6 +34,7 @@ from lakewright.run.missing_inputs import missing_input
 from lakewright.run.request import JobRequest
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.withheld import withheld_candidate
+from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lakewright.errors import Fault, SpecError
-from lakewright.plan.arguments import expand_arguments
+from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.cron import find_zone
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project

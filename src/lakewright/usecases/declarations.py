@@ -7,8 +7,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.manifest.redact import HIDDEN
-from lakewright.spec.expressions.secrets import is_secret_name
+from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
 from lakewright.spec.suggestions import suggestion

@@ -14,8 +14,8 @@ from lakewright.documentation.write import write_documentation
 from lakewright.errors import UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Run
-from lakewright.plan.arguments import expand_arguments
 from lakewright.spark.session import NoSession
+from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.project import Project

@@ -9,7 +9,6 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import LakewrightError, NotInstalled
 from lakewright.lake.lake import Lake
-from lakewright.plan.arguments import expand_arguments, sample_arguments
 from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.phase import Phase
 from lakewright.run.planning import node_of
@@ -17,6 +16,7 @@ from lakewright.run.request import JobRequest
 from lakewright.slices.other_runs import entity_name
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
+from lakewright.spec.arguments import expand_arguments, sample_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from lakewright.app import App
 from lakewright.manifest.store import Store
-from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.graph import Node
 from lakewright.plan.step import Plan
 from lakewright.run.execute import Interruption
 from lakewright.run.job import JobRun
 from lakewright.run.request import JobRequest
+from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.values import render_value
 from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import read_store, select_backend

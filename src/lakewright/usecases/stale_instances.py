@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.record import State
-from lakewright.manifest.redact import HIDDEN
-from lakewright.plan.arguments import floor_value, sample_arguments
 from lakewright.plan.observation import Answer, Observation
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.slices.other_runs import is_limited, is_mentioned, processing_jobs, takes_slice
+from lakewright.spec.arguments import floor_value, sample_arguments
+from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import ValueType
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target

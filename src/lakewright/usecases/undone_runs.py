@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import Journal, Run
-from lakewright.manifest.redact import HIDDEN
-from lakewright.plan.arguments import expand_arguments
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
+from lakewright.spec.arguments import expand_arguments
+from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 
 if TYPE_CHECKING:

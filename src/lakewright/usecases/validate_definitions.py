@@ -12,7 +12,7 @@ from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError
 from lakewright.lake.lake import Lake
-from lakewright.plan.arguments import expand_arguments, sample_arguments
+from lakewright.spec.arguments import expand_arguments, sample_arguments
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import VALIDATED, texts_in
 from lakewright.spec.expressions.calls import DEPENDS_ON_VALUE
@@ -152,6 +152,10 @@ class _Walk:
         """Evaluate a definition and all that it refers to, once."""
         name = name.partition(":")[0]
         project = self.workspace.project
+        home, slash, inner = name.partition("/")
+        if slash and home in project.imports:
+            self._visit_import(project.imports[home], category, inner)
+            return
         declared = project.entity_definitions if category == "entity" else project.definitions(category)
         definition = declared.get(name)
         if (category, name) in self.seen or not isinstance(definition, Definition):
@@ -168,6 +172,27 @@ class _Walk:
             self.evaluation.evaluated.append(found)
         for reference in () if model is None else (*model.references(), *model.mentions()):
             self.visit(reference.category, reference.name)
+
+    def _visit_import(self, imported: Project, category: str, name: str) -> None:
+        """Evaluate a definition of an imported project, and all that it reads."""
+        home, slash, inner = name.partition("/")
+        if slash and home in imported.imports:
+            self._visit_import(imported.imports[home], category, inner)
+            return
+        definition = imported.definitions(category).get(name)
+        key = (category, f"{imported.basedir}/{name}")
+        if key in self.seen or not isinstance(definition, Definition):
+            return
+        self.seen.add(key)
+        try:
+            model = definition.resolve(imported.scope)
+        except SpecError as error:
+            self._report(
+                replace(fault, message=f"import {imported.name!r}: {fault.message}") for fault in error.faults
+            )
+            return
+        for reference in (*model.references(), *model.mentions()):
+            self._visit_import(imported, reference.category, reference.name)
 
     def _resolved(self, definition: Definition) -> Named | None:
         try:

@@ -13,7 +13,7 @@ import pytest
 
 from lakewright.api.arguments import Range, all_values, job_arguments, job_request, texts_by_name, texts_of
 from lakewright.errors import UsageError
-from lakewright.plan.arguments import expand_arguments
+from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import ValueType
 from lakewright.spec.models.job import Parameter

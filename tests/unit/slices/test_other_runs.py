@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.projects import make_project
 
-from lakewright.plan.arguments import split_values
 from lakewright.plan.dirtiness import left_slices
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.slices.other_runs import find_other_runs
+from lakewright.spec.arguments import split_values
 
 PROJECT = """
 connections:

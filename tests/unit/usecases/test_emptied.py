@@ -17,6 +17,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.kept_rows import kept_of
+from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.downstream import downstream_taints, tainted_words
@@ -106,7 +107,8 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
     (taint,) = app.journal.taints("shop")
     app.store.write(Write(puts=(taint.emptied,)))
     (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
-    assert (step.warning, with_warning(Outcome(), step)) == (None, Outcome())
+    assert step.warning is not None
+    assert (step.warning.code, with_warning(Outcome(), step)) == (MISSING_INPUT, Outcome())
     app.close()
 
 

@@ -14,6 +14,7 @@ from lakewright.manifest.journal import Run
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step
 from lakewright.run.lost_rows import LostRows, lost_taints
+from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.usecases.plan_job import plan_job
 
@@ -106,5 +107,6 @@ def test_the_history_is_not_searched_for_a_table_that_the_last_runs_do_not_know(
         built(app, "daily", ("names",), day=day)
     monkeypatch.setattr(LostRows, "_built", lambda *_: pytest.fail("it was searched"))
     request = JobRequest("daily", Phase.BUILD, ("day=2022-01-01",), targets=("whole",))
-    assert {each.warning for each in plan_job(app, request).steps()} == {None}
+    warnings = (each.warning for each in plan_job(app, request).steps())
+    assert {each.code for each in warnings if each is not None} == {MISSING_INPUT}
     app.close()

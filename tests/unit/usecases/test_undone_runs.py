@@ -13,9 +13,9 @@ from tests.projects import make_workspace
 
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
-from lakewright.manifest.redact import HIDDEN
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import NOT_REACHED
+from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.testing import MemoryStore
 from lakewright.usecases.undone_runs import given_instances, undone_runs
 

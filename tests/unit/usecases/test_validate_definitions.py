@@ -261,3 +261,23 @@ def faults_of_naming(folder: Path, mapping: str) -> tuple[list[str], list[str]]:
     project = make_project(folder, NAMING.replace("TESTED", f"{{kind: {mapping}}}"))
     found = validate_project(App(project, {"XDG_STATE_HOME": str(folder / "state")}))
     return [str(fault) for fault in found.errors], [str(fault) for fault in found.warnings]
+
+
+def test_names_that_a_definition_of_an_imported_project_lacks_are_an_error(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "project.yml").write_text("name: other\nmodules: [m.yml]\n")
+    (other / "m.yml").write_text(
+        'mappings:\n  all: {kind: alias, input: some}\n  some: {kind: values, records: ["$country"]}\n'
+    )
+    sections = """
+mappings: {all: {kind: alias, input: other/all}}
+relations: {out: {kind: delta, location: out}}
+targets: {out: {kind: relation, mapping: all, relation: out}}
+jobs: {daily: {targets: [out]}}
+"""
+    project = make_project(tmp_path, sections, "imports: [{project: other, location: other}]\n")
+    found = validate_project(App(project, {"XDG_STATE_HOME": str(tmp_path / "state")}))
+    (error,) = found.errors
+    assert "import 'other': mapping 'some': unknown name 'country' in job 'daily'" in error.message
+    assert str(error.location) == "other/m.yml:3"

@@ -9,7 +9,7 @@ import pytest
 from tests.projects import make_workspace
 from tests.sessions import Started
 
-from lakewright.errors import SpecError
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.lake import Lake
 from lakewright.mappings.mock import MockMapping
 from lakewright.relations.relation import Relation
@@ -132,6 +132,27 @@ mappings:
         "query of s",
         "relation r",
     ]
+
+
+def test_entities_of_an_imported_project_are_in_its_own_lake(tmp_path: Path) -> None:
+    entity = """
+connections: {web: {settings: {silver_path: "${destination}"}}}
+entities: {people: {id: 1, connection: web, processtype: full}}
+relations: {people: {kind: entity, entity: people}}
+mappings: {people: {kind: relation, relation: people}}
+"""
+    other = tmp_path / "other"
+    other.mkdir()
+    top = "name: other\nmodules: [m.yml]\nlake: {root_folder: /others, systemfield_prefix: x_}\n"
+    (other / "project.yml").write_text(top)
+    (other / "m.yml").write_text(entity)
+    project = "imports: [{project: other, location: other}]\n"
+    workspace = make_workspace(tmp_path, entity, project=project)
+    own, others = ([str(each) for each in workspace.required(name)] for name in ("people", "other/people"))
+    assert (own, others) == ([f"file:{tmp_path}/lake/silver/people"], ["file:/others/silver/people"])
+    with pytest.raises(TargetError, match="no silver table") as caught:
+        workspace.frame("other/people")
+    assert caught.value.remedy == f"Run the job of project other in {other} that has the entity's target."
 
 
 def test_a_lake_starts_its_session_once_and_only_when_asked(tmp_path: Path) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["credentials_in", "is_secret_name"]
+__all__ = ["HIDDEN", "credentials_in", "is_secret_name"]
+
+HIDDEN = "***"
+"""The text that replaces a secret."""
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SECRET_WORDS = frozenset(

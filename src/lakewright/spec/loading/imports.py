@@ -5,21 +5,24 @@ Source: the project files' rules, `imports`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from lakewright.errors import Fault, SpecError
+from lakewright.spec.arguments import argument_text, expand_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.loading.faulty import of_import
 from lakewright.spec.loading.load_options import LoadOptions
 from lakewright.spec.loading.settings import unchecked
+from lakewright.spec.models.job import Job
 from lakewright.spec.models.project_file import ImportSpec
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.spec.project import Project
 from lakewright.spec.reading.parsed_file import ParsedFile
 from lakewright.spec.reading.sections import Sections
+from lakewright.spec.suggestions import suggestion
 
 __all__ = ["Importer", "Load", "warn_of_storage"]
 
@@ -58,6 +61,8 @@ class Importer:
         for index, spec in enumerate(specs):
             location = document.at(("imports", index))
             try:
+                if spec.project in found:
+                    raise SpecError.of("it is imported already", remedy="Remove one of the two.")
                 found[spec.project] = self._imported(spec)
             except SpecError as error:
                 sections.faults += (of_import(spec.project, each, location) for each in error.faults[:10])
@@ -68,9 +73,10 @@ class Importer:
         importing = (*self.options.importing, self.basedir.resolve())
         if folder in importing or len(importing) > DEEPEST_IMPORT:
             raise SpecError.of("projects import each other in a cycle", remedy="Remove one of the imports.")
+        arguments = {name: self.scope.render(text) for name, text in spec.arguments.items()}
         options = replace(
             self.options,
-            definitions={},
+            definitions={} if spec.job else arguments,
             config={},
             overrides=None,
             check_manifest=unchecked,
@@ -78,11 +84,53 @@ class Importer:
             despite_faults=False,
         )
         project = self.load(folder, options)
-        job = project.job(self.scope.render(spec.job)) if spec.job else None
-        arguments = {name: self.scope.render(text) for name, text in spec.arguments.items()}
-        return project.within(
-            project.job_scope(job, arguments) if job else project.scope.instance({}, arguments)
+        if project.name != spec.project:
+            raise SpecError.of(
+                f"the project in {folder} is named {project.name!r}", remedy=f"Import {project.name!r}."
+            )
+        if spec.job is None:
+            _check_names(arguments, project)
+            return project.within(project.scope.instance())
+        job = project.job(self.scope.render(spec.job))
+        return project.within(project.job_scope(job, _values(job, arguments, project)))
+
+
+def _values(job: Job, arguments: Mapping[str, str], project: Project) -> Mapping[str, object]:
+    """Return the values of a job's parameters.
+
+    Raises:
+        SpecError: An argument is missing, unknown or of another type, or has several values.
+    """
+    texts = [
+        f"{name}={text}" if ":" in name else argument_text(name, text) for name, text in arguments.items()
+    ]
+    try:
+        instances = expand_arguments(job.parameters, texts, project.scope)
+    except SpecError as error:
+        remedy = f"Give each parameter of job {job.name!r} one value, in `arguments` of the import."
+        named = (f"job {job.name!r}: {fault.message.partition(';')[0]}" for fault in error.faults)
+        raise SpecError([Fault(message, remedy=remedy) for message in named]) from None
+    if len(instances) != 1:
+        raise SpecError.of(
+            f"job {job.name!r}: the arguments are those of {len(instances)} instances",
+            remedy="An import has one value of each parameter.",
         )
+    return instances[0]
+
+
+def _check_names(arguments: Mapping[str, str], project: Project) -> None:
+    """Raise an error if arguments without a job are not in the environment that they override.
+
+    Raises:
+        SpecError: A name is unknown.
+    """
+    known = [name for name, _ in project.environment]
+    for name in arguments:
+        if name not in known:
+            raise SpecError.of(
+                f"its environment has no {name!r}",
+                remedy=suggestion(name, known) or "Name the job that has it as a parameter: `job: …`.",
+            )
 
 
 def warn_of_storage(

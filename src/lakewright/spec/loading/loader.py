@@ -162,7 +162,8 @@ class _Loader:
         jobs, imports = self.inherited("job"), self.imports(top, scope, document)
         self.sections.warnings += warn_of_storage(imports, storage, document)
         self.inherited("test")
-        self.check(scope, lake, imports)
+        expected = dict.fromkeys(each.project for each in (top.imports if top else ()))
+        self.check(scope, lake, expected | imports)
         faulty = self.without_faulty()
         if faulty is None or top is None or lake is None:
             raise SpecError(self.sorted_faults())
@@ -350,7 +351,7 @@ class _Loader:
     def inherited(self, category: str) -> dict[str, Named]:
         return inherit(category, self.definitions[category], self.models[category], self.sections.faults)
 
-    def check(self, scope: Scope, lake: Any, imports: Mapping[str, Project]) -> None:
+    def check(self, scope: Scope, lake: Any, imports: Mapping[str, Project | None]) -> None:
         check_entities(
             self.definitions["entity"],
             self.models["entity"],

@@ -18,6 +18,9 @@ Known = Mapping[str, Collection[str]]
 
 _SEVERAL = (("trigger", "entities"), ("job", "targets"))
 
+_READABLE = ("relation", "mapping")
+"""Categories whose definitions other projects can use."""
+
 LONGEST_CHAIN = 200
 """Spark cannot plan the query of a longer chain of mappings."""
 
@@ -26,18 +29,30 @@ def check_references(
     definitions: Mapping[str, Mapping[str, Definition]],
     models: Mapping[str, Mapping[str, Named]],
     known: Known,
-    imports: Mapping[str, Project],
+    imports: Mapping[str, Project | None],
     faults: MutableSequence[Fault],
 ) -> None:
     """Add a fault for each reference to an unknown definition. Names with expressions are not checked.
 
     Invalid definitions count as known. `project/name` is a definition of an imported project, and
     `name:output` an output of a mapping.
+
+    Args:
+        definitions: The definitions of the project, by category and name.
+        models: Those that are valid.
+        known: The names of all definitions, by category.
+        imports: The imported projects; None for one that could not be loaded, whose definitions are unknown.
+        faults: Receives the faults.
     """
     for category, of_category in definitions.items():
         for name, definition in of_category.items():
             for reference in _references_of(definition, models[category].get(name)):
-                if not has_expression(reference.name) and not _exists(reference, known, imports):
+                if has_expression(reference.name):
+                    continue
+                home, slash, inner = reference.name.partition("/")
+                if slash and home in imports:
+                    faults.extend(_import_faults(definition, reference, inner, imports[home]))
+                elif not _is_among(known.get(reference.category, ()), reference.name):
                     faults.append(_unknown_reference(definition, reference, known))
     for category in ("mapping", "target"):
         faults.extend(_order_faults(category, definitions[category], models[category]))
@@ -90,13 +105,33 @@ def _edges(category: str, models: Mapping[str, Named]) -> Mapping[str, set[str]]
     return edges
 
 
-def _exists(reference: Reference, declared: Known, imports: Mapping[str, Project]) -> bool:
-    project, slash, rest = reference.name.partition("/")
-    name = reference.name
-    known: Collection[str] = declared.get(reference.category, ())
-    if slash and project in imports:
-        name, known = rest, imports[project].definitions(reference.category)
+def _is_among(known: Collection[str], name: str) -> bool:
     return name in known or name.partition(":")[0] in known
+
+
+def _import_faults(
+    definition: Definition, reference: Reference, inner: str, imported: Project | None
+) -> Iterator[Fault]:
+    """Yield the fault of a reference to a definition of an imported project, if there is one."""
+    if imported is None:
+        return
+    category, name = reference.category, reference.name
+    if category not in _READABLE or (definition.category, category) == ("target", "relation"):
+        yield Fault(
+            f"{definition.subject}: {category} {name!r} belongs to another project",
+            definition.at(*reference.path),
+            "Mappings can read the relations and mappings of an imported project; nothing else of it can be "
+            "used.",
+            touches=(definition.key,),
+        )
+    elif not _is_among(imported.definitions(category), inner):
+        similar = suggestion(inner, imported.definitions(category))
+        yield Fault(
+            f"{definition.subject}: there is no {category} {name!r}",
+            definition.at(*reference.path),
+            similar or f"Declare it in project {imported.name}, below `{_section(category)}`.",
+            touches=(definition.key,),
+        )
 
 
 def _unknown_reference(definition: Definition, reference: Reference, declared: Known) -> Fault:

@@ -18,7 +18,10 @@ class ImportSpec(Model):
     project: str = Field(min_length=1, description="Name of the imported project.")
     location: str | None = Field(default=None, description="Its folder; default: beside this project's.")
     job: str | None = Field(default=None, description="The job whose environment its definitions use.")
-    arguments: TextMap = Field(default_factory=dict, description="Values of that job's parameters.")
+    arguments: TextMap = Field(
+        default_factory=dict,
+        description="Values of that job's parameters, one each; without a job, of its environment.",
+    )
 
 
 class ProjectFile(Model):

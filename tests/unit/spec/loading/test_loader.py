@@ -530,30 +530,118 @@ def test_a_wrong_use_of_a_template_inside_of_a_definition_is_a_fault(
     assert why in found[0]
 
 
-def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None:
+SHARED = """
+environment: [bucket=here]
+profiles: {production: {lake: {root_folder: /lake}}}
+mappings: {m: {kind: values, records: ["$month-$country"]}}
+relations: {r: {kind: file, location: r}}
+targets: {t: {kind: relation, mapping: m, relation: r}}
+jobs:
+  monthly:
+    parameters: [{name: month, type: date, granularity: P1M}, {name: country, default: NL}]
+    targets: [t]
+lake: {root_folder: "/lakes/${bucket}"}
+"""
+
+
+def importing(folder: Path, imports: str, module: str = "") -> Path:
+    write(folder / "shared", {"project.yml": "name: shared\nmodules: m.yml\n", "m.yml": SHARED})
     write(
-        tmp_path / "shared",
-        {
-            "project.yml": "name: shared\nmodules: m.yml\n",
-            "m.yml": "mappings: {m: {kind: values, records: [$day]}}\n"
-            "jobs: {base: {environment: [day=$date-x]}}\n",
-        },
+        folder / "own", {"project.yml": f"name: own\nmodules: m.yml\nimports: {imports}\n", "m.yml": module}
     )
-    importing = "name: own\nmodules: m.yml\nimports: {project: shared, job: base, arguments: [date=$stage]}\n"
-    project = load(
-        tmp_path / "own",
-        {
-            "project.yml": importing,
-            "m.yml": "environment: [stage=7]\nmappings: {a: {kind: sql, sql: x, inputs: [shared/m]}}\n",
-        },
+    return folder / "own"
+
+
+def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None:
+    own = importing(
+        tmp_path,
+        "{project: shared, job: monthly, arguments: [month=$stage]}",
+        "environment: [stage=2024-05-17]\nmappings: {a: {kind: sql, sql: x, inputs: [shared/m]}}\n",
     )
-    shared = project.imports["shared"]
-    assert shared.mappings["m"].resolve(shared.scope).model_dump()["records"] == ("7-x",)
-    wrong = {
-        "project.yml": importing,
-        "m.yml": "environment: [stage=7]\nmappings: {a: {kind: sql, sql: x, inputs: [shared/n]}}\n",
-    }
-    assert "there is no mapping 'shared/n'" in faults(tmp_path / "own", wrong)[0]
+    shared = load_project(own, kinds=KINDS, environ={}).imports["shared"]
+    # As the job's own runs have it: typed, rounded down, and with defaults.
+    assert shared.mappings["m"].resolve(shared.scope).model_dump()["records"] == ("2024-05-01-NL",)
+    assert shared.scope.render("${month.year}") == "2024"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("", "import 'shared': job 'monthly': parameter month: is missing and has no default"),
+        ("month=May", "job 'monthly': parameter month: 'May' is not a date"),
+        ("month=2024-05-01, dey=1", "job 'monthly': unknown parameter 'dey'"),
+        ("'month:start=2024-05-01', 'month:end=2024-06-01'", "the arguments are those of 2 instances"),
+    ],
+)
+def test_an_import_takes_one_value_of_each_parameter(tmp_path: Path, arguments: str, why: str) -> None:
+    module = "mappings: {a: {kind: sql, sql: x, inputs: [shared/m]}}"
+    own = importing(tmp_path, f"[{{project: shared, job: monthly, arguments: [{arguments}]}}]", module)
+    with pytest.raises(SpecError) as caught:
+        load_project(own, kinds=KINDS, environ={})
+    # What is unknown because the import failed is no fault of its own.
+    (fault,) = caught.value.faults
+    assert why in fault.message
+    assert str(fault.location) == "project.yml:3"
+
+
+def test_arguments_of_an_import_without_a_job_override_the_environment(tmp_path: Path) -> None:
+    own = importing(tmp_path, "{project: shared, arguments: [bucket=there]}")
+    shared = load_project(own, kinds=KINDS, environ={}).imports["shared"]
+    assert (shared.scope.render("$bucket"), shared.lake.root_folder) == ("there", "/lakes/there")
+    own = importing(tmp_path, "{project: shared, arguments: [buckt=there]}")
+    with pytest.raises(SpecError, match=r"its environment has no 'buckt'.*did you mean 'bucket'"):
+        load_project(own, kinds=KINDS, environ={})
+
+
+def test_an_active_profile_is_active_in_imports_that_have_it(tmp_path: Path) -> None:
+    own = importing(tmp_path, "{project: shared}", "profiles: {production: {}, other: {}}")
+    for profiles, root in (((), "/lakes/here"), (("other", "production"), "/lake")):
+        project = load_project(own, kinds=KINDS, environ={}, profiles=profiles)
+        assert project.imports["shared"].lake.root_folder == root
+
+
+@pytest.mark.parametrize(
+    ("imports", "why"),
+    [
+        ("[{project: shared}, {project: shared, location: ../b}]", "import 'shared': it is imported already"),
+        ("[{project: crm, location: ../shared}]", "is named 'shared'"),
+    ],
+)
+def test_an_import_is_that_of_one_project_by_its_name(tmp_path: Path, imports: str, why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        load_project(importing(tmp_path, imports), kinds=KINDS, environ={})
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        ("jobs: {j: {targets: [shared/t]}}", "job 'j': target 'shared/t' belongs to another project"),
+        ("jobs: {j: {extends: shared/monthly}}", "job 'j': job 'shared/monthly' belongs to another project"),
+        (
+            "mappings: {a: {kind: values, records: []}}\n"
+            "targets: {t: {kind: relation, mapping: a, relation: shared/r}}",
+            "target 't': relation 'shared/r' belongs to another project",
+        ),
+        (
+            "mappings: {a: {kind: sql, sql: x, inputs: [shared/n]}}",
+            "mapping 'a': there is no mapping 'shared/n'",
+        ),
+    ],
+)
+def test_what_an_import_does_not_offer_is_a_fault(tmp_path: Path, module: str, why: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        load_project(importing(tmp_path, "{project: shared}", module), kinds=KINDS, environ={})
+    assert [why in fault.message for fault in caught.value.faults] == [True]
+
+
+def test_storage_of_an_import_that_is_not_used_is_told(tmp_path: Path) -> None:
+    own = importing(tmp_path, "{project: shared}")
+    s3 = "storage: {s3: {endpoint_url: 'http://127.0.0.1:9'}}\n"
+    (tmp_path / "shared" / "m.yml").write_text(SHARED + s3)
+    (warning,) = load_project(own, kinds=KINDS, environ={}).warnings
+    assert "import 'shared': its `storage` is not used" in warning.message
+    (own / "m.yml").write_text(s3)
+    assert load_project(own, kinds=KINDS, environ={}).warnings == ()
 
 
 def test_the_place_of_a_fault_in_an_imported_project_names_its_folder(tmp_path: Path) -> None:

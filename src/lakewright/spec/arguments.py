@@ -15,9 +15,8 @@ from itertools import product
 from math import prod
 
 from lakewright.errors import Fault, SpecError
-from lakewright.manifest.redact import HIDDEN
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.expressions.secrets import is_secret_name
+from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 from lakewright.spec.expressions.values import Duration, Value, ValueType, render_value
 from lakewright.spec.models.job import Parameter, StepSize
 from lakewright.spec.suggestions import suggestion

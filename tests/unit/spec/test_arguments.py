@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakewright.errors import SpecError
-from lakewright.plan.arguments import expand_arguments, floor_value
+from lakewright.spec.arguments import expand_arguments, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Duration, Value, ValueType, render_value
 from lakewright.spec.models.job import Parameter
