@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError
+from lakewright.errors import LakewrightError, SpecError
 from lakewright.lake.executor_python import check_python
 from lakewright.lake.frames import active_session
+from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import reason_with_position
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.text_marks import FileText
@@ -60,21 +63,19 @@ class PythonMapping(Mapping):
         """Return the text of the file."""
         return {f"code of {self.name}": workspace.read_file(self.file)}
 
-    def _located(self, workspace: Workspace) -> AbstractContextManager[None]:
-        """Leave errors of the function as they are: their traceback has the line of the code."""
-        del workspace
-        return nullcontext()
-
     def transform(self, workspace: Workspace) -> DataFrame:
         """Return the function's frame.
 
         Raises:
-            SpecError: The function does not exist, does not accept the arguments, or returns no frame.
+            SpecError: The function does not exist, does not accept the arguments, raises an error, or returns
+                no frame.
+            TargetError: A query of Spark that it ran failed.
             SparkUnavailable: The frame runs Python on executors of a cluster that can't.
         """
         from pyspark.sql import DataFrame as Frame
 
-        function: Callable[..., Any] = load_function(workspace.project_path(self.file), self.function)
+        file = workspace.project_path(self.file)
+        function: Callable[..., Any] = load_function(file, self.function)
         frames = [workspace.frame(name) for name in self.function_inputs]
         try:
             inspect.signature(function).bind(*frames, **self.arguments)
@@ -83,7 +84,7 @@ class PythonMapping(Mapping):
                 f"mapping {self.name!r}: {self.function} does not accept its inputs: {error}",
                 remedy="Add a parameter for each of `inputs` and each of `arguments`.",
             ) from error
-        with active_session(workspace.spark):
+        with active_session(workspace.spark), _told(f"mapping {self.name!r}", self.function, file):
             found = function(*frames, **self.arguments)
         if not isinstance(found, Frame):
             raise SpecError.of(
@@ -92,6 +93,54 @@ class PythonMapping(Mapping):
             )
         check_python(workspace.lake, found, f"mapping {self.name!r}")
         return found
+
+
+@contextmanager
+def _told(subject: str, function: str, file: Path) -> Iterator[None]:
+    """Raise what the project's function raises as an error with the mapping, the file and the line.
+
+    Raises:
+        SpecError: The function raised an error.
+        LakewrightError: A query of Spark failed in it, or the error is one of Lakewright's.
+    """
+    try:
+        yield
+    except LakewrightError:
+        raise
+    except Exception as error:  # code of the project may raise anything
+        place = f"{function}{_place(error, file)}"
+        said = _said(error)
+        if not _is_of_code(error):
+            failure = query_failure(error, f"while {subject} ran {place}")
+            if failure is not None:
+                raise failure from error
+        raise SpecError.of(
+            f"{subject}: {place} failed: {said}",
+            remedy="Correct the function, or what it reads, then run again; `lakewright validate --spark` "
+            "calls it, too.",
+        ) from error
+
+
+def _said(error: Exception) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else reason_with_position(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _is_of_code(error: Exception) -> bool:
+    """Return whether an error is one of the code: Python raised it, or Spark rejected a query in it."""
+    from pyspark.errors import AnalysisException
+
+    return isinstance(error, (AnalysisException, TypeError, ValueError, AttributeError, LookupError))
+
+
+def _place(error: Exception, file: Path) -> str:
+    """Return the file, and the last line of it that led to the error."""
+    if isinstance(error, SyntaxError) and error.lineno is not None and error.filename == str(file):
+        return f" ({file}, line {error.lineno})"
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
+    ]
+    return f" ({file}, line {lines[-1]})" if lines else f" ({file})"
 
 
 def load_function(file: Path, name: str) -> Callable[..., Any]:
@@ -117,7 +166,8 @@ def load_function(file: Path, name: str) -> Callable[..., Any]:
                 "into the file, or make it a package of your own (pip install -e)."
             )
         raise SpecError.of(
-            f"executing {file} failed: {type(error).__name__}: {error}", remedy=remedy
+            f"executing {file.name} failed{_place(error, file)}: {_said(error)}",
+            remedy=remedy or "Correct the file; it is executed before its function is called.",
         ) from error
     found = getattr(module, name, None)
     if not callable(found):

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 from threading import Event, Thread
 
-from lakewright.errors import TargetTimeout, retryable_codes
+from lakewright.errors import SpecError, TargetTimeout, retryable_codes
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.lake.query_failures import query_failure
@@ -201,6 +201,8 @@ def _timeout(target: Target, step: Step) -> TargetTimeout:
 
 def _is_temporary(error: Exception) -> bool:
     """Return whether a retry may succeed, as after one of Delta's conflicts with other writers."""
+    if isinstance(error, SpecError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__  # what a function of the project raised
     names = {each.__name__ for each in type(error).__mro__}
     return (
         bool(getattr(error, "is_retryable", False))

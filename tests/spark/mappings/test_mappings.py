@@ -203,6 +203,8 @@ mappings:
     typeMismatchPolicy: CAST_COMPATIBLE_OR_ERROR
   computed: {kind: python, file: functions.py, function: doubled, inputs: updates, arguments: {by: 3}}
   nothing: {kind: python, file: functions.py, function: nothing}
+  unresolved: {kind: python, file: functions.py, function: unresolved, inputs: updates}
+  collected: {kind: python, file: functions.py, function: collected, inputs: updates}
 """
 
 FUNCTIONS = """
@@ -214,6 +216,12 @@ def doubled(frame, by):
 
 def nothing():
     return None
+
+def unresolved(frame):
+    return frame.select("stat")
+
+def collected(frame):
+    return frame.where(f"id = {len(frame.selectExpr('assert_true(id > 2)').collect())}")
 """
 
 LATER: Expected = {
@@ -292,6 +300,12 @@ def test_the_other_kinds_give_theirs(tmp_path: Path, spark: SparkSession) -> Non
         workspace.frame("refused_type")
     with pytest.raises(SpecError, match="nothing gave NoneType"):
         workspace.frame("nothing")
+    place = r".*functions.py, line {}\)"
+    with pytest.raises(SpecError, match=f"'unresolved': unresolved .{place.format(12)} failed: .*`stat`"):
+        workspace.frame("unresolved")
+    ran = f"Spark failed while mapping 'collected' ran collected .{place.format(15)}: .*is not true"
+    with pytest.raises(TargetError, match=ran):
+        workspace.frame("collected")
 
 
 def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:

@@ -53,6 +53,13 @@ def only(result: RunResult) -> Any:
     return target
 
 
+def of_function(cause: Exception) -> SpecError:
+    """Return the error of a `python` mapping whose function raised another one."""
+    error = SpecError.of(f"mapping 'm': f failed: {cause}")
+    error.__cause__ = cause
+    return error
+
+
 Conflict = type("DeltaConcurrentModificationException", (Exception,), {})
 """Named as Delta's is."""
 
@@ -63,6 +70,7 @@ Conflict = type("DeltaConcurrentModificationException", (Exception,), {})
         lambda: CommitConflict("another writer was first"),
         lambda: StoreUnavailable("the store is down"),
         lambda: ConnectionResetError("gone"),
+        lambda: of_function(ConnectionResetError("gone")),
         lambda: type("ConcurrentAppendException", (Conflict,), {})("files were added"),
     ],
 )
