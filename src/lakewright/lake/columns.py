@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
 from lakewright.lake.frames import created_frame
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
-from lakewright.spec.suggestions import nearest
-from lakewright.spec.words import counted
+from lakewright.spec.models.records import Record, texts_of
+from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, Type
 from lakewright.transform.conversion import converted_sql, engine_type
 from lakewright.transform.sql import name_sql, text_sql
 
@@ -32,10 +30,6 @@ __all__ = [
     "literal",
     "reader_schema",
 ]
-
-log = logging.getLogger(__name__)
-
-Records = Sequence[Sequence[Any] | Mapping[str, Any]]
 
 
 def column(name: str) -> Column:
@@ -133,127 +127,23 @@ def reader_schema(fields: Iterable[Field]) -> str:
     return ", ".join(Field(name=field.name, type=engine_type(field.type)).ddl for field in fields)
 
 
-def frame_of_records(
-    spark: SparkSession, fields: Sequence[Field], records: Records, *, drops_others_of: str | None = None
-) -> DataFrame:
+def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Sequence[Record]) -> DataFrame:
     """Return a frame of rows given as texts, lists or maps in a project, cast to the columns' types.
 
     Columns that a map leaves out are null.
 
-    Args:
-        spark: The session.
-        fields: The columns.
-        records: The rows.
-        drops_others_of: Whose values beyond the columns are dropped with a warning, as Flowman's mocks drop
-            them; None if they are an error.
-
     Raises:
-        SpecError: A row has too many values, or a name that isn't a column.
+        SpecError: A row has too many values, a name that isn't a column, or a value of another type.
     """
-    if drops_others_of is not None:
-        _warn_of_others(fields, records, drops_others_of)
-        records = [_without_others(fields, record) for record in records]
-    rows = [_row(fields, record) for record in records]
-    texts = ", ".join(Field(name=field.name, type=Scalar("string")).ddl for field in fields)
     if not fields:
         raise SpecError.of(
             "no columns are declared for these records", remedy="Declare `columns` or a `schema`."
         )
+    rows = texts_of(fields, records)
+    texts = ", ".join(Field(name=field.name, type=Scalar("string")).ddl for field in fields)
     return created_frame(spark, rows, texts).select(
         *(_read_text(field).alias(field.name) for field in fields)
     )
-
-
-def _warn_of_others(fields: Sequence[Field], records: Records, label: str) -> None:
-    names = [field.name for field in fields]
-    lower = {name.lower() for name in names}
-    others = {name: None for record in records if isinstance(record, Mapping) for name in record}
-    for other in others:
-        if other.lower() not in lower:
-            similar = nearest(other, names)
-            asked = f"; did you mean {similar!r}?" if similar else ""
-            log.warning("%s has no column %r, so its values are left out%s", label, other, asked)
-    if any(len(record) > len(names) for record in records if not isinstance(record, Mapping)):
-        log.warning("%s: values after the first %d, its columns, are left out", label, len(names))
-
-
-def _without_others(
-    fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]
-) -> Sequence[Any] | Mapping[str, Any]:
-    if isinstance(record, Mapping):
-        names = {field.name.lower() for field in fields}
-        return {name: value for name, value in record.items() if name.lower() in names}
-    return record[: len(fields)]
-
-
-def _row(fields: Sequence[Field], record: Sequence[Any] | Mapping[str, Any]) -> tuple[str | None, ...]:
-    names = {field.name.lower(): position for position, field in enumerate(fields)}
-    values: list[str | None] = [None] * len(fields)
-    if isinstance(record, Mapping):
-        for name, value in record.items():
-            if name.lower() not in names:
-                raise SpecError.of(f"a record has a value for {name!r}, which is not one of its columns")
-            position = names[name.lower()]
-            values[position] = _cell(fields[position], value)
-        return tuple(values)
-    cells = record if isinstance(record, (list, tuple)) else [record]
-    if len(cells) > len(fields):
-        raise SpecError.of(
-            f"a record has {counted(len(cells), 'value')} for {counted(len(fields), 'column')}"
-        )
-    values[: len(cells)] = [_cell(field, value) for field, value in zip(fields, cells, strict=False)]
-    return tuple(values)
-
-
-def _cell(field: Field, value: Any) -> str | None:
-    """Return the text of a value, which `_read_text` reads.
-
-    Raises:
-        SpecError: It can't be one of a nested type.
-    """
-    import json
-
-    if value is None or isinstance(field.type, Scalar | Decimal | Chars):
-        return _text(value)
-    try:
-        given = json.loads(value, parse_float=str, parse_int=str) if isinstance(value, str) else value
-        return json.dumps(_nested(field.type, given))
-    except ValueError as error:
-        raise SpecError.of(
-            f"column {field.name}: {_text(value)} is not of type {field.type.ddl}",
-            remedy="Write a list as [a, b], and a struct as {field: value} or as the list of its values.",
-        ) from error
-
-
-def _nested(kind: Type, value: Any) -> Any:
-    """Return a value with texts inside; those of a struct by name.
-
-    Raises:
-        ValueError: It has another shape than the type.
-    """
-    if value is None or isinstance(kind, Scalar | Decimal | Chars):
-        return _text(value)
-    if isinstance(kind, Struct):
-        names = [field.name for field in kind.fields]
-        if isinstance(value, list | tuple) and len(value) <= len(names):
-            value = dict(zip(names, value, strict=False))
-        types = {field.name.lower(): (field.name, field.type) for field in kind.fields}
-        if isinstance(value, Mapping) and all(str(name).lower() in types for name in value):
-            found = ((*types[str(name).lower()], each) for name, each in value.items())
-            return {name: _nested(inner, each) for name, inner, each in found}
-    elif isinstance(kind, Array) and isinstance(value, list | tuple):
-        return [_nested(kind.element, each) for each in value]
-    elif isinstance(kind, MapOf) and isinstance(value, Mapping):
-        return {str(name): _nested(kind.value, each) for name, each in value.items()}
-    raise ValueError(value)
-
-
-def _text(value: Any) -> str | None:
-    import json
-
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, default=str)
 
 
 def _read_text(field: Field) -> Column:

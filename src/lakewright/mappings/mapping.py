@@ -199,7 +199,7 @@ class Mapping(Named):
 
     def note(self, workspace: Workspace, told: Callable[[], str | None]) -> None:
         """Have the run warn of what a function returns, as soon as it is not None."""
-        workspace.notes.setdefault(self.name, []).append(told)
+        workspace.notes.add(self.name, told)
 
     def note_absent(
         self,

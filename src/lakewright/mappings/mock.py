@@ -11,6 +11,7 @@ from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import fields_of, frame_of_records
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Reference, Rows
+from lakewright.spec.models.records import without_others
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,4 +54,7 @@ class MockMapping(Mapping):
                 f"{label}: the columns of what it mocks are only known from data: {error.message}",
                 remedy="Mock it by kind `values`, whose `columns` are those that the test uses.",
             ) from error
-        return frame_of_records(workspace.spark, fields, self.records, drops_others_of=label)
+        records, dropped = without_others(fields, self.records)
+        for text in dropped:
+            workspace.note(f"{label}: {text}", label)
+        return frame_of_records(workspace.spark, fields, records)

@@ -44,7 +44,7 @@ class UnionMapping(Mapping):
             absent = [name for name in self.columns if not any(find_column(each, name) for each in frames)]
             if absent:
                 text = f"mapping {self.name!r}: no input has the column {', '.join(absent)}, which is null"
-                workspace.notes.setdefault(self.name, []).append(lambda: text)
+                workspace.notes.add(self.name, lambda: text)
             fields = [Field(name=name, type=found) for name, found in self.columns.items()]
             frames = [conform(frame, fields) for frame in frames]
         frames = _with_one_shape(frames)

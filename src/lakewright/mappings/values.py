@@ -19,7 +19,10 @@ __all__ = ["ValuesMapping"]
 
 
 class ValuesMapping(LiteralMapping):
-    """Returns its records with the columns of `columns` or `schema`."""
+    """Returns its records with the columns of `columns` or `schema`.
+
+    A value that does not fit its type is an error: 1.5 is no `int`, and a `date` has no time.
+    """
 
     records: Rows = Declared(
         default_factory=list, description="Rows: lists of values, or maps of column to value."

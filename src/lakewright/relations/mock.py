@@ -14,6 +14,7 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.relations.empty import EmptyRelation
 from lakewright.spec.models.base import Reference, Rows
 from lakewright.spec.models.fields import Field
+from lakewright.spec.models.records import without_others
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +64,10 @@ class MockRelation(EmptyRelation):
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the records."""
         fields = self.declared(workspace) or ()
-        frame = frame_of_records(workspace.spark, fields, self.records, drops_others_of=self.label)
+        records, dropped = without_others(fields, self.records)
+        for text in dropped:
+            workspace.note(f"{self.label}: {text}", self.label)
+        frame = frame_of_records(workspace.spark, fields, records)
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:

@@ -24,7 +24,10 @@ __all__ = ["ValuesRelation"]
 
 
 class ValuesRelation(Relation):
-    """Returns its records with the columns of `columns` or of the schema."""
+    """Returns its records with the columns of `columns` or of the schema.
+
+    A value that does not fit its type is an error: 1.5 is no `int`, and a `date` has no time.
+    """
 
     keeps_past: ClassVar[bool] = True
 

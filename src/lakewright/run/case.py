@@ -194,6 +194,8 @@ class CaseRun:
                     yield AssertionResult(definition.name, definition.kind, Status.SKIPPED)
                     continue
                 result = self._check(definition, workspace)
+                for text in workspace.notes.take():
+                    log.warning("assertion %r: %s", definition.name, text)
                 is_skipped = result.error is not None and not self.keep_going
                 yield result
         finally:

@@ -28,6 +28,7 @@ from lakewright.run.step_warnings import with_warning
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
 
 __all__ = ["StepRunner"]
 
@@ -109,9 +110,8 @@ class StepRunner:
                 if limit.is_over:
                     raise _timeout(target, step) from error
                 raise
-        for each in (ref.name for ref in target.references() if ref.category == "mapping"):
-            for text in context.workspace.take_notes(each):
-                warn(f"{target.label}: {text}")
+        for text in _notes(target, context.workspace):
+            warn(f"{target.label}: {text}")
         outcome = replace(outcome, warnings=tuple(_told_here(told, outcome)))
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
@@ -197,6 +197,15 @@ def _timeout(target: Target, step: Step) -> TargetTimeout:
         f"{target.label}: {step.phase} took longer than {target.timeout}",
         details={"timeout": str(target.timeout)},
     )
+
+
+def _notes(target: Target, workspace: Workspace) -> Iterator[str]:
+    """Yield what the mappings and relations have to tell of the rows that a target has read of them."""
+    for reference in target.references():
+        if reference.category == "mapping":
+            yield from workspace.take_notes(reference.name)
+        elif reference.category == "relation":
+            yield from workspace.notes.take([f"relation {reference.name!r}"])
 
 
 def _is_temporary(error: Exception) -> bool:

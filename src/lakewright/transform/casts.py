@@ -30,13 +30,12 @@ __all__ = [
     "misfit_of",
 ]
 
-_MARK = "lakewright-cast"
-_SEPARATOR = "\u241f"
+_SEPARATOR = "\u2063"
+"""Stands around the parts of the text that a query raises; it is invisible where Spark shows the text."""
+
 _OF_TABLE = "of the table"
-_RAISED = re.compile(
-    rf"{_MARK}{_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}(.*?){_SEPARATOR}",
-    re.DOTALL,
-)
+_PART = f"{_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}"
+_RAISED = re.compile(f"column '{_PART}': the value '{_PART}' doesn't fit the type {_PART}")
 
 _OTHER_TYPE = "Correct the slice, or give the column another `datatype`; nothing was written."
 _OTHER_COLUMN = (
@@ -185,7 +184,7 @@ def cast_error(text: str) -> SchemaDriftError | None:
     found = _RAISED.search(text)
     if found is None:
         return None
-    column, target, value = found.groups()
+    column, value, target = found.groups()
     misfit = Misfit.to(column, target)
     return SchemaDriftError(
         f"column {column!r}: the value {value!r} doesn't fit the type {target}",
@@ -228,8 +227,9 @@ def misfit_of(fault: str) -> Misfit | None:
 
 
 def _raise(value: str, column: str, target: str) -> str:
-    start = text_sql(_SEPARATOR.join((_MARK, column, target, "")))
-    return f"raise_error(concat({start}, left(cast({value} as string), 100), {text_sql(_SEPARATOR)}))"
+    start = text_sql(f"column '{_SEPARATOR}{column}{_SEPARATOR}': the value '{_SEPARATOR}")
+    end = text_sql(f"{_SEPARATOR}' doesn't fit the type {_SEPARATOR}{target}{_SEPARATOR}")
+    return f"raise_error(concat({start}, left(cast({value} as string), 100), {end}))"
 
 
 def _is_whole(target: str) -> bool:

@@ -8,8 +8,11 @@ from lakewright.transform.sql import text_sql
 
 __all__ = ["refusal_of", "refusing_sql"]
 
-_MARK, _SEPARATOR = "lakewright-refusal", "\u241f"
-_RAISED = re.compile(rf"{_MARK}{_SEPARATOR}(.*?){_SEPARATOR}(.*?){_SEPARATOR}", re.DOTALL)
+_SEPARATOR = "\u2064"
+"""Stands around message and remedy; it is invisible where Spark shows the text."""
+
+_PART = f"{_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}"
+_RAISED = re.compile(f"{_PART} {_PART}")
 
 
 def refusing_sql(message: str, remedy: str) -> str:
@@ -20,9 +23,9 @@ def refusing_sql(message: str, remedy: str) -> str:
         remedy: What to do about it.
     """
     parts = (
-        text_sql(f"{_MARK}{_SEPARATOR}"),
+        text_sql(_SEPARATOR),
         message,
-        text_sql(f"{_SEPARATOR}{remedy}{_SEPARATOR}"),
+        text_sql(f"{_SEPARATOR} {_SEPARATOR}{remedy}{_SEPARATOR}"),
     )
     return f"raise_error(concat({', '.join(parts)}))"
 
@@ -31,7 +34,7 @@ def refusal_of(text: str) -> tuple[str, str] | None:
     """Return the message and the remedy that a failed query raised, found in Spark's text; None if none.
 
     Example:
-        >>> refusal_of("[USER_RAISED_EXCEPTION] lakewright-refusal\u241fno\u241fdo\u241f SQLSTATE: P0001")
+        >>> refusal_of("[USER_RAISED_EXCEPTION] \u2064no\u2064 \u2064do\u2064 SQLSTATE: P0001")
         ('no', 'do')
     """
     found = _RAISED.search(text)

@@ -29,6 +29,7 @@ from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_
 from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_mappings import analyse_with_spark, mapping_faults
 from lakewright.usecases.validate_past import past_faults
+from lakewright.usecases.validate_records import value_faults
 from lakewright.usecases.validate_sql import mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
@@ -70,7 +71,8 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     mappings = mapping_faults(evaluation, checker)
     checker.save()
     cycles = dict.fromkeys(mapping_cycles(evaluation))
-    errors = [*evaluation.errors, *sql.errors, *mappings.errors, *cycles, *find_cycles(app.project, session)]
+    errors = [*evaluation.errors, *sql.errors, *mappings.errors, *dict.fromkeys(value_faults(evaluation))]
+    errors += [*cycles, *find_cycles(app.project, session)]
     errors += find_notification_faults(app.project)
     errors += argument_faults(app.project, app.clock())
     past = past_faults(evaluation, _offline(app.project, session))

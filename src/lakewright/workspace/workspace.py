@@ -17,6 +17,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.definitions import Definitions
+from lakewright.workspace.notes import Notes
 from lakewright.workspace.readable import ImportedRelation, ReadableMapping, ReadableRelation
 from lakewright.workspace.views import Views
 
@@ -81,7 +82,7 @@ class Workspace:
         self._inner = inner or {}
         self.observations: dict[str, Observation] = {} if importer is None else importer.observations
         sharing = importer if inner is None else None  # mappings of a unit may have the names of others
-        self.notes: dict[str, list[Callable[[], str | None]]] = {} if sharing is None else sharing.notes
+        self.notes: Notes = Notes() if sharing is None else sharing.notes
         self._path: list[str] = []
         self._views = Views(project.relations, self._view)
 
@@ -302,20 +303,17 @@ class Workspace:
                 and self.observations.pop(name, None) is not None
             }
 
-    def take_notes(self, mapping: str) -> list[str]:
-        """Return what a mapping and its inputs have to tell of the rows that they were computed from, once.
+    def note(self, text: str, subject: str) -> None:
+        """Have the run tell a text, with the mapping whose frame is being made, or else with `subject`."""
+        home = self
+        while not home._path and home._importer is not None:
+            home = home._importer
+        home.notes.add(home._path[-1] if home._path else subject, lambda: text)
 
-        A mapping adds a function to `notes` when it makes its frame; the function returns None as long as
-        there is nothing to tell.
-        """
+    def take_notes(self, mapping: str) -> list[str]:
+        """Return what a mapping and its inputs have to tell of the rows that they read, once."""
         with self._lock:
-            found = []
-            for name in sorted(self._read_through(mapping) & self.notes.keys()):
-                told = [(each, each()) for each in self.notes.pop(name)]
-                if waiting := [each for each, text in told if text is None]:
-                    self.notes[name] = waiting
-                found += [text for _, text in told if text is not None]
-            return list(dict.fromkeys(found))
+            return self.notes.take(self._read_through(mapping))
 
     def _read_through(self, mapping: str) -> frozenset[str]:
         home, inner = self._home(mapping)

@@ -94,9 +94,15 @@ tests:
       people:
         kind: mock
         schema: {fields: [{name: number, type: integer}]}
-        records: [[1, x], {number: 2, nubmer: 3}]
+        records: [[1, x], {number: 2, other: 3}]
     assertions:
       related: {kind: sql, query: "SELECT number FROM people", expected: [[1], [2]]}
+  misspelt_mock:
+    extends: common
+    overrideMappings:
+      raw: {kind: mock, records: [{id: 1, prize: 2.5}]}
+    assertions:
+      none: {kind: sql, query: "SELECT id FROM raw", expected: 1}
   unbuilt:
     environment: [factor=no_such_column]
     overrideMappings:
@@ -165,9 +171,13 @@ def test_a_mock_of_a_table_that_the_test_does_not_have_needs_columns(
     (found,) = run(tmp_path, spark, "schema_of_a_mock").assertions
     assert (found.error, found.failures) == (None, ())
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "relation 'people' has no column 'nubmer', so its values are left out; did you mean 'number'?",
-        "relation 'people': values after the first 1, its columns, are left out",
+        "assertion 'related': relation 'people': values after the first 1, its columns, are left out",
+        "assertion 'related': relation 'people': there is no column 'other', so its values are left out",
     ]
+    (misspelt,) = run(tmp_path, spark, "misspelt_mock").assertions
+    assert misspelt.error is not None
+    assert misspelt.error.message == "mapping 'raw': record 1: there is no column 'prize'"
+    assert misspelt.error.remedy == "did you mean 'price'?"
 
 
 @pytest.mark.parametrize(

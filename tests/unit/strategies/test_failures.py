@@ -55,7 +55,11 @@ ENTITY = Entity.model_validate(
             TargetError,
             "'ratio'",
         ),
-        ("lakewright-cast\u241fv\u241fint\u241fseven\u241f", SchemaDriftError, "seven"),
+        (
+            "column '\u2063v\u2063': the value '\u2063seven\u2063' doesn't fit the type \u2063int\u2063",
+            SchemaDriftError,
+            "seven",
+        ),
         (
             "[TASK_WRITE_FAILED] x\nCaused by: java.io.IOException: File name too long",
             SchemaDriftError,

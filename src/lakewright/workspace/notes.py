@@ -1,0 +1,32 @@
+"""What mappings and relations have to tell of the rows that are read, until a run takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+__all__ = ["Notes"]
+
+
+class Notes(dict[str, list[Callable[[], str | None]]]):
+    """Functions by mapping, or by subject; each returns None as long as there is nothing to tell.
+
+    Example:
+        >>> notes = Notes()
+        >>> notes.add("orders", lambda: "1 record is left out")
+        >>> notes.take(["orders"]), notes.take(["orders"])
+        (['1 record is left out'], [])
+    """
+
+    def add(self, subject: str, told: Callable[[], str | None]) -> None:
+        """Have what the function returns told of a mapping or a subject."""
+        self.setdefault(subject, []).append(told)
+
+    def take(self, subjects: Iterable[str] | None = None) -> list[str]:
+        """Return what some of the subjects have to tell, or all of them, once."""
+        found: dict[str, None] = {}
+        for name in sorted(self if subjects is None else self.keys() & set(subjects)):
+            told = [(each, each()) for each in self.pop(name)]
+            if waiting := [each for each, text in told if text is None]:
+                self[name] = waiting
+            found |= dict.fromkeys(text for _, text in told if text is not None)
+        return list(found)
