@@ -68,6 +68,14 @@ def test_declaring_needs_no_engine() -> None:
             "'y IS' is not a rule",
         ),
         (
+            "targets: {a: {kind: verify, assertions: {x: {kind: columns, mapping: m, expected: []}}}}",
+            "expected: it is empty, so that the assertion checks nothing",
+        ),
+        (
+            "targets: {a: {kind: verify, assertions: {x: {kind: expression, mapping: m, expected: []}}}}",
+            "expected: it is empty, so that the assertion checks nothing",
+        ),
+        (
             "targets: {a: {kind: measure, measures: {x: {kind: sql, query: SELECT * FROM m}}}}",
             "there is no mapping 'm'",
         ),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Assertion", "MappingAssertion", "Verdict", "shown_rows"]
+__all__ = ["Assertion", "MappingAssertion", "Verdict", "check_not_empty", "shown_rows"]
 
 _SHOWN = 3
 _LONGEST = 60
@@ -37,6 +37,19 @@ class Verdict:
     def holds(self) -> bool:
         """Whether every condition holds."""
         return not self.failures
+
+
+def check_not_empty(expected: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what an assertion expects, which would hold always if it were nothing.
+
+    Raises:
+        ValueError: It expects nothing.
+    """
+    if not expected:
+        raise ValueError(
+            "it is empty, so that the assertion checks nothing; write at least one, or remove it"
+        )
+    return expected
 
 
 def shown_rows(frame: DataFrame) -> str:

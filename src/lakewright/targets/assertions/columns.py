@@ -12,7 +12,7 @@ from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Texts
 from lakewright.spec.models.fields import parse_type
 from lakewright.spec.models.types import Type
-from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
+from lakewright.targets.assertions.assertion import MappingAssertion, Verdict, check_not_empty
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -33,6 +33,7 @@ class ColumnsAssertion(MappingAssertion):
     @field_validator("expected")
     @classmethod
     def _check_rules(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
+        check_not_empty(rules)
         for rule in rules:
             found = _RULE.fullmatch(rule)
             if found is None and not has_expression(rule):
