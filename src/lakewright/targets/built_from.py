@@ -6,6 +6,7 @@ The build policy `IF_CHANGED` compares it, and other policies tell what was decl
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 
 from lakewright.errors import LakewrightError
@@ -22,12 +23,12 @@ _DECLARED = "declaration of"
 
 
 def with_fingerprints(
-    context: Context, target: Target, mapping: str, observation: Observation
+    context: Context, target: Target, inputs: Mapping[str, str] | None, observation: Observation
 ) -> Observation:
     """Return the observation with the target's present fingerprint and that of its last build."""
     document = context.ledger.store.document(BUILT, _key(context, target))
     built = None if document is None else dict(document.value)
-    return replace(observation, fingerprint=fingerprint(context, target, mapping), built=built)
+    return replace(observation, fingerprint=fingerprint(target, inputs), built=built)
 
 
 def declared(context: Context, *mappings: str) -> dict[str, str]:
@@ -53,13 +54,16 @@ def save_fingerprint(context: Context, target: Target, taken: dict[str, str] | N
     context.ledger.store.write(Write(puts=(Put(BUILT, _key(context, target), taken),)))
 
 
-def fingerprint(context: Context, target: Target, mapping: str) -> dict[str, str] | None:
+def fingerprint(target: Target, inputs: Mapping[str, str] | None) -> dict[str, str] | None:
     """Return a hash of the target's definition and of each mapping and input that it is built from.
 
+    Args:
+        target: The target.
+        inputs: Texts that change with its inputs, by name; None if the state of one can't be determined.
+
     Returns:
-        The hashes by name, or None if the state of an input cannot be determined.
+        The hashes by name, or None as `inputs`.
     """
-    inputs = context.workspace.fingerprint(mapping)
     if inputs is None:
         return None
     parts = {**inputs, f"target {target.name}": target.model_dump_json()}

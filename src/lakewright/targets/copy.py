@@ -13,14 +13,20 @@ from pydantic import Field as Declared
 from lakewright.errors import VerificationError
 from lakewright.lake.columns import fields_of
 from lakewright.lake.partition import within_partition
-from lakewright.plan.dirtiness import Dirtiness, build_dirtiness
+from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
-from lakewright.targets.built_from import declared, redefined, save_fingerprint
+from lakewright.targets.built_from import (
+    declared,
+    fingerprint,
+    redefined,
+    save_fingerprint,
+    with_fingerprints,
+)
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
@@ -96,9 +102,11 @@ class CopyTarget(Target):
         return relation.resources(workspace, partition)
 
     def observe(self, context: Context) -> Observation:
-        """Return whether the target exists and holds rows."""
+        """Return whether the target exists and holds rows; for IF_CHANGED with the fingerprints."""
         relation, partition = self.target.stored(context.workspace)
         found = relation.observe(context.workspace, partition)
+        if self._policy(context.defaults) is BuildPolicy.IF_CHANGED:
+            return with_fingerprints(context, self, self.source.versions(context.workspace), found)
         if not isinstance(self.source, MappingDataset) or found.filled is not Answer.YES:
             return found
         return replace(found, redefined=redefined(context, self, self.source.mapping))
@@ -106,8 +114,11 @@ class CopyTarget(Target):
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy."""
         mode = self.mode or defaults.output_mode
-        policy = self.build_policy or defaults.build_policy
+        policy = self._policy(defaults)
         return build_dirtiness(policy, observation, each_build=mode.each_build, is_partitioned=True)
+
+    def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
+        return self.build_policy or defaults.build_policy
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
@@ -138,7 +149,7 @@ class CopyTarget(Target):
         )
         if skipped is not None:
             return skipped
-        taken = declared(context, self.source.mapping) if isinstance(self.source, MappingDataset) else None
+        taken = self._built_from(context)
         frame = self.source.read(workspace)
         if self.schema_file is not None:
             self._write_schema(workspace, frame)
@@ -151,6 +162,12 @@ class CopyTarget(Target):
         if taken is not None:
             save_fingerprint(context, self, taken)
         return Outcome(metrics={"target_records": summary.rows})
+
+    def _built_from(self, context: Context) -> dict[str, str] | None:
+        """Return what to save of the source before it is read; None if its state can't be told."""
+        if self._policy(context.defaults) is BuildPolicy.IF_CHANGED:
+            return fingerprint(self, self.source.versions(context.workspace))
+        return declared(context, self.source.mapping) if isinstance(self.source, MappingDataset) else None
 
     def _write_schema(self, workspace: Workspace, frame: DataFrame) -> None:
         file = Path(workspace.resolve_location(self.schema_file.file if self.schema_file else ""))

@@ -186,7 +186,7 @@ class WritingTarget(Target):
         if self.mapping is None:
             return observation
         if self._is_fingerprinted(context.defaults):
-            return with_fingerprints(context, self, self.mapping, observation)
+            return with_fingerprints(context, self, workspace.fingerprint(self.mapping), observation)
         if observation.filled is not Answer.YES or self._always_runs(context.defaults):
             return observation
         return replace(observation, redefined=redefined(context, self, self.mapping))
@@ -250,7 +250,11 @@ class WritingTarget(Target):
         mapping = self.mapping or ""  # only targets with a mapping have the phase BUILD
         is_fingerprinted = self._is_fingerprinted(context.defaults)
         # Taken before the write: an input that changes meanwhile makes the target dirty in the next run.
-        taken = fingerprint(context, self, mapping) if is_fingerprinted else declared(context, mapping)
+        taken = (
+            fingerprint(self, workspace.fingerprint(mapping))
+            if is_fingerprinted
+            else declared(context, mapping)
+        )
         with telling_misfits(self.label, relation):
             summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
         if summary.left_out:

@@ -325,3 +325,35 @@ def test_a_filled_target_is_built_again_if_its_mode_keeps_rows(workspace: Worksp
         "update": ("output mode UPDATE updates rows and adds new ones in every build",),
         "loose": ("is filled",),
     }
+
+
+@pytest.mark.parametrize(
+    ("source", "part"),
+    [
+        ("kind: mapping, mapping: ids", "relation bronze"),
+        ("kind: relation, relation: bronze", "relation 'bronze'"),
+        ("kind: file, format: parquet, location: bronze/2022-01-01", "the file relation"),
+    ],
+)
+def test_a_copy_is_built_again_if_what_it_copies_has_changed(tmp_path: Path, source: str, part: str) -> None:
+    target = f"""
+  copy:
+    kind: copy
+    buildPolicy: ifChanged
+    source: {{{source}}}
+    target: {{kind: file, format: text, location: copies}}
+"""
+    workspace = make_workspace(tmp_path, PROJECT + target, month="2022-01-01")
+    for file in ("bronze/2022-01-01/a.parquet", "copies/a.txt"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text("rows")
+    context, copy = make_context(workspace, store=MemoryStore()), Target.named(workspace, "copy")
+
+    def told() -> tuple[str, ...]:
+        return copy.dirtiness(Phase.BUILD, copy.observe(context), context.defaults).reasons
+
+    assert told() == ("no successful build is recorded",)
+    save_fingerprint(context, copy, copy.observe(context).fingerprint)  # type: ignore[arg-type]  # a map
+    assert told() == ("neither its definition nor its inputs have changed since the last build",)
+    (tmp_path / "bronze/2022-01-01/b.parquet").write_text("more rows")
+    assert told() == (f"{part} has changed since the last build",)
