@@ -70,7 +70,8 @@ class UnitMapping(Mapping):
             versions = mapping.versions(workspace)
             if versions is None:
                 return None
-            found |= versions
+            # Mappings of another unit may have the same names.
+            found |= {f"{part} in {self.name}": text for part, text in versions.items()}
         return found
 
     def transform(self, workspace: Workspace) -> DataFrame:

@@ -16,6 +16,7 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.workspace.imported_parts import unqualified
 
 __all__ = ["declared", "fingerprint", "redefined", "save_fingerprint", "with_fingerprints"]
 
@@ -45,7 +46,8 @@ def redefined(context: Context, target: Target, *mappings: str) -> tuple[str, ..
         now = declared(context, *mappings) if any(name.startswith(_DECLARED) for name in built) else {}
     except LakewrightError:
         return ()  # the run or `validate` tells what is wrong with it
-    changed = (name for name in now if built.get(name) != now[name])
+    # Earlier versions saved what an imported project declares without its name.
+    changed = (name for name in now if now[name] not in (built.get(name), built.get(unqualified(name))))
     return tuple(sorted(name.removeprefix(f"{_DECLARED} ") for name in changed))
 
 

@@ -17,6 +17,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.definitions import Definitions
+from lakewright.workspace.imported_parts import qualified
 from lakewright.workspace.notes import Notes
 from lakewright.workspace.readable import ImportedRelation, ReadableMapping, ReadableRelation
 from lakewright.workspace.views import Views
@@ -251,7 +252,8 @@ class Workspace:
         """
         home, inner = self._home(mapping)
         with self._lock:
-            return home._use(inner, home._fingerprint)
+            found = home._use(inner, home._fingerprint)
+        return None if found is None else qualified(mapping, inner, found)
 
     def _fingerprint(self, mapping: ReadableMapping) -> dict[str, str] | None:
         parts = mapping.versions(self)
@@ -273,7 +275,7 @@ class Workspace:
         """
         home, inner = self._home(mapping)
         with self._lock:
-            return home._use(inner, home._declarations)
+            return qualified(mapping, inner, home._use(inner, home._declarations))
 
     def _declarations(self, mapping: ReadableMapping) -> dict[str, str]:
         name = self._path[-1]

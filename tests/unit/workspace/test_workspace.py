@@ -117,6 +117,8 @@ mappings:
 mappings:
   mine: {kind: alias, input: other/s}
   read: {kind: relation, relation: other/r}
+  r: {kind: values, columns: {id: int}, records: [[1]]}
+  both: {kind: union, inputs: [r, other/r]}
 """,
         project="imports: [{project: other, location: other}]\n",
     )
@@ -127,10 +129,21 @@ mappings:
         Relation.named(workspace, "other/r")
     assert sorted(workspace.fingerprint("mine") or {}) == [
         "mapping mine",
+        "mapping r of project other",
+        "mapping s of project other",
+        "query of s of project other",
+        "relation r of project other",
+    ]
+    assert sorted(workspace.fingerprint("both") or {}) == [
+        "mapping both",
         "mapping r",
-        "mapping s",
-        "query of s",
-        "relation r",
+        "mapping r of project other",
+        "relation r of project other",
+    ]
+    assert sorted(workspace.declarations("both")) == [
+        "mapping 'both'",
+        "mapping 'r'",
+        "mapping 'r' of project other",
     ]
 
 
