@@ -63,6 +63,7 @@ class Observation:
         exists: Whether the target's output exists.
         filled: Whether the target's part of the output contains rows.
         changes: The migrations that CREATE would have to make.
+        refusal: Why CREATE would refuse to make them, or None.
         pending: The entity's slices that can be processed, in order.
         waiting: The entity's slices that wait for a locked or failed one, or for another application.
         waits_for: The applications that slices wait for, as text; None if they wait for none.
@@ -83,6 +84,7 @@ class Observation:
     exists: Answer = Answer.UNKNOWN
     filled: Answer = Answer.UNKNOWN
     changes: tuple[TableChange, ...] = ()
+    refusal: Fault | None = None
     pending: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     waits_for: str | None = None
@@ -103,7 +105,7 @@ class Observation:
         if self.error is not None:
             return self
         if phase is Phase.CREATE:
-            return replace(self, exists=Answer.YES, changes=())
+            return replace(self, exists=Answer.YES, changes=(), refusal=None)
         if phase is Phase.BUILD:
             return replace(
                 self,

@@ -192,8 +192,9 @@ class _InstancePlanning:
         if phase is Phase.BUILD:
             step = replace(step, warning=candidate.warning or self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
-        if phase is Phase.CREATE and own.is_to_run and observation.exists is Answer.NO:
-            step = replace(step, warning=candidate.lost())
+        if phase is Phase.CREATE and own.is_to_run:
+            is_new = observation.exists is Answer.NO
+            step = replace(step, warning=candidate.lost() if is_new else _refused(observation))
         forced = self._forced(phase, candidate, observation, upstream)
         left = self._left(phase, candidate, observation)
         # What waits, or depends on what waits, is work that is left: --resume must find it.
@@ -293,6 +294,12 @@ class _InstancePlanning:
             written = self.planner.expected.written_before(self.index, candidate)
             reasons.extend([] if written is None else [f"tainted by {written[2]} of an earlier instance"])
         return tuple(reasons)
+
+
+def _refused(observation: Observation) -> Fault | None:
+    """Return the warning of a migration with which CREATE will fail; None if it does not."""
+    refusal = observation.refusal
+    return None if refusal is None else replace(refusal, message=f"CREATE will fail: {refusal.message}")
 
 
 def _upstream(steps: Mapping[str, Step], graph: Graph, name: str) -> list[Step]:

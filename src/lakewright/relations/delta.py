@@ -136,6 +136,7 @@ class DeltaRelation(StoredRelation):
             exists=Answer.YES,
             filled=Answer.of(filled),
             changes=migration.changes(is_filled=_not(state.is_empty)),
+            refusal=migration.refusal(self.label),
         )
 
     def _is_filled(self, workspace: Workspace, state: TableState, partition: Partition) -> bool | None:

@@ -182,9 +182,14 @@ class FileRelation(StoredRelation):
             filled = exists and any(self._has_rows(files, found) for found in files.matching(place))
         except OSError as error:
             return Observation(subject, error=f"{place} cannot be read: {error}")
-        other = self._other_folders(workspace) if exists and not partition else None
-        changes = () if other is None else (other,)
-        return Observation(subject, exists=Answer.of(exists), filled=Answer.of(filled), changes=changes)
+        other = self._other_folders(workspace) if exists else None
+        return Observation(
+            subject,
+            exists=Answer.of(exists),
+            filled=Answer.of(filled),
+            changes=() if other is None else (other,),
+            refusal=None if other is None else self._refusal(other).as_fault(),
+        )
 
     def _has_rows(self, files: Files, folder: str) -> bool:
         for path, size in files_below(files, folder):
@@ -272,11 +277,14 @@ class FileRelation(StoredRelation):
     def _check_folders(self, workspace: Workspace) -> None:
         found = self._other_folders(workspace)
         if found is not None:
-            raise MigrationError(
-                f"{self.label}: {found.description}",
-                remedy="Declare the partition columns that the folders have; or remove the files, or name "
-                "another location, and build the relation again.",
-            )
+            raise self._refusal(found)
+
+    def _refusal(self, other: TableChange) -> MigrationError:
+        return MigrationError(
+            f"{self.label}: {other.description}",
+            remedy="Declare the partition columns that the folders have; or remove the files, or name "
+            "another location, and build the relation again.",
+        )
 
     def _other_folders(self, workspace: Workspace) -> TableChange | None:
         """Return how the folders of the first file differ from the declared partition columns."""

@@ -112,10 +112,16 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             is_filled = self._has_rows(workspace, partition or {})
             # An empty partition says nothing about the others.
             whole = is_filled if is_filled or not partition else None
-            changes = self._migration(workspace, present).changes(is_filled=whole)
+            migration = self._migration(workspace, present)
         except LakewrightError as error:
             return Observation(str(subject), error=error.message)
-        return Observation(str(subject), exists=Answer.YES, filled=Answer.of(is_filled), changes=changes)
+        return Observation(
+            str(subject),
+            exists=Answer.YES,
+            filled=Answer.of(is_filled),
+            changes=migration.changes(is_filled=whole),
+            refusal=migration.refusal(self.label),
+        )
 
     def _find(self, workspace: Workspace) -> DatabaseTable | None:
         return self.dialect(workspace).find(self.table_name)

@@ -77,9 +77,23 @@ class JdbcViewRelation(QueryRelation, InDatabase, ManagedRelation):
         if found is None:
             return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
         changes = self._changes(workspace, found)
-        if self._strategy(workspace) is MigrationStrategy.NEVER:
+        strategy = self._strategy(workspace)
+        if strategy is MigrationStrategy.NEVER:
             changes = tuple(Tolerated(change.description) for change in changes)
-        return Observation(str(subject), exists=Answer.YES, changes=changes)
+        refusal = self._refusal(found, changes, strategy)
+        fault = None if refusal is None else refusal.as_fault()
+        return Observation(str(subject), exists=Answer.YES, changes=changes, refusal=fault)
+
+    def _refusal(
+        self, found: DatabaseTable, changes: Sequence[TableChange], strategy: MigrationStrategy
+    ) -> MigrationError | None:
+        is_table = not found.is_view and strategy is not MigrationStrategy.NEVER
+        if not changes or not (is_table or strategy is MigrationStrategy.FAIL):
+            return None
+        return MigrationError(
+            f"{self.label}: {self.view_name} differs from its declaration: {changes[0].description}",
+            remedy="Remove what is there, or set migrationStrategy: REPLACE.",
+        )
 
     def _strategy(self, workspace: Workspace) -> MigrationStrategy:
         return self.migration_strategy or default_strategy(workspace.project.config)
@@ -128,11 +142,8 @@ class JdbcViewRelation(QueryRelation, InDatabase, ManagedRelation):
         changes = () if found is None else self._changes(workspace, found)
         if not changes or found is None or strategy is MigrationStrategy.NEVER:
             return
-        if not found.is_view or strategy is MigrationStrategy.FAIL:
-            raise MigrationError(
-                f"{self.label}: {self.view_name} differs from its declaration: {changes[0].description}",
-                remedy="Remove what is there, or set migrationStrategy: REPLACE.",
-            )
+        if (refusal := self._refusal(found, changes, strategy)) is not None:
+            raise refusal
         self._replace(workspace, found)
 
     def destroy(self, workspace: Workspace) -> None:

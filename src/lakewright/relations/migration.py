@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator
 
-from lakewright.errors import DataLossError, MigrationError, SpecError
+from lakewright.errors import DataLossError, Fault, MigrationError, SpecError
 from lakewright.lake.columns import engine_type
 from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
@@ -119,18 +119,24 @@ class Migration:
             MigrationError: The strategy cannot, or must not, make the changes that are needed.
             DataLossError: It would lose data, and that is not permitted.
         """
-        if self.is_refused:
-            refused = self.impossible or self.steps
-            raise MigrationError(
-                f"{label}: migration strategy {self.strategy} cannot bring it to its declaration: "
-                + "; ".join(step.description for step in refused),
-                remedy="Declare the table as it is, or set migrationStrategy: ALTER_REPLACE or REPLACE.",
-            )
+        if (refusal := self.refusal(label)) is not None:
+            raise MigrationError(refusal.message, remedy=refusal.remedy)
         lost = [change.loses for change in self.changes(is_filled=is_filled) if change.loses is not None]
         if lost and is_filled is not False and not allow_data_loss:
             raise DataLossError(
                 f"{label}: its migration would lose {', '.join(lost)}", details={"loses": lost}
             )
+
+    def refusal(self, label: str) -> Fault | None:
+        """Return why the strategy cannot, or must not, make the changes that are needed; None if it can."""
+        if not self.is_refused:
+            return None
+        refused = self.impossible or self.steps
+        return MigrationError(
+            f"{label}: migration strategy {self.strategy} cannot bring it to its declaration: "
+            + "; ".join(step.description for step in refused),
+            remedy="Declare the table as it is, or set migrationStrategy: ALTER_REPLACE or REPLACE.",
+        ).as_fault()
 
     def changes(self, *, is_filled: bool | None) -> tuple[TableChange, ...]:
         """Return the changes that CREATE would make, for the plan; with NEVER, those that it ignores."""

@@ -136,8 +136,14 @@ class TableRelation(StoredRelation):
         if entry is None:
             return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
         is_empty = self.read(workspace, [partition] if partition else []).isEmpty()
-        changes = self._migration(workspace, entry).changes(is_filled=not is_empty)
-        return Observation(str(subject), exists=Answer.YES, filled=Answer.of(not is_empty), changes=changes)
+        migration = self._migration(workspace, entry)
+        return Observation(
+            str(subject),
+            exists=Answer.YES,
+            filled=Answer.of(not is_empty),
+            changes=migration.changes(is_filled=not is_empty),
+            refusal=migration.refusal(self.label),
+        )
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table.

@@ -121,11 +121,22 @@ class UnionTableRelation(StoredRelation):
         if not tables or find_entry(workspace.lake, self.qualified) is None:
             return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
         filled = any(table.observe(workspace, partition).filled is Answer.YES for table in tables)
+        changes = self._changes(workspace, tables[-1])
+        refusal = self._refusal(workspace, changes)
         return Observation(
             str(subject),
             exists=Answer.YES,
             filled=Answer.of(filled),
-            changes=self._changes(workspace, tables[-1]),
+            changes=changes,
+            refusal=None if refusal is None else refusal.as_fault(),
+        )
+
+    def _refusal(self, workspace: Workspace, changes: Sequence[TableChange]) -> MigrationError | None:
+        if not changes or self._strategy(workspace) is not MigrationStrategy.FAIL:
+            return None
+        return MigrationError(
+            f"{self.label}: {self.qualified} differs from its declaration: {changes[0].description}",
+            remedy="Set migrationStrategy: ALTER.",
         )
 
     def _changes(self, workspace: Workspace, last: TableRelation) -> tuple[TableChange, ...]:
@@ -166,11 +177,8 @@ class UnionTableRelation(StoredRelation):
         strategy = self._strategy(workspace)
         if not changes or strategy is MigrationStrategy.NEVER:
             return
-        if strategy is MigrationStrategy.FAIL:
-            raise MigrationError(
-                f"{self.label}: {self.qualified} differs from its declaration: {changes[0].description}",
-                remedy="Set migrationStrategy: ALTER.",
-            )
+        if (refusal := self._refusal(workspace, changes)) is not None:
+            raise refusal
         if any(step.sql is None for step in tables[-1].migration(workspace).steps):
             self.table(len(tables) + 1).create(workspace)
         else:

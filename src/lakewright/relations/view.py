@@ -130,7 +130,20 @@ class ViewRelation(ManagedRelation):
         changes = self._changes(workspace, found)
         if strategy is MigrationStrategy.NEVER:
             changes = tuple(Tolerated(change.description) for change in changes)
-        return Observation(str(subject), exists=Answer.YES, changes=changes)
+        refusal = self._refusal(found, changes, strategy)
+        fault = None if refusal is None else refusal.as_fault()
+        return Observation(str(subject), exists=Answer.YES, changes=changes, refusal=fault)
+
+    def _refusal(
+        self, found: CatalogEntry, changes: Sequence[TableChange], strategy: MigrationStrategy
+    ) -> MigrationError | None:
+        is_table = found.view_text is None and strategy is not MigrationStrategy.NEVER
+        if not changes or not (is_table or strategy is MigrationStrategy.FAIL):
+            return None
+        return MigrationError(
+            f"{self.label}: {self.qualified()} differs from its declaration: {changes[0].description}",
+            remedy="Remove what is there, or set migrationStrategy: REPLACE.",
+        )
 
     def _changes(self, workspace: Workspace, found: CatalogEntry) -> tuple[TableChange, ...]:
         if found.view_text is None:
@@ -166,11 +179,8 @@ class ViewRelation(ManagedRelation):
         strategy = self.migration_strategy or default_strategy(workspace.project.config)
         if not changes or found is None or strategy is MigrationStrategy.NEVER:
             return
-        if found.view_text is None or strategy is MigrationStrategy.FAIL:
-            raise MigrationError(
-                f"{self.label}: {self.qualified()} differs from its declaration: {changes[0].description}",
-                remedy="Remove what is there, or set migrationStrategy: REPLACE.",
-            )
+        if (refusal := self._refusal(found, changes, strategy)) is not None:
+            raise refusal
         self.create(workspace)
 
     def destroy(self, workspace: Workspace) -> None:

@@ -15,7 +15,7 @@ from lakewright.plan.dirtiness import (
     entity_dirtiness,
 )
 from lakewright.plan.graph import Node
-from lakewright.plan.observation import Answer, Hold, Observation
+from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
@@ -407,3 +407,20 @@ def test_what_an_earlier_instance_changes_makes_a_target_dirty_that_compares_its
         ("3", "total", "tainted by total of an earlier instance"),
         ("4", "total", "tainted by total of an earlier instance"),
     ]
+
+
+def test_a_migration_that_create_refuses_is_said() -> None:
+    refusal = Fault("relation 'a': it cannot be changed", remedy="Declare it as it is.")
+    found = Observation(
+        "file:a",
+        exists=Answer.YES,
+        filled=Answer.YES,
+        changes=(TableChange("partition by day"),),
+        refusal=refusal,
+    )
+    refused = replace(target("a"), observe=lambda: found)
+    plan = plan_of(refused, selection=PlanRequest(phases=(Phase.CREATE, Phase.BUILD)), count=2)
+    first, build, *others = plan.steps()
+    assert first.status is Planned.WOULD_RUN
+    assert first.warning == replace(refusal, message="CREATE will fail: relation 'a': it cannot be changed")
+    assert [step.warning for step in (build, *others)] == [None, None, None]

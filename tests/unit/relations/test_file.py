@@ -180,3 +180,18 @@ def test_nothing_outside_of_its_location_is_a_relations(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match="contains the project itself"):
             relation(workspace, name).truncate(workspace)
     assert (tmp_path / "project.yml").exists()
+
+
+def test_folders_by_other_columns_are_told_before_create_refuses_them(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, FILES)
+    file = Path(relation(workspace, "divided").place(workspace, {})) / "country=de/a.csv"
+    file.parent.mkdir(parents=True)
+    file.write_text("id\n1\n")
+    for partition in ({}, {"day": "2022-01-01", "code": "x"}):
+        found = observed(workspace, "divided", **partition)
+        assert [each.description for each in found.changes] == [
+            "partitioned by day, code, but its files are in folders by country"
+        ]
+        assert found.refusal is not None
+        assert found.refusal.message.startswith("relation 'divided': partitioned by day, code, but")
+        assert "name another location" in str(found.refusal.remedy)

@@ -154,3 +154,27 @@ def test_defaults_come_from_the_configuration() -> None:
     assert default_policy({key: "strict"}) is STRICT
     with pytest.raises(SpecError, match=r"is unknown .*RELAXED, STRICT"):
         default_policy({key: "lax"})
+
+
+@pytest.mark.parametrize(
+    ("present", "declared", "strategy", "told"),
+    [
+        (shape(LONG, by="a"), shape(LONG), MigrationStrategy.ALTER, "partition by nothing instead of a"),
+        (
+            shape(field("s struct<x: int>")),
+            shape(field("s struct<x: bigint>")),
+            MigrationStrategy.ALTER,
+            "change column s from struct<`x`: int> to struct<`x`: bigint>",
+        ),
+        (shape(INT), shape(LONG), MigrationStrategy.FAIL, "change column a from int to bigint"),
+        (shape(INT), shape(LONG), MigrationStrategy.ALTER, None),
+        (shape(LONG, by="a"), shape(LONG), MigrationStrategy.ALTER_REPLACE, None),
+        (shape(LONG, by="a"), shape(LONG), MigrationStrategy.NEVER, None),
+    ],
+)
+def test_what_is_refused_is_told_before(
+    present: Shape, declared: Shape, strategy: MigrationStrategy, told: str | None
+) -> None:
+    refusal = Migration(find_steps(present, declared, STRICT), strategy).refusal("relation 'x'")
+    cannot = f"relation 'x': migration strategy {strategy} cannot bring it to its declaration: {told}"
+    assert (refusal and refusal.message) == (told and cannot)
