@@ -192,7 +192,10 @@ def _values(field: PartitionField, declared: PartitionRange | tuple[str, ...]) -
         return [_render(found[_ALONE]) for found in expand_arguments([_parameter(field)], arguments, Scope())]
     except SpecError as error:
         message = error.message.removeprefix(f"parameter {_ALONE}: ")
-        raise SpecError.of(f"partition column {field.name}: {message}", remedy=error.remedy) from error
+        raise SpecError.of(
+            f"partition column {field.name}: {message}",
+            remedy="Write {start: …, end: …} with values of the column's type.",
+        ) from error
 
 
 def _one(field: PartitionField, text: str) -> str:

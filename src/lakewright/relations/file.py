@@ -323,7 +323,7 @@ class FileRelation(StoredRelation):
         partitions they name; `OVERWRITE` then removes all other partitions, `OVERWRITE_DYNAMIC` keeps them.
         """
         wanted = canonical_partition(self.partitions, partition)
-        open_columns = self._open_columns(wanted)
+        open_columns = self.open_columns(wanted)
         place = self._removable(workspace, self.place(workspace, wanted))
         check_written(workspace.lake, place, self.label)
         if mode is not OutputMode.OVERWRITE or partition:
@@ -377,7 +377,8 @@ class FileRelation(StoredRelation):
                 frame = frame.withColumn(name, functions.expr(made))
         return frame
 
-    def _open_columns(self, partition: Partition) -> list[str]:
+    def open_columns(self, partition: Partition) -> list[str]:
+        """Return the partition columns after those of the partition, whose values the rows bring."""
         names = [each.name for each in self.partitions]
         is_prefix = names[: len(partition)] == list(partition)
         if not is_prefix or (self.pattern is not None and len(partition) < len(names)):

@@ -256,6 +256,14 @@ class StoredRelation(ManagedRelation):
         The target handles `IGNORE_IF_EXISTS` and `ERROR_IF_EXISTS`; they arrive here as `APPEND`.
         """
 
+    def open_columns(self, partition: Partition) -> list[str]:
+        """Return the partition columns whose values the rows bring, if they are written to a partition.
+
+        Raises:
+            TargetError: The relation cannot write rows to a partition with these columns alone.
+        """
+        return [each.name for each in self.partitions if each.name not in partition]
+
     @abstractmethod
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or those of a partition, and keep the relation itself."""

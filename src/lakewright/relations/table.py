@@ -230,7 +230,7 @@ class TableRelation(StoredRelation):
         """
         self.create(workspace, self.brought(frame))
         wanted = canonical_partition(self.partitions, partition)
-        open_columns = self._open_columns(wanted)
+        open_columns = self.open_columns(wanted)
         place = self._place(workspace, wanted)
         check_written(workspace.lake, place, self.label)
         staged = self._staged(workspace, place)
@@ -242,7 +242,8 @@ class TableRelation(StoredRelation):
         divided_by = [each.name for each in self.partitions]
         return WriteSummary(rows, left_out=left_out(frame, fields, divided_by))
 
-    def _open_columns(self, partition: Partition) -> list[str]:
+    def open_columns(self, partition: Partition) -> list[str]:
+        """Return the partition columns after those of the partition, whose values the rows bring."""
         names = [each.name for each in self.partitions]
         if names[: len(partition)] != list(partition):
             missing = ", ".join(name for name in names if name not in partition)

@@ -28,6 +28,7 @@ from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_mappings import analyse_with_spark, mapping_faults
+from lakewright.usecases.validate_named_columns import named_column_faults
 from lakewright.usecases.validate_past import past_faults
 from lakewright.usecases.validate_records import value_faults
 from lakewright.usecases.validate_sql import mapping_cycles, sql_faults
@@ -69,10 +70,11 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     checker = SqlChecker(state / "checked-sql.json")
     sql = sql_faults(evaluation, checker)
     mappings = mapping_faults(evaluation, checker)
+    named = named_column_faults(evaluation, checker)
     checker.save()
     cycles = dict.fromkeys(mapping_cycles(evaluation))
-    errors = [*evaluation.errors, *sql.errors, *mappings.errors, *dict.fromkeys(value_faults(evaluation))]
-    errors += [*cycles, *find_cycles(app.project, session)]
+    errors = [*evaluation.errors, *sql.errors, *mappings.errors, *named.errors]
+    errors += [*dict.fromkeys(value_faults(evaluation)), *cycles, *find_cycles(app.project, session)]
     errors += find_notification_faults(app.project)
     errors += argument_faults(app.project, app.clock())
     past = past_faults(evaluation, _offline(app.project, session))
@@ -83,6 +85,7 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
         *evaluation.warnings,
         *sql.warnings,
         *mappings.warnings,
+        *named.warnings,
         *past.warnings,
         *_idle_jobs(app.project),
     ]

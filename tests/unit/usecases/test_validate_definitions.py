@@ -33,7 +33,8 @@ relations:
     format: csv
     location: LOCATION
     schema: {kind: inline, fields: [{name: id, type: long}, {name: amount, type: double}]}
-  out: {kind: delta, location: gold/out}
+  out: {kind: delta, location: gold/out, partitions: [{name: day, type: date}]}
+  kept: {kind: delta, location: gold/kept}
   UNUSED
 mappings:
   orders: {kind: relation, relation: orders}
@@ -42,7 +43,7 @@ mappings:
 targets:
   people: {kind: entity, entity: people}
   out: {kind: relation, mapping: rows, relation: out, partition: {day: PARTITION}}
-  kept: {kind: relation, mapping: kept, relation: out}
+  kept: {kind: relation, mapping: kept, relation: kept}
 jobs:
   daily:
     parameters: [{name: day, type: date}, {name: word}, {name: n, type: integer, default: DEFAULT}]
@@ -119,7 +120,7 @@ def test_a_right_project_has_neither_errors_nor_warnings(tmp_path: Path) -> None
         (
             "SQL",
             "SELECT '$word' AS x FROM rows",
-            "module.yml:26: mappings read each other in a cycle: rows -> rows (Change one of them",
+            "module.yml:27: mappings read each other in a cycle: rows -> rows (Change one of them",
         ),
         ("SQL", "SELECT (1 AS x", "the SQL 'SELECT (1 AS x' can't be parsed"),
         ("SQL", "SELECT 'a AS x", "can't be parsed"),

@@ -1,0 +1,115 @@
+"""`validate` looks at the partitions, columns and options that definitions name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.projects import make_project
+
+from lakewright.app import App
+from lakewright.usecases.validate_project import Validation, validate_project
+
+RELATIONS = """
+relations:
+  days:
+    kind: file
+    format: csv
+    location: days
+    partitions: [{name: day, type: date}, {name: shop, type: int}]
+    schema: {fields: [{name: id, type: int}, {name: price, type: double}]}
+  gold:
+    kind: delta
+    location: gold
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: id, type: int}]}
+mappings:
+  ids: {kind: values, columns: {id: int, price: double}, records: [[1, 2.5]]}
+"""
+
+
+def validation(folder: Path, sections: str) -> Validation:
+    project = make_project(folder, RELATIONS + sections)
+    return validate_project(App(project, {"XDG_STATE_HOME": str(folder / "state")}))
+
+
+def test_partition_columns_that_a_relation_lacks_are_errors(tmp_path: Path) -> None:
+    found = validation(
+        tmp_path,
+        """
+  one: {kind: relation, relation: days, partitions: {dya: 2024-05-01}}
+  two: {kind: relation, relation: days, partitions: {day: {start: 2024-05-01, end: soon}}}
+  free: {kind: relation, relation: days, partitions: {day: $day}}
+targets:
+  gold: {kind: relation, mapping: ids, relation: gold, partition: {dai: $day}}
+  days: {kind: relation, mapping: ids, relation: days, partition: {shop: 1}}
+  empty: {kind: truncate, relation: gold, partitions: {day: [2024-05-01, x]}}
+  copy:
+    kind: copy
+    source: {kind: relation, relation: days, partition: {day: 2024-05-01}}
+    target: {kind: relation, relation: days, partition: {store: 1}}
+jobs: {daily: {parameters: [{name: day}], targets: [gold, days, empty, copy]}}
+""",
+    )
+    assert [str(fault) for fault in found.errors] == [
+        "module.yml:21: target 'gold': 'dai' is not a partition column (did you mean 'day'?)",
+        "module.yml:22: target 'days': relation 'days': rows cannot be written without a value for partition "
+        "column day (Add a value for it to the target's `partition`.)",
+        "module.yml:23: target 'empty': partition column day: 'x' is not a date such as 2022-11-01",
+        "module.yml:27: target 'copy': 'store' is not a partition column (there are: day, shop)",
+        "module.yml:17: mapping 'one': 'dya' is not a partition column (did you mean 'day'?)",
+        "module.yml:18: mapping 'two': partition column day: 'soon' is not a date such as 2022-11-01 "
+        "(Write {start: …, end: …} with values of the column's type.)",
+    ]
+
+
+def test_columns_that_no_declaration_has_are_warnings(tmp_path: Path) -> None:
+    found = validation(
+        tmp_path,
+        """
+targets:
+  shown: {kind: console, input: {mapping: ids}, columns: [id, prize]}
+  local: {kind: local, mapping: ids, filename: out.csv, columns: [idd]}
+  merged:
+    kind: merge
+    mapping: ids
+    relation: {kind: delta, location: merged, mergeKey: idd, schema: {fields: [{name: id, type: int}]}}
+    mergeKey: [no]
+    clauses: [{action: insert}]
+  gold: {kind: relation, mapping: ids, relation: gold}
+jobs: {daily: {targets: [shown, local, merged, gold]}}
+""",
+    )
+    assert found.errors == ()
+    assert [str(fault) for fault in found.warnings] == [
+        "module.yml:18: target 'shown': its mapping 'ids' declares no column 'prize' (did you mean 'price'?)",
+        "module.yml:19: target 'local': its mapping 'ids' declares no column 'idd' (did you mean 'id'?)",
+        "module.yml:24: target 'merged': its mapping 'ids' declares no column 'no' (there are: id, price)",
+        "module.yml:26: target 'gold': relation 'gold' is partitioned by day, of which neither `partition` "
+        "nor its mapping 'ids' has a value (Add day to one of them.)",
+    ]
+
+
+def test_options_that_spark_ignores_are_warnings(tmp_path: Path) -> None:
+    found = validation(
+        tmp_path,
+        """
+targets:
+  out:
+    kind: copy
+    source: {kind: mapping, mapping: ids}
+    target: {kind: file, format: csv, location: out, options: {header: true, delimeter: ";"}}
+  read:
+    kind: relation
+    mapping: ids
+    relation: {kind: file, format: json, location: j, options: {multline: true}}
+jobs: {daily: {targets: [out, read]}}
+""",
+    )
+    assert [str(fault) for fault in found.warnings] == [
+        f"module.yml:{line}: target {target!r}: Lakewright knows no option {name!r} of Spark for {kind} "
+        f"files, which ignores what it does not know (did you mean {meant!r}?)"
+        for line, target, name, kind, meant in (
+            (21, "out", "delimeter", "csv", "delimiter"),
+            (25, "read", "multline", "json", "multiLine"),
+        )
+    ]
