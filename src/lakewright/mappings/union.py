@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
+from lakewright.errors import SpecError
 from lakewright.lake.columns import conform, fields_of, find_column
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.spec.models.types import Type
 from lakewright.transform.conversion import arranged, joined_shape
+from lakewright.transform.decimal_widening import cut_decimals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,7 +40,11 @@ class UnionMapping(Mapping):
         return [Reference("mapping", name, ("inputs", index)) for index, name in enumerate(self.union_inputs)]
 
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return all rows, with all columns of all inputs or with the declared ones."""
+        """Return all rows, with all columns of all inputs or with the declared ones.
+
+        Raises:
+            SpecError: No decimal holds the digits of a column in all inputs; Spark would cut fractions.
+        """
         frames = [workspace.frame(name) for name in self.union_inputs]
         if self.columns is not None:
             absent = [name for name in self.columns if not any(find_column(each, name) for each in frames)]
@@ -48,8 +54,23 @@ class UnionMapping(Mapping):
             fields = [Field(name=name, type=found) for name, found in self.columns.items()]
             frames = [conform(frame, fields) for frame in frames]
         frames = _with_one_shape(frames)
+        _check_decimals(frames)
         merged = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
         return merged.distinct() if self.distinct else merged
+
+
+def _check_decimals(frames: Sequence[DataFrame]) -> None:
+    types: dict[str, list[Type]] = {}
+    for frame in frames:
+        for field in fields_of(frame.schema):
+            types.setdefault(field.name.lower(), []).append(field.type)
+    for name, found in types.items():
+        for path, kinds in cut_decimals(found, name):
+            raise SpecError.of(
+                f"column {path} is {' in one input and '.join(kinds)} in another, and no decimal holds the "
+                "digits of both: Spark would cut fractions",
+                remedy="Cast it in the inputs to a type that holds its values, or declare it in `columns`.",
+            )
 
 
 def _with_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:

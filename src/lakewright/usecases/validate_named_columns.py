@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.partition import canonical_partition, expand_selection
 from lakewright.mappings.relation import RelationMapping
+from lakewright.mappings.union import UnionMapping
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options
@@ -136,19 +138,28 @@ def _of(
 def _column_faults(each: Evaluated, columns: MappingColumns) -> Iterator[Fault]:
     model = each.model
     if isinstance(model, LocalTarget):
-        yield from _absent(each, model.columns, columns.of(model.mapping), ("columns",), model.mapping)
+        said = _of_mapping(model.mapping)
+        yield from _absent(each, model.columns, columns.of(model.mapping), ("columns",), said)
     elif isinstance(model, ConsoleTarget) and isinstance(model.input, MappingDataset):
         source = model.input.mapping
-        yield from _absent(each, model.columns, columns.of(source), ("columns",), source)
+        yield from _absent(each, model.columns, columns.of(source), ("columns",), _of_mapping(source))
     elif isinstance(model, WritingTarget) and model.mapping is not None:
         brought = columns.of(model.mapping)
         if isinstance(model, MergeTarget):
             own = {name.lower() for name in model.partition}
             key = [name for name in model.merge_key if name.lower() not in own]
-            yield from _absent(each, key, brought, ("mergeKey",), model.mapping)
+            yield from _absent(each, key, brought, ("mergeKey",), _of_mapping(model.mapping))
         yield from _unfilled(each, model, brought)
+    elif isinstance(model, UnionMapping):
+        found = [columns.of(name) for name in model.union_inputs]
+        known = None if None in found else list(chain.from_iterable(each or () for each in found))
+        yield from _absent(each, model.columns or {}, known, ("columns",), "all its inputs together declare")
     elif isinstance(model, DeltaRelation | JdbcTableRelation):
         yield from _undeclared_keys(each, model)
+
+
+def _of_mapping(name: str) -> str:
+    return f"its mapping {name!r} declares"
 
 
 def _unfilled(each: Evaluated, target: WritingTarget, brought: Sequence[str] | None) -> Iterator[Fault]:
@@ -179,22 +190,22 @@ def _undeclared_keys(each: Evaluated, relation: DeltaRelation | JdbcTableRelatio
     if isinstance(relation, JdbcTableRelation):
         keys["primaryKey"] = relation.primary_key
     for key, columns in keys.items():
-        yield from _absent(each, columns, names, (key,), None)
+        yield from _absent(each, columns, names, (key,), "it declares")
 
 
 def _absent(
     each: Evaluated,
-    names: Iterable[str],
+    names: Iterable[str] | Mapping[str, Any],
     known: Sequence[str] | None,
     path: tuple[str, ...],
-    mapping: str | None,
+    declares: str,
 ) -> Iterator[Fault]:
     lower = None if known is None else {name.lower() for name in known}
     for index, name in enumerate(names):
         if lower is not None and name.lower() not in lower:
-            declares = "it declares" if mapping is None else f"its mapping {mapping!r} declares"
             message = f"{each.definition.subject}: {declares} no column {name!r}"
-            yield Fault(message, each.definition.at(*path, index), suggestion(name, known or ()))
+            key = name if isinstance(names, Mapping) else index
+            yield Fault(message, each.definition.at(*path, key), suggestion(name, known or ()))
 
 
 def _option_faults(each: Evaluated) -> Iterator[Fault]:

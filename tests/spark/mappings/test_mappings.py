@@ -389,17 +389,27 @@ def test_spark_analyses_every_output_and_tells_what_can_never_work(
     sections = f"""{NAMING}
   never: {{kind: schema, input: prices, columns: {{item: string}}, columnMismatchPolicy: ERROR}}
   misgrouped: {{kind: groupedAggregate, input: prices, aggregations: {{n: count(x)}}, groups: {{all: {{}}}}}}
+  united: {{kind: union, inputs: [prices], columns: {{item: string, prize: double}}}}
+  fine: {{kind: values, columns: {{n: "decimal(38,10)"}}}}
+  whole: {{kind: values, columns: {{n: "decimal(38,0)"}}}}
+  wide: {{kind: union, inputs: [fine, whole]}}
 """
     workspace = make_workspace(tmp_path, sections, sessions=same(spark))
     analysis = analyse_with_spark(
         workspace.project, workspace.lake, evaluate_project(workspace.project, workspace.lake)
     )
     errors = [fault.message for fault in analysis.errors]
-    assert len(errors) == 2, errors
+    assert len(errors) == 3, errors
+    assert errors[2] == (
+        "mapping 'wide': column n is decimal(38,10) in one input and decimal(38,0) in another, and no "
+        "decimal holds the digits of both: Spark would cut fractions"
+    )
     assert errors[0] == "the input of mapping 'never' has also price, tags"
     assert "mapping 'misgrouped'" in errors[1]
     assert analysis.errors[0].location is not None
-    assert f"mapping 'cast': {NOTES['cast']}" in [fault.message for fault in analysis.warnings]
+    told = [fault.message for fault in analysis.warnings]
+    assert f"mapping 'cast': {NOTES['cast']}" in told
+    assert "mapping 'united': no input has the column prize, which is null" in told
     assert not [fault for fault in analysis.warnings if "yet" in fault.message]
 
 

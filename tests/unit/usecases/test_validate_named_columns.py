@@ -66,6 +66,8 @@ def test_columns_that_no_declaration_has_are_warnings(tmp_path: Path) -> None:
     found = validation(
         tmp_path,
         """
+  more: {kind: values, columns: {id: int, name: string}}
+  union: {kind: union, inputs: [ids, more], columns: {id: int, name: string, prize: double}}
 targets:
   shown: {kind: console, input: {mapping: ids}, columns: [id, prize]}
   local: {kind: local, mapping: ids, filename: out.csv, columns: [idd]}
@@ -81,11 +83,13 @@ jobs: {daily: {targets: [shown, local, merged, gold]}}
     )
     assert found.errors == ()
     assert [str(fault) for fault in found.warnings] == [
-        "module.yml:18: target 'shown': its mapping 'ids' declares no column 'prize' (did you mean 'price'?)",
-        "module.yml:19: target 'local': its mapping 'ids' declares no column 'idd' (did you mean 'id'?)",
-        "module.yml:24: target 'merged': its mapping 'ids' declares no column 'no' (there are: id, price)",
-        "module.yml:26: target 'gold': relation 'gold' is partitioned by day, of which neither `partition` "
+        "module.yml:20: target 'shown': its mapping 'ids' declares no column 'prize' (did you mean 'price'?)",
+        "module.yml:21: target 'local': its mapping 'ids' declares no column 'idd' (did you mean 'id'?)",
+        "module.yml:26: target 'merged': its mapping 'ids' declares no column 'no' (there are: id, price)",
+        "module.yml:28: target 'gold': relation 'gold' is partitioned by day, of which neither `partition` "
         "nor its mapping 'ids' has a value (Add day to one of them.)",
+        "module.yml:18: mapping 'union': all its inputs together declare no column 'prize' "
+        "(did you mean 'price'?)",
     ]
 
 
