@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -39,6 +40,7 @@ NAMES: dict[Any, str] = {
     bool: "`true` or `false`",
     Any: "any",
     Duration: "duration",
+    timedelta: "length of time",
 }
 PLURALS = {"text": "texts", "map": "maps", "list": "lists"}
 
@@ -133,6 +135,8 @@ def _text(value: Any) -> str:
         return ", ".join(map(_text, value))
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():g}s"
     return str(value.value if isinstance(value, Enum) else value)
 
 
@@ -149,7 +153,9 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return _SHAPES[origin](get_args(annotation))
     if inspect.isclass(annotation) and issubclass(annotation, Enum):
         return ", ".join(f"`{member.value}`" for member in annotation)
-    return NAMES.get(annotation, "map")
+    if inspect.isclass(annotation) and issubclass(annotation, Model):
+        return "map"
+    return NAMES[annotation]  # a type without a name must not pass for a map
 
 
 def _marked(mark: Any) -> str | None:

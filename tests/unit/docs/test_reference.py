@@ -89,6 +89,12 @@ def test_every_key_has_a_description() -> None:
     assert bare == []
 
 
+def test_lengths_of_time_are_written_as_a_project_writes_them() -> None:
+    keys = {key.name: (key.type, key.default) for key in keys_of(MODELS["Trigger"])}
+    assert keys["settle"] == ("length of time", "`2s`")
+    assert keys["every"] == ("length of time", "`10s`")
+
+
 def test_keys_without_effect_are_keys() -> None:
     known = {model.__name__: model for model in documented()}
     stale = [
