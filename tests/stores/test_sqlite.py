@@ -16,7 +16,14 @@ import pytest
 from sqlalchemy import Connection, text
 from tests.records import ITEM, REGIONS, claim, draft, found, ledger_of, numbered, put_down
 
-from lakewright.errors import ItemLocked, LakewrightError, ManifestCorrupt, NotInstalled, StoreUnavailable
+from lakewright.errors import (
+    ItemLocked,
+    LakewrightError,
+    ManifestCorrupt,
+    NotInstalled,
+    StoreBusy,
+    StoreUnavailable,
+)
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import State
@@ -175,7 +182,7 @@ def test_a_file_kept_busy_for_too_long_is_told(path: Path) -> None:
             assert store.read([ITEM])[ITEM].verdict(REGIONS) is Verdict.READY
             other.execute("ROLLBACK")
         put_down(store, draft("lock", "PROCESSING", "new"))
-    assert isinstance(error, StoreUnavailable)
+    assert isinstance(error, StoreBusy)
     assert "kept busy by other processes" in error.message
 
 

@@ -114,6 +114,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "SparkUnavailable": "spark_unavailable",
         "SpecError": "spec",
         "StorageUnavailable": "storage_unavailable",
+        "StoreBusy": "store_busy",
         "StoreUnavailable": "store_unavailable",
         "TargetError": "target",
         "TargetTimeout": "timeout",

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakewright.cli.page import Branch, Span, line, remedy_branches
-from lakewright.errors import BackdatedError, Fault, LakewrightError, OperatorError, SpecError, UsageError
+from lakewright.errors import (
+    BackdatedError,
+    Fault,
+    LakewrightError,
+    OperatorError,
+    SpecError,
+    StoreBusy,
+    UsageError,
+)
 
 __all__ = ["exit_code", "fault_branch", "faults_of", "file_fault", "unexpected"]
 
@@ -19,7 +27,7 @@ def exit_code(error: LakewrightError) -> int:
     # A processing time that is too early is refused before anything is locked or read.
     if isinstance(error, SpecError | UsageError | BackdatedError):
         return WRONG
-    return HELD if isinstance(error, OperatorError) else FAILED
+    return HELD if isinstance(error, OperatorError | StoreBusy) else FAILED
 
 
 def faults_of(error: LakewrightError) -> tuple[Fault, ...]:

@@ -26,7 +26,7 @@ Exit codes:
 | 1 | a target failed |
 | 2 | wrong usage, or the project has errors |
 | 3 | `plan --detailed-exitcode` found work |
-| 4 | something is locked by another run, or waits for an operator after a failure |
+| 4 | something, or the manifest, is locked by others, or something waits for an operator after a failure |
 | 5 | VERIFY failed, and nothing else |
 | 130, 143 | interrupted by Ctrl-C, by SIGTERM |
 """

@@ -32,6 +32,7 @@ LakewrightError
 │   │   └── CommitTooLate             the table's log no longer shows whether this commit landed
 │   ├── ExecutorLost                  a cluster lost an executor with rows that the work needed
 │   ├── StoreUnavailable              the manifest's back end does not answer
+│   │   └── StoreBusy                 other processes kept it busy for too long
 │   ├── SliceUnsettled                a slice in a store has other files than when it was discovered
 │   ├── StorageUnavailable            files can't be read or written: access, disk or network
 │   ├── DatabaseUnavailable           a database of the project does not answer
@@ -73,6 +74,7 @@ from lakewright.errors.retryable import (
     RetryableError,
     SliceUnsettled,
     StorageUnavailable,
+    StoreBusy,
     StoreUnavailable,
 )
 from lakewright.errors.target import (
@@ -135,6 +137,7 @@ __all__ = [
     "SparkUnavailable",
     "SpecError",
     "StorageUnavailable",
+    "StoreBusy",
     "StoreUnavailable",
     "TargetError",
     "TargetTimeout",

@@ -13,6 +13,7 @@ __all__ = [
     "RetryableError",
     "SliceUnsettled",
     "StorageUnavailable",
+    "StoreBusy",
     "StoreUnavailable",
 ]
 
@@ -47,6 +48,12 @@ class StoreUnavailable(RetryableError):
     """The manifest's back end does not answer, or cannot be written to. No work was started."""
 
     code = "store_unavailable"
+
+
+class StoreBusy(StoreUnavailable):
+    """Other processes kept the manifest's back end to themselves for too long."""
+
+    code = "store_busy"
 
 
 class SliceUnsettled(RetryableError):

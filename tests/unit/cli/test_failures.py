@@ -17,6 +17,7 @@ from lakewright.errors import (
     ManifestCorrupt,
     NotInstalled,
     SpecError,
+    StoreBusy,
     StoreUnavailable,
     UsageError,
 )
@@ -37,6 +38,7 @@ TWO = SpecError(
         (ItemFailed("it failed"), 4),
         (NotInstalled("no Java"), 1),
         (StoreUnavailable("no answer"), 1),
+        (StoreBusy("kept busy"), 4),
         (ManifestCorrupt("bad"), 1),
     ],
 )

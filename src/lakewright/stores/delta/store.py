@@ -149,7 +149,7 @@ class DeltaStore(Store):
             except Overtaken:
                 continue
             return outcomes
-        raise AssertionError("attempts end by raising StoreUnavailable")
+        raise AssertionError("attempts end by raising StoreBusy")
 
     def _taken(self, writes: Sequence[Write]) -> set[str]:
         """Return the record ids to be written that existing records already have."""

@@ -15,7 +15,7 @@ from arro3.core import RecordBatchReader
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from lakewright.errors import LakewrightError, SpecError, StoreUnavailable
+from lakewright.errors import LakewrightError, SpecError, StoreBusy, StoreUnavailable
 from lakewright.stores.delta.rows import SCHEMA, Line, lines_of, to_arrow
 
 __all__ = ["Overtaken", "Table", "among", "quoted", "table_exists"]
@@ -192,7 +192,7 @@ class Table:
         """Yield once per attempt at a write, with growing pauses of random length between.
 
         Raises:
-            StoreUnavailable: Other writers overtook every attempt for `PATIENCE` seconds.
+            StoreBusy: Other writers overtook every attempt for `PATIENCE` seconds.
         """
         deadline, longest = time.monotonic() + PATIENCE, 0.02
         while True:
@@ -200,7 +200,7 @@ class Table:
             time.sleep(SystemRandom().uniform(0, longest))
             longest = min(2 * longest, 2.0)
             if time.monotonic() > deadline:
-                raise StoreUnavailable(
+                raise StoreBusy(
                     f"{self.where} is kept busy by other writers",
                     remedy="Run again once they have ended; for many writers choose another back end.",
                 )

@@ -26,7 +26,7 @@ from typing import TypeAlias, TypeVar, cast
 from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from lakewright.errors import LakewrightError, ManifestCorrupt, StoreUnavailable
+from lakewright.errors import LakewrightError, ManifestCorrupt, StoreBusy, StoreUnavailable
 from lakewright.stores.sql.database import Database
 from lakewright.stores.sql.schema import migrate
 
@@ -262,12 +262,14 @@ def _translate(error: Exception, path: Path) -> LakewrightError:
     name = getattr(cause, "sqlite_errorname", "")
     for start, (message, remedy) in _FAULTS.items():
         if name.startswith(start):
-            kind = ManifestCorrupt if start == "SQLITE_CORRUPT" else StoreUnavailable
+            kind = _KINDS.get(start, StoreUnavailable)
             return kind(
                 f"the manifest {path} {message} ({cause})", remedy=remedy.format(path=shlex.quote(str(path)))
             )
     return StoreUnavailable(f"the manifest {path} can't be used: {cause}")
 
+
+_KINDS = {"SQLITE_CORRUPT": ManifestCorrupt, "SQLITE_BUSY": StoreBusy}
 
 _REPLACEMENT = (
     "Restore it from a backup. Without one: `mv {path} {path}.damaged; rm -f {path}-wal {path}-shm`, "
