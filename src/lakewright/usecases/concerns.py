@@ -18,7 +18,7 @@ from lakewright.spec.words import first_of
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.history import Warned
-from lakewright.usecases.resume import NextStep, is_rewind, next_step
+from lakewright.usecases.resume import NextStep, is_resumable, is_rewind, next_step
 from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, withheld_triggers
 
@@ -208,7 +208,7 @@ def concern_of_run(app: App, run: Run) -> Concern:
         blocked=tuple(blocked),
         advice=_advice_of_run(run, step, is_mended=mended is not None),
         command=step.commands[0],
-        action=None if is_rewind(run) or step.refused or step.left_out else "resume",
+        action="resume" if is_resumable(run) and not (step.refused or step.left_out) else None,
         run_id=run.run_id,
     )
 

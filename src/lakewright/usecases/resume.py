@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["NextStep", "failed_items", "is_rewind", "next_step", "resume_command"]
+__all__ = ["NextStep", "failed_items", "is_resumable", "is_rewind", "next_step", "resume_command"]
 
 _Instances: TypeAlias = list[Mapping[str, str]]
 
@@ -137,8 +137,16 @@ def is_rewind(run: Run) -> bool:
     return run.phase in REWINDS
 
 
+def is_resumable(run: Run) -> bool:
+    """Return whether a page may offer to resume a run: not one that rewinds or removes tables."""
+    return not is_rewind(run) and run.phase not in (Phase.TRUNCATE, Phase.DESTROY)
+
+
 def resume_command(run: Run) -> str:
-    """Return the command that resumes a run; a secret value becomes `<name>`, which no shell accepts."""
+    """Return the command that resumes a run, of the targets that it was restricted to.
+
+    A secret value becomes `<name>`, which no shell accepts.
+    """
     if is_rewind(run):
         return _rewind_command(run)
     hidden = hidden_parameters(run)
@@ -147,8 +155,18 @@ def resume_command(run: Run) -> str:
         for name, argument in zip(run.parameters, run.arguments, strict=True)
     ]
     return " ".join(
-        [*map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower())), *arguments, "--resume"]
+        [
+            *map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower(), *_choice(run))),
+            *arguments,
+            "--resume",
+        ]
     )
+
+
+def _choice(run: Run) -> tuple[str, ...]:
+    """Return the options by which a run left out targets or phases."""
+    chosen = tuple(option for name in run.facts.get("targets") or () for option in ("-t", str(name)))
+    return ("-nl", *chosen) if run.facts.get("no_lifecycle") else chosen
 
 
 def _rewind_command(run: Run) -> str:

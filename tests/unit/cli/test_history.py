@@ -17,6 +17,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.request import JobRequest
+from lakewright.usecases.resume import is_resumable
 
 
 def a_history() -> FakeApp:
@@ -139,6 +140,35 @@ def test_status_names_the_arguments_of_a_failed_run_as_they_were_given(given: st
     app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
     found = checked(json.loads(call_with(app, "status", "-o", "json").out))
     assert found["last_runs"][0]["do"] == f"lakewright job daily build {typed} --resume"
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "words"),
+    [
+        ({"targets": ["a.*", "b"]}, "-t 'a.*' -t b", "the targets a.*, b"),
+        ({"targets": ["a"], "no_lifecycle": True}, "-nl -t a", "the targets a and this phase"),
+        ({"no_lifecycle": True}, "-nl", "this phase"),
+    ],
+)
+def test_the_command_of_a_failed_run_has_its_choice_of_targets(
+    facts: dict[str, Any], options: str, words: str
+) -> None:
+    """A command without it would have named all targets of the job, which a `truncate` then empties."""
+    app = a_history()
+    run = replace(
+        next(app.journal.runs()),
+        run_id="d3-run",
+        phase="TRUNCATE",
+        started=NOW,
+        status="RUNNING",
+        facts=facts,
+    )
+    app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
+    typed = f"lakewright job daily truncate {options} month:start=2022-01 --resume"
+    found = checked(json.loads(call_with(app, "status", "-o", "json").out))
+    assert found["last_runs"][0]["do"] == typed
+    assert f"\nrestricted to {words}\n" in call_with(app, "history", "show", "d3-run").out
+    assert not is_resumable(run)
 
 
 def test_status_names_no_hidden_value_as_one_to_type() -> None:

@@ -46,11 +46,19 @@ def run_page(document: Mapping[str, Any]) -> Iterator[Block]:
     yield line(f"started {document['started']}, finished {document['finished'] or 'not yet'}")
     begun_by = f", begun by the trigger {document['trigger']}" if document.get("trigger") else ""
     yield line(f"by {document['holder']}{begun_by}")
+    if choice := _choice(document):
+        yield line(f"restricted to {choice}")
     for instance in document["instances"]:
         yield Branch(
             line(Span(assignments(instance["parameters"]) or "without parameters", "bold")),
             tuple(_phase(phase) for phase in instance["phases"]),
         )
+
+
+def _choice(document: Mapping[str, Any]) -> str:
+    targets = ", ".join(document.get("targets") or ())
+    parts = (f"the targets {targets}" if targets else "", "this phase" * bool(document.get("no_lifecycle")))
+    return " and ".join(filter(None, parts))
 
 
 def _phase(phase: Mapping[str, Any]) -> Branch:

@@ -26,7 +26,7 @@ from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
 from lakewright.usecases.observed_lake import Observed
-from lakewright.usecases.resume import is_rewind, next_step
+from lakewright.usecases.resume import is_resumable, next_step
 from lakewright.usecases.sample_rows import read_sample
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def run_view(view: View) -> dict[str, Any]:
         **values,
         "difference": difference,
         "step": step,
-        "may_resume": not is_rewind(run) and (step is None or step.refused is None),
+        "may_resume": is_resumable(run) and (step is None or step.refused is None),
     }
 
 
