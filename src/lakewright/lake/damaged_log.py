@@ -14,7 +14,7 @@ from pathlib import Path
 from lakewright.errors import TargetError
 from lakewright.lake.paths import local_path
 
-__all__ = ["DAMAGED", "damage_in_text", "damaged_commits", "damaged_log_error", "with_remedy"]
+__all__ = ["DAMAGED", "damage_in_text", "damaged_commits", "damaged_log_error", "known_remedy", "with_remedy"]
 
 DAMAGED = "damaged_log"
 """The entry of an error's details that names the table whose log is damaged."""
@@ -82,6 +82,18 @@ def with_remedy(message: str) -> str:
     """Return a message with what to do if it is that of a damaged log."""
     found = _TOLD.search(message)
     return message if found is None else f"{message}. {_remedy(found[1])}".rstrip(".")
+
+
+def known_remedy(table: str, commands: Sequence[str]) -> str:
+    """Return what to do about a table with a damaged log whose commands to make it again are known.
+
+    Args:
+        table: Its folder.
+        commands: The commands, in this order.
+    """
+    moved = f"mv {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
+    typed = ", then ".join(f"`{command}`" for command in (moved, *commands))
+    return f"Restore the file from a copy. Without one: {typed}."
 
 
 def _remedy(table: str) -> str:

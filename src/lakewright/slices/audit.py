@@ -6,10 +6,12 @@ Lakewright's own.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from lakewright.errors import ManifestCorrupt
+from lakewright.errors import ManifestCorrupt, StorageUnavailable, TargetError
+from lakewright.lake.damaged_log import DAMAGED, known_remedy
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease
@@ -54,7 +56,10 @@ def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
         yield Damage(lease.key, None, f"it has a lease of {lease.holder}, but is not locked")
     yield from _watermarks(store)
     for entity in entities:
-        yield from _beside_table(inventory, entity)
+        try:
+            yield from _beside_table(inventory, entity)
+        except (TargetError, StorageUnavailable) as error:  # the tables after it are checked nevertheless
+            yield Damage(ANSWERS, None, _unchecked(entity, error))
 
 
 def _unreadable(store: Store) -> Damage | None:
@@ -178,6 +183,15 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
             f"the table of {entity.name} ends with commit {last}, the manifest gave up to {given}: the next "
             "run that finds a new slice records what the table has",
         )
+
+
+def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
+    """Return that the table of an entity could not be checked, and what to do."""
+    table = error.details.get(DAMAGED)
+    rebuild = f"lakewright rebuild {shlex.quote(entity.called)} --yes"
+    remedy = error.remedy if table is None else known_remedy(str(table), (rebuild,))
+    told = f"the table of {entity.name} is not checked: {error.message}"
+    return told if remedy is None else f"{told}. {remedy.rstrip('.')}"
 
 
 def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:

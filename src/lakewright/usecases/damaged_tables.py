@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, TargetError
-from lakewright.lake.damaged_log import DAMAGED
+from lakewright.lake.damaged_log import DAMAGED, known_remedy
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
@@ -84,12 +84,5 @@ def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
 
 
 def _fault(error: TargetError, commands: tuple[str, ...]) -> Fault:
-    table = str(error.details[DAMAGED])
-    moved = f"mv {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
-    typed = ", then ".join(f"`{command}`" for command in (moved, *commands))
-    return Fault(
-        error.message,
-        code=error.code,
-        remedy=f"Restore the file from a copy. Without one: {typed}.",
-        details=dict(error.details),
-    )
+    remedy = known_remedy(str(error.details[DAMAGED]), commands)
+    return Fault(error.message, code=error.code, remedy=remedy, details=dict(error.details))

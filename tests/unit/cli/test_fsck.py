@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from copy import copy
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -119,6 +120,27 @@ def test_a_table_ahead_of_the_manifest_is_told(app: FakeApp) -> None:
     commit(app, 9)
     (told,) = problems(app)
     assert told.startswith("the table of orders ends with commit 9, the manifest gave up to 1: the next run")
+
+
+def test_a_damaged_table_is_told_and_the_tables_after_it_are_checked(app: FakeApp) -> None:
+    """The check ended at the first of them, with its error alone."""
+    app.project.entities["sales"] = app.project.entities["orders"]
+    app.project.entities["orders"] = damaged = copy(app.project.entities["sales"])
+    table = app.bronze.parent / "broken"
+    write_deltalake(table, pa.table({"id": [1]}))
+    (table / "_delta_log" / f"{0:020d}.json").write_text("no json")
+    damaged.places = lambda lake: Places(lake, Address(location=str(table)), raw="")
+    commit(app, 9)
+    app.project.entities = {"orders": damaged, "sales": app.project.entities["sales"]}
+    answered = call_with(app, "manifest", "fsck", "-o", "json")
+    assert answered.code == 1
+    first, second = (each["problem"] for each in json.loads(answered.out)["damaged"])
+    assert first == (
+        f"the table of orders is not checked: the table {table} can't be read: its log file {0:020d}.json is "
+        f"damaged. Restore the file from a copy. Without one: `mv {table} {table}.damaged`, then "
+        "`lakewright rebuild orders --yes`"
+    )
+    assert second.startswith("the table of orders ends with commit 9, ")
 
 
 def test_what_was_requeued_after_its_commit_is_no_damage(app: FakeApp) -> None:
