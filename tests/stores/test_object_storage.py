@@ -268,6 +268,30 @@ class TestTables:
         assert statuses("2022-01-01") == {Planned.CLEAN}
         assert statuses("2022-01-02") == {Planned.WOULD_RUN}
 
+    @pytest.mark.parametrize(("content", "fault"), [("no json", "damaged"), (None, "missing")])
+    def test_a_damaged_log_is_told_by_a_plan(
+        self, store: Store, bucket: str, tmp_path: Path, content: str | None, fault: str
+    ) -> None:
+        """A plan took the table for one that only Spark can read, and said nothing."""
+        url, options = f"s3://{bucket}/t0", store.storage.options()
+        for day in (1, 2, 3):
+            rows = pa.table({"k": pa.array([1], pa.int32()), "day": [date(2022, 1, day)]})
+            write_deltalake(url, rows, partition_by=["day"], mode="append", storage_options=options)
+        name = f"{1:020d}.json"
+        if content is None:
+            store.storage.bucket(bucket).remove([f"t0/_delta_log/{name}"])
+        else:
+            store.put_at(bucket, f"t0/_delta_log/{name}", content)
+        (tmp_path / "model.yml").write_text(json.dumps(by_day(["t0"], bucket)))
+        sections = {"name": "shop", "modules": ["model.yml"], "storage": store.section}
+        (tmp_path / "project.yml").write_text(json.dumps(sections))
+        plan = plan_job(App.open(tmp_path), JobRequest("daily", Phase.BUILD, ("day=2022-01-01",)))
+        told = {reason for step in plan.steps() for reason in step.reasons}
+        message = f"the table {url} can't be read: its log file {name} is {fault}"
+        assert any(
+            message in each and f"`aws s3 mv --recursive {url} {url}.damaged`" in each for each in told
+        )
+
     def test_other_objects_at_its_place_are_seen(self, store: Store, bucket: str) -> None:
         store.put_at(bucket, "t/part-00000-x.snappy.parquet", "left by a write that never committed")
         log = StoredLog(f"s3://{bucket}/t", store.storage)

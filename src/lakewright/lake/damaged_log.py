@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lakewright.errors import TargetError
-from lakewright.lake.paths import local_path
+from lakewright.lake.paths import is_s3, local_path
 
 __all__ = ["DAMAGED", "damage_in_text", "damaged_commits", "damaged_log_error", "known_remedy", "with_remedy"]
 
@@ -26,28 +25,28 @@ _OF_SPARK = re.compile(
 )
 
 
-def damaged_commits(log: Path) -> Iterator[tuple[str, str]]:
+def damaged_commits(names: Iterable[str], read: Callable[[str], bytes | None]) -> Iterator[tuple[str, str]]:
     """Yield the commits of a log that are no lines of JSON, or that are missing, each with which it is.
 
     Args:
-        log: The folder `_delta_log`.
+        names: The names of the files of the log.
+        read: Returns the content of such a file; None if it can't be read.
     """
-    files = sorted(file for file in log.glob("*.json") if _COMMIT.fullmatch(file.name))
     former: int | None = None
-    for file in files:
-        number = int(file.stem)
+    for name in sorted(filter(_COMMIT.fullmatch, names)):
+        number = int(name.removesuffix(".json"))
         if former is not None and number > former + 1:
             yield f"{former + 1:020d}.json", "missing"
-        if not _is_readable(file):
-            yield file.name, "damaged"
+        if not _is_readable(read(name)):
+            yield name, "damaged"
         former = number
 
 
-def _is_readable(file: Path) -> bool:
+def _is_readable(content: bytes | None) -> bool:
     try:
-        lines = file.read_text("utf-8").splitlines()
+        lines = [] if content is None else content.decode("utf-8").splitlines()
         return bool(lines) and all(isinstance(json.loads(text), dict) for text in lines if text.strip())
-    except (OSError, ValueError):
+    except ValueError:
         return False
 
 
@@ -91,15 +90,19 @@ def known_remedy(table: str, commands: Sequence[str]) -> str:
         table: Its folder.
         commands: The commands, in this order.
     """
-    moved = f"mv {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
-    typed = ", then ".join(f"`{command}`" for command in (moved, *commands))
+    typed = ", then ".join(f"`{command}`" for command in (_moving(table), *commands))
     return f"Restore the file from a copy. Without one: {typed}."
 
 
+def _moving(table: str) -> str:
+    """Return the command that moves a table's folder away."""
+    places = f"{shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
+    return f"aws s3 mv --recursive {places}" if is_s3(table) else f"mv {places}"
+
+
 def _remedy(table: str) -> str:
-    moved = f"`mv {shlex.quote(table)} {shlex.quote(f'{table}.damaged')}`"
     return (
-        f"Restore the file from a copy. Without one, move the folder away, {moved}, and make the table "
-        "again: that of an entity by `lakewright rebuild ENTITY --yes`, any other by the job that builds it, "
-        "for each of its instances."
+        f"Restore the file from a copy. Without one, move the folder away, `{_moving(table)}`, and make the "
+        "table again: that of an entity by `lakewright rebuild ENTITY --yes`, any other by the job that "
+        "builds it, for each of its instances."
     )

@@ -40,6 +40,9 @@ _CHECKPOINTS = "*.checkpoint*.parquet"
 _DELTA_FILES = ("part-", "deletion_vector_", "_", ".", "cdc-")
 """Beginnings of the names of files that Delta writes into a table's folder."""
 
+_UNSUPPORTED = "Unsupported"
+"""What the package says of a table with features that it does not know."""
+
 _STATISTICS_PRECISION = timedelta(milliseconds=1)
 """Instants in the statistics of a file are exact to a millisecond."""
 
@@ -84,7 +87,8 @@ class LocalLog:
 
     def damaged_commits(self) -> tuple[tuple[str, str], ...]:
         """Return the commits that are damaged or missing, each with which it is."""
-        return tuple(damaged_commits(self.path / "_delta_log"))
+        names = [file.name for file in (self.path / "_delta_log").glob("*.json")]
+        return tuple(damaged_commits(names, self.read))
 
     def torn_checkpoints(self) -> list[str]:
         """Return the names of the checkpoints that are damaged."""
@@ -144,8 +148,12 @@ class StoredLog:
         return any(name and not name.startswith(_DELTA_FILES) for name in names)
 
     def damaged_commits(self) -> tuple[tuple[str, str], ...]:
-        """Return nothing: an object is written whole or not at all."""
-        return ()
+        """Return the commits since the last checkpoint that are damaged or missing, each with which it is."""
+        bucket, key = split_url(self.url)
+        found = self.storage.bucket(bucket).under(f"{key}/_delta_log")
+        names = sorted(each.key.rpartition("/")[2] for each in found)
+        start = max((name.partition(".")[0] for name in names if ".checkpoint" in name), default="")
+        return tuple(damaged_commits((name for name in names if name > start), self.read))
 
     def torn_checkpoints(self) -> list[str]:
         """Return nothing: an object is written whole or not at all."""
@@ -175,6 +183,8 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
     try:
         return True, log.open()
     except error_of_delta as error:
+        if _UNSUPPORTED in str(error):  # looking for damage would read the log for nothing
+            return False, None
         if found := log.damaged_commits():
             raise damaged_log_error(str(log), found) from error
         torn = log.torn_checkpoints()
