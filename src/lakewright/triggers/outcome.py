@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from lakewright.errors import ItemLocked, JvmEnded, LeaseHeld, retryable_codes
@@ -18,6 +19,11 @@ RETRYABLE = retryable_codes() | {ItemLocked.code, LeaseHeld.code, JvmEnded.code,
 
 The JVM of a server may have been killed, or have run out of memory, because of another request.
 """
+
+MOST_WARNINGS = 5
+"""Warnings of a run that its trigger keeps; what is left is counted."""
+
+LONGEST_WARNING = 500
 
 _SIGNALLED = 128
 """Exit codes above this are those of commands that a signal has ended."""
@@ -51,6 +57,7 @@ def ending_of(attempt: Attempt, code: int, printed: str, finished: datetime) -> 
         result=result,
         message="" if result is Result.SUCCEEDED else message,
         run_id=document.get("run_id"),
+        warnings=tuple(_first(list(dict.fromkeys(_warnings(document))))),
     )
 
 
@@ -72,6 +79,33 @@ def _read(printed: str) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, Mapping) else {}
+
+
+def _first(warnings: Sequence[str]) -> Iterator[str]:
+    yield from (text[:LONGEST_WARNING] for text in warnings[:MOST_WARNINGS])
+    if len(warnings) > MOST_WARNINGS:
+        yield f"{len(warnings) - MOST_WARNINGS} more"
+
+
+def _warnings(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the warnings of the slices and targets of a document, with their names."""
+    yield from _of_slices(document.get("slices") or ())
+    phases = chain.from_iterable(each["phases"] for each in document.get("instances") or ())
+    for target in chain.from_iterable(phase["targets"] for phase in phases):
+        found = (*map(str, target.get("warnings") or ()), *_of_slices(_slices(target)))
+        yield from (f"{target['name']}: {text}" for text in found)
+
+
+def _slices(target: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the slices of a target; other kinds than entities have other metrics."""
+    found = (target.get("metrics") or {}).get("slices")
+    return found if isinstance(found, list) else ()
+
+
+def _of_slices(slices: Iterable[Any]) -> Iterator[str]:
+    for each in slices:
+        if isinstance(each, Mapping):
+            yield from (f"{each.get('slice')}: {text}" for text in each.get("warnings") or ())
 
 
 def _errors(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

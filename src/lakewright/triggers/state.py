@@ -87,6 +87,7 @@ class Ending:
     Attributes:
         message: Why it did not succeed.
         run_id: The run in the history, if it got that far.
+        warnings: What its slices and targets warned of, such as a column that a slice lacks.
     """
 
     due: datetime
@@ -95,6 +96,7 @@ class Ending:
     result: Result
     message: str = ""
     run_id: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,7 @@ class TriggerState:
                 "pending": tuple(map(parse_instant, value["pending"])),
                 "running": Attempt(**_parsed(running)) if running else None,
                 "retry_at": _instant(value["retry_at"]),
-                "last": Ending(**_parsed({**last, "result": Result(last["result"])})) if last else None,
+                "last": _ending(last) if last else None,
             }
         )
 
@@ -309,7 +311,14 @@ def _fields(value: Attempt | Ending | None) -> dict[str, Any] | None:
     if value is None:
         return None
     named = ((name, getattr(value, name)) for name in value.__slots__)
-    return {name: _text(each) if isinstance(each, datetime) else each for name, each in named}
+    # Versions that know no warnings can read the endings without them.
+    kept = ((name, each) for name, each in named if name != "warnings" or each)
+    return {name: _text(each) if isinstance(each, datetime) else each for name, each in kept}
+
+
+def _ending(value: Mapping[str, Any]) -> Ending:
+    warnings = tuple(value.get("warnings", ()))
+    return Ending(**_parsed({**value, "result": Result(value["result"]), "warnings": warnings}))
 
 
 _INSTANTS = ("due", "started", "finished")

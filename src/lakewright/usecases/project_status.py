@@ -290,5 +290,8 @@ def _notice_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         yield "not declared", each.entity, counted(each.processed, "processed slice"), UNDECLARED_ADVICE
     for gone in status.vanished:
         yield "gone", gone.entity, f"{counted(gone.count, 'processed slice')} gone from bronze", ""
+    for trigger in status.triggers:
+        for text in trigger.warnings:
+            yield "trigger warned", str(trigger.lane), text, ""
     for entity in status.unrecorded:
         yield "manifest", entity, "its table has commits, but the manifest has none of its slices", ""

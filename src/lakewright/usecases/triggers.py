@@ -108,6 +108,11 @@ class TriggerStatus:
             return f"the server that ran it {SERVER_ENDED}, and no server runs now to repeat it"
         return self.state.waits or (self.state.last.message if self.state.last else "")
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the slices and targets of its last run warned of."""
+        return self.state.last.warnings if self.state.last else ()
+
     def as_json(self) -> dict[str, Any]:
         """Return the object that `triggers -o json` lists."""
         state, last = self.state, self.state.last
@@ -121,6 +126,7 @@ class TriggerStatus:
             "due": [format_instant(at) for at in state.pending],
             "failures": state.failures,
             "message": self.message or None,
+            "warnings": list(self.warnings),
             "do": list(self.commands) if self.word in {"failed", "interrupted"} else [],
             "last": None
             if last is None

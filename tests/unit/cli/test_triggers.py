@@ -83,6 +83,29 @@ def test_status_tells_a_trigger_that_failed_with_what_to_type(
     assert found["nightly"]["last"]["run_id"] == "run-7"
 
 
+def test_status_tells_what_the_last_run_of_a_trigger_warned_of(shell: InProcess) -> None:
+    """Nobody reads the report of a run that a trigger starts; it was all that told of a missing column."""
+    failed(shell, Result.SUCCEEDED, Lane("arrivals", "orders"))
+    warning = "1.csv: column 'amount' is missing; it is null in what is written"
+    app = App.open(shell.folder, environ={})
+    records = TriggerRecords(app.store, "shop")
+
+    def warn(state: TriggerState) -> TriggerState:
+        assert state.last is not None
+        return replace(state, last=replace(state.last, message="", warnings=(warning,)))
+
+    records.change(Lane("arrivals", "orders"), warn)
+    app.close()
+    told = shell.run("status").out
+    assert "waiting arrivals (orders): process orders" in told
+    assert "warned by its last run, " in told
+    assert warning in told
+    assert "Nothing is running, waiting or failed." in told
+    assert warning in shell.run("triggers").out
+    found = {each["trigger"]: each for each in shell.json("status")["triggers"]}
+    assert (found["arrivals"]["warnings"], found["nightly"]["warnings"]) == ([warning], [])
+
+
 def record_run(app: App) -> None:
     """Record a run that the trigger began, and that was killed."""
     dead = replace(app.holder, pid=2**30)

@@ -49,6 +49,30 @@ def test_a_run_is_repeated_unless_one_of_its_errors_needs_a_person(
     assert (ending.result, ending.message) == (Result(result), errors[0].message)
 
 
+MISSING = "column 'amount' is missing; it is null in what is written"
+
+
+def test_what_slices_and_targets_warn_of_is_kept_with_their_names() -> None:
+    """Only the report of a job's run told of a column that a slice lacks: a trigger has no reader."""
+    process = {"entity": "orders", "slices": [{"slice": "1.csv", "warnings": [MISSING]}, {"slice": "2.csv"}]}
+    assert ended(0, json.dumps(process)).warnings == (f"1.csv: {MISSING}",)
+    slices = {"slices": [{"slice": "1.csv", "warnings": [MISSING]}]}
+    told = [
+        {"name": "orders", "status": "SUCCESS", "error": None, "metrics": slices, "warnings": []},
+        {"name": "gold", "status": "SUCCESS", "error": None, "metrics": {"slices": 3}, "warnings": ["x"]},
+    ]
+    job = {"instances": [{"phases": [{"targets": told}]}]}
+    assert ended(0, json.dumps(job)).warnings == (f"orders: 1.csv: {MISSING}", "gold: x")
+    assert ended(0, "").warnings == ()
+
+
+def test_of_many_warnings_the_first_are_kept_and_the_others_counted() -> None:
+    process = {"slices": [{"slice": f"{number}.csv", "warnings": ["y" * 900]} for number in range(9)]}
+    kept = ended(0, json.dumps(process)).warnings
+    assert (len(kept), kept[-1]) == (6, "4 more")
+    assert all(len(each) <= 500 for each in kept)
+
+
 def test_a_run_that_a_signal_ends_before_it_says_anything_is_repeated() -> None:
     """The state of the trigger said `signal 9 ended it`, and nothing of the cause or where to look."""
     said = (

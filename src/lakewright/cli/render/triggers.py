@@ -36,13 +36,13 @@ def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[
     columns = ("trigger", "runs", "when", "state", "next", "last", "held by")
     yield Table(columns, tuple(_row(each, now) for each in triggers))
     for each in triggers:
-        if each.message and each.word in STUCK:
+        if (each.message and each.word in STUCK) or each.warnings:
             yield trigger_branch(each, now)
 
 
 def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Branch, ...]:
     """Return the triggers that an operator should look at."""
-    return tuple(trigger_branch(each, now) for each in triggers if each.word in STUCK)
+    return tuple(trigger_branch(each, now) for each in triggers if each.word in STUCK or each.warnings)
 
 
 def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Iterator[Block]:
@@ -77,9 +77,9 @@ def next_line(triggers: Sequence[TriggerStatus], now: datetime) -> Line | None:
 
 
 def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
-    """Return a trigger with the reason of its last failure and the command to type."""
+    """Return a trigger with why its last run failed, the command to type, and what that run warned of."""
     state = trigger.state
-    head = line(Span(trigger.word, STYLES[trigger.word]), f" {trigger.lane}: {trigger.runs}")
+    head = line(Span(trigger.word, STYLES.get(trigger.word, "")), f" {trigger.lane}: {trigger.runs}")
     below = [Branch(line(text)) for text in trigger.message.splitlines()[:1]]
     if trigger.word == "retrying" and state.retry_at is not None:
         when = _when(state.retry_at, now) if trigger.holder else "once a server runs"
@@ -93,7 +93,13 @@ def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
         below.append(_do(f"mend the cause, then {typed}"))
     elif trigger.word in ("retrying", "interrupted") and trigger.holder is None:
         below.append(_do(", then ".join(f"`{each}`" for each in trigger.commands)))
-    return Branch(head, tuple(below))
+    return Branch(head, (*below, *_warnings(trigger, now)))
+
+
+def _warnings(trigger: TriggerStatus, now: datetime) -> Iterator[Branch]:
+    if trigger.warnings and trigger.state.last is not None:
+        head = line(Span("warned", "yellow"), f" by its last run, {ago(trigger.state.last.finished, now)}:")
+        yield Branch(head, tuple(Branch(line(text)) for text in trigger.warnings))
 
 
 def _do(text: str) -> Branch:
