@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from lakewright.app import App
 from lakewright.manifest.settings import takeover
@@ -24,8 +24,17 @@ def target_contexts(
     options: RunOptions | None = None,
     store: Store | None = None,
     interruption: Interruption | None = None,
+    dependents: Callable[[str], Mapping[str, int]] | None = None,
 ) -> Callable[[Workspace], Context]:
-    """Return a function that makes targets' contexts from workspaces; by default with the manifest."""
+    """Return a function that makes targets' contexts from workspaces; by default with the manifest.
+
+    Args:
+        app: The project.
+        options: The options of the run.
+        store: The manifest.
+        interruption: Shows whether to stop.
+        dependents: See `Context`.
+    """
     store = store or app.store
 
     def report(slice_: SliceReport) -> None:
@@ -48,6 +57,7 @@ def target_contexts(
             warn=log.warning,
             report=report,
             redact=app.redactor.text,
+            dependents=dependents,
         )
 
     return context

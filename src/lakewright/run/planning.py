@@ -290,7 +290,7 @@ class _Observer:
             lost=partial(self.lost.warning, target, context.workspace, parameters, context.defaults),
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
-            other_runs=partial(target.other_runs, context.workspace),
+            other_runs=partial(target.other_runs, context),
         )
 
     def _look(self, target: Target, context: Context) -> Observation:

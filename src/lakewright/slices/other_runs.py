@@ -53,7 +53,10 @@ class _Limited:
 
 
 def find_other_runs(
-    project: Project, entity: str, slices: Sequence[str], dependents: Mapping[str, int] | None = None
+    project: Project,
+    entity: str,
+    slices: Sequence[str],
+    dependents: Callable[[str], Mapping[str, int]] | None = None,
 ) -> tuple[OtherRun, ...]:
     """Return a run that takes each of the first slices, in their order; slices without one are left out.
 
@@ -61,11 +64,13 @@ def find_other_runs(
         project: The project.
         entity: What commands call the entity.
         slices: Names of slices.
-        dependents: The number of targets that each job builds from the entity's table: the job with the most
-            is preferred, and otherwise the one that is declared first.
+        dependents: Returns the number of targets that each job builds from the entity's table: the job with
+            the most is preferred, and otherwise the one that is declared first.
     """
-    number = dependents or {}
-    jobs = sorted(processing_jobs(project, entity), key=lambda each: -number.get(each[0].name, 0))
+    jobs = list(processing_jobs(project, entity))
+    if dependents is not None and slices and len(jobs) > 1:
+        number = dependents(entity)
+        jobs.sort(key=lambda each: -number.get(each[0].name, 0))
     limited = [_Limited(job, declared) for job, declared in jobs]
     found = (_run_of(project, limited, name) for name in slices[:MOST_TYPED])
     return tuple(run for run in found if run is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ class Context:
         warn: Reports a warning.
         report: Reports the end of a slice.
         redact: Replaces the project's secrets in a text.
+        dependents: Returns how many targets each job builds from the table of an entity with a name.
         takeover: Who may take over a stale lock.
         is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
         is_cut_off: Returns whether work in progress was cancelled; its errors then do not count as failures.
@@ -62,6 +63,7 @@ class Context:
     warn: Callable[[str], None] = lambda _: None
     report: Callable[[SliceReport], None] = lambda _: None
     redact: Callable[[str], str] = str
+    dependents: Callable[[str], Mapping[str, int]] | None = None
     takeover: Takeover = Takeover.AUTO
     is_stopping: Callable[[], bool] = lambda: False
     is_cut_off: Callable[[], bool] = lambda: False

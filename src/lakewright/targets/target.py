@@ -182,9 +182,9 @@ class Target(Named):
         del defaults
         return None
 
-    def other_runs(self, workspace: Workspace, slices: Sequence[str]) -> Sequence[OtherRun]:
+    def other_runs(self, context: Context, slices: Sequence[str]) -> Sequence[OtherRun]:
         """Return the runs that take slices which the target leaves to others."""
-        del workspace, slices
+        del context, slices
         return ()
 
     @abstractmethod

@@ -36,6 +36,7 @@ from lakewright.slices.other_runs import (
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.readers import dependents
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -214,7 +215,9 @@ def _context(app: App, entity: Entity) -> ProcessingContext:
     Deviations are thereby told as in the report of a run that leaves them to others.
     """
     jobs = list(processing_jobs(app.project, entity.called))
-    options = ProcessingOptions(other_runs=partial(find_other_runs, app.project, entity.called))
+    options = ProcessingOptions(
+        other_runs=partial(find_other_runs, app.project, entity.called, dependents=partial(dependents, app))
+    )
     timed = [each for each in jobs if declared_time(each[1]) is not None]
     for job, declared in (*timed, *jobs)[:1]:
         is_limited = not {"slices", "until"}.isdisjoint(declared)

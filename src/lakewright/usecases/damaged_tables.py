@@ -15,7 +15,7 @@ from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.phase import Phase
 from lakewright.spec.expressions.secrets import HIDDEN
-from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import RUNS, is_built
 from lakewright.usecases.placed import placed_entities
 

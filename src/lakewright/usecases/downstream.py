@@ -16,8 +16,6 @@ from lakewright.plan.phase import Phase
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.spec.words import first_of
-from lakewright.targets.lease import table_resource
-from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import (
     RUNS,
     Arrival,
@@ -29,6 +27,7 @@ from lakewright.usecases.earlier_builds import (
 from lakewright.usecases.emptied import kept_rows_of
 from lakewright.usecases.left_partitions import left_instances, recovered_at
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
+from lakewright.usecases.readers import readers_of
 from lakewright.usecases.stale_instances import Arrived, stale_instances
 
 if TYPE_CHECKING:
@@ -38,13 +37,11 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.journal import Taint
     from lakewright.manifest.store import Put
-    from lakewright.plan.graph import Node
     from lakewright.run.result import RunResult
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
 __all__ = [
-    "dependents",
     "downstream_taints",
     "forget_overwritten",
     "recovered_words",
@@ -74,7 +71,7 @@ def downstream_taints(
             built before are left out.
     """
     found: dict[str, Put] = {}
-    readers = _readers(app, entity)
+    readers = readers_of(app, entity)
     lost = recovered_at(app, entity) if any(readers.values()) else None
     for job, names in readers.items():
         declared = app.project.jobs[job]
@@ -99,7 +96,7 @@ def recovered_words(app: App, entity: Entity) -> str | None:
 
     Nothing is said if nothing is built from the entity's table.
     """
-    readers = {job: names for job, names in _readers(app, entity).items() if names}
+    readers = {job: names for job, names in readers_of(app, entity).items() if names}
     at = recovered_at(app, entity) if readers else None
     if at is None:
         return None
@@ -138,11 +135,6 @@ def tainted_words(taints: Sequence[Put], recovered: str | None = None) -> str | 
     return told if recovered is None else f"{told}; {recovered}"
 
 
-def dependents(app: App, entity: Entity) -> dict[str, int]:
-    """Return how many targets each job builds from an entity's table; of valid jobs only."""
-    return {job: len(names) for job, names in _readers(app, entity).items()}
-
-
 def taint_after_processing(
     app: App, entity: Entity, items: Sequence[str], run_id: str | None = None
 ) -> StoreUnavailable | None:
@@ -174,7 +166,7 @@ def taint_after_processing(
 
 def _untainted_error(app: App, entity: Entity, error: StoreUnavailable) -> StoreUnavailable | None:
     """Return the error that names the targets which could not be tainted; None if none reads the table."""
-    readers = {job: sorted(names) for job, names in _readers(app, entity).items() if names}
+    readers = {job: sorted(names) for job, names in readers_of(app, entity).items() if names}
     if not readers:
         return None
     typed = [
@@ -189,7 +181,7 @@ def _untainted_error(app: App, entity: Entity, error: StoreUnavailable) -> Store
 
 
 def _taint_after_processing(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:
-    readers = _readers(app, entity)
+    readers = readers_of(app, entity)
     if not any(readers.values()):
         return
     new: list[Item] = []
@@ -282,41 +274,3 @@ def _built(app: App, entries: Iterable[Mapping[str, Any]]) -> Iterator[TargetPha
     for each in entries:
         if is_built(each):
             yield TargetPhase(app.project.name, each["name"], each["phase"], each.get("instance", {}))
-
-
-def _readers(app: App, entity: Entity) -> dict[str, frozenset[str]]:
-    """Return the names of the targets that are built from an entity's table, by job; of valid jobs only."""
-    nodes = {job.name: tuple(_nodes(app, job)) for job in app.project.jobs.values()}
-    changed = {table_resource(entity.places(app.project.lake).silver)}
-    found: dict[str, frozenset[str]] = {}
-    while True:
-        before, found = (
-            found,
-            {
-                job: frozenset(
-                    node.name
-                    for node in of_job
-                    if not _is_of_entity(app, node)
-                    and any(each.intersects(other) for each in node.requires for other in changed)
-                )
-                for job, of_job in nodes.items()
-            },
-        )
-        if found == before:
-            return found
-        for job, of_job in nodes.items():
-            changed.update(*(node.provides for node in of_job if node.name in found[job]))
-
-
-def _is_of_entity(app: App, node: Node) -> bool:
-    """Return whether a target processes slices: what it has to do follows from the manifest alone."""
-    definition = app.project.targets.get(node.name)
-    return definition is not None and definition.kind == "entity"
-
-
-def _nodes(app: App, job: Job) -> Iterator[Node]:
-    try:
-        workspace = sample_workspace(app.project, job, offline_lake(app))
-        yield from declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD)
-    except LakewrightError:
-        return

@@ -18,7 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.run.lost_rows import written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
-from lakewright.usecases.draw_graph import offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import built_instances
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
 from lakewright.slices.late import place_of
 from lakewright.spec.expressions.values import render_value
-from lakewright.usecases.draw_graph import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 
 if TYPE_CHECKING:
     from lakewright.app import App

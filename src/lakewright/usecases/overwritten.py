@@ -15,7 +15,7 @@ from lakewright.relations.relation import OutputMode
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
-from lakewright.usecases.draw_graph import offline_lake
+from lakewright.usecases.declared_nodes import offline_lake
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

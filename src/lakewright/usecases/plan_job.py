@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from lakewright.app import App
 from lakewright.manifest.store import Store
@@ -17,6 +18,7 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import read_store, select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.target_contexts import target_contexts
+from lakewright.usecases.readers import dependents
 
 __all__ = ["instance_parameters", "job_run", "plan_job", "target_nodes"]
 
@@ -58,5 +60,5 @@ def instance_parameters(app: App, request: JobRequest) -> tuple[dict[str, str], 
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
     """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
-    context = target_contexts(app, request.options, store, interruption)
+    context = target_contexts(app, request.options, store, interruption, partial(dependents, app))
     return JobRun(app.project, app.lake, app.journal_of(store), request, context, app.clock, app.environ)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 
 from lakewright.app import App
 from lakewright.errors import UsageError
@@ -22,6 +23,7 @@ from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import taint_after_processing
 from lakewright.usecases.process_times import process_times
+from lakewright.usecases.readers import dependents
 from lakewright.usecases.session_check import check_session
 
 __all__ = ["process_slices"]
@@ -82,7 +84,9 @@ def process_slices(
         wait=wait,
         settle=settle_of(app.project.config),
     )
-    context = target_contexts(app, interruption=interruption)(app.workspace)
+    context = target_contexts(app, interruption=interruption, dependents=partial(dependents, app))(
+        app.workspace
+    )
     with (
         told_command(app, "process", found) as told,
         span(f"process {found.name}", entity=found.name, run=app.run_id),

@@ -8,6 +8,7 @@ hold for requeued slices, too. Whoever requeues is to know it then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from lakewright.app import App
@@ -22,6 +23,7 @@ from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_note, unknown_time_note
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.usecases.readers import dependents
 from lakewright.usecases.target_times import placement_of
 
 __all__ = ["requeued_time_note"]
@@ -68,7 +70,10 @@ def _note(app: App, entity: Entity, names: Sequence[str], times: ProcessingTimes
 
 def _declared_times(app: App, entity: Entity, names: Sequence[str]) -> Iterator[tuple[str, Scope]]:
     """Yield the times that targets of the strategy Historic declare, with the names that these may use."""
-    runs = {run.job: run for run in find_other_runs(app.project, entity.called, names[:1])}
+    runs = {
+        run.job: run
+        for run in find_other_runs(app.project, entity.called, names[:1], partial(dependents, app))
+    }
     for job, declared in processing_jobs(app.project, entity.called):
         text = declared_time(declared)
         if text is not None and declared_strategy(declared, entity) is Strategy.HISTORIC:

@@ -24,7 +24,7 @@ from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import ValueType
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
-from lakewright.usecases.draw_graph import offline_lake, sample_workspace
+from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import RUNS, Built, is_built
 from lakewright.usecases.left_partitions import left_instances
 from lakewright.usecases.overwritten import newest_writers, overwritten_output

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
-from itertools import islice
+from functools import cache, partial
 
 from lakewright.app import App
 from lakewright.errors import BackdatedError, StorageUnavailable, TargetError
@@ -22,7 +21,7 @@ from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
 from lakewright.slices.discover import item_id, natural_key
-from lakewright.slices.other_runs import entity_name, find_other_runs, processing_jobs
+from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
@@ -30,7 +29,6 @@ from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.bronze_status import Arrived, look_at_bronze
 from lakewright.usecases.damaged_tables import damaged_tables
-from lakewright.usecases.downstream import dependents
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
@@ -38,6 +36,7 @@ from lakewright.usecases.late_slices import late_items
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
+from lakewright.usecases.readers import dependents
 from lakewright.usecases.rebuild_status import due_rebuilds
 from lakewright.usecases.refused_times import refused_arrived, refused_waiting
 from lakewright.usecases.resume import next_step
@@ -320,9 +319,7 @@ def _with_refusal(app: App, arrived: Arrived) -> Arrived:
 
 def _runs_of(app: App, entity: str, slices: Sequence[str]) -> tuple[str, ...]:
     """Return the commands of jobs that take slices; of several, the one that builds most from the table."""
-    is_choice = len(list(islice(processing_jobs(app.project, entity), 2))) > 1
-    numbers = dependents(app, app.project.entity(entity)) if slices and is_choice else None
-    return commands_of(find_other_runs(app.project, entity, slices, numbers))
+    return commands_of(find_other_runs(app.project, entity, slices, partial(dependents, app)))
 
 
 def _limits(project: Project) -> dict[str, tuple[str, ...]]:

@@ -25,7 +25,7 @@ from lakewright.spark.session import NoSession
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
-from lakewright.usecases.draw_graph import declared_nodes, sample_scope, sample_workspace
+from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_mappings import analyse_with_spark, mapping_faults
 from lakewright.usecases.validate_named_columns import named_column_faults

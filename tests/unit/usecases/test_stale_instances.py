@@ -12,7 +12,11 @@ from lakewright.app import App
 from lakewright.lake.paths import local_path
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
-from lakewright.usecases.downstream import dependents, taint_after_processing
+from lakewright.plan.phase import Phase
+from lakewright.run.request import JobRequest
+from lakewright.usecases.downstream import taint_after_processing
+from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.readers import dependents
 from lakewright.usecases.status import project_status
 
 MODEL = """
@@ -136,7 +140,7 @@ def test_what_the_run_left_undone_stays_told_with_the_run(app: App) -> None:
     assert taint.run_id == run.run_id
 
 
-def test_status_names_the_job_that_builds_most_from_the_table(app: App, tmp_path: Path) -> None:
+def test_status_and_plan_name_the_job_that_builds_most_from_the_table(app: App, tmp_path: Path) -> None:
     """It named the job that is declared first, after which gold of another one was stale."""
     app.close()
     kept = [line for line in MODEL.splitlines() if "all]" not in line and "[all" not in line]
@@ -144,10 +148,14 @@ def test_status_names_the_job_that_builds_most_from_the_table(app: App, tmp_path
     (tmp_path / "model/model.yml").write_text(text)
     app = App.open(tmp_path)
     orders = app.project.entity("orders")
-    assert dependents(app, orders) == {"early": 0, "daily": 1, "later": 1, "gold": 2}
+    assert dependents(app, "orders") == {"early": 0, "daily": 1, "later": 1, "gold": 2}
     folder = Path(str(local_path(orders.places(app.project.lake).bronze)))
     folder.mkdir(parents=True)
     (folder / "2026-01-07.csv").write_text("id\n1\n")
     (arrived,) = project_status(app).arrived
-    assert arrived.commands == ("lakewright job daily build day=2026-01-07",)
+    assert arrived.commands == (typed := "lakewright job daily build day=2026-01-07",)
+    plan = plan_job(app, JobRequest("early", Phase.BUILD, ("day=2026-01-05",)))
+    told = [reason for step in plan.steps() for reason in step.reasons if "2026-01-07.csv" in reason]
+    assert told
+    assert all(f"`{typed}`" in reason for reason in told), "a plan names the job that status names"
     app.close()

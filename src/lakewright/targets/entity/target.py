@@ -147,9 +147,10 @@ class EntityTarget(Target):
             )
         return found
 
-    def other_runs(self, workspace: Workspace, slices: Sequence[str]) -> Sequence[OtherRun]:
+    def other_runs(self, context: Context, slices: Sequence[str]) -> Sequence[OtherRun]:
         """Return runs of jobs that take slices which the target leaves to others."""
-        return find_other_runs(workspace.project, workspace.entity(self.entity).name, slices)
+        entity = context.workspace.entity(self.entity).called
+        return find_other_runs(context.workspace.project, entity, slices, context.dependents)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there are slices to process."""

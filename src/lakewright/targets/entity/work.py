@@ -97,7 +97,12 @@ class EntityWork:
             wait=self.context.options.wait,
             selection=self.selection,
             settle=settle_of(self.context.workspace.project.config),
-            other_runs=partial(find_other_runs, self.context.workspace.project, self.entity.called),
+            other_runs=partial(
+                find_other_runs,
+                self.context.workspace.project,
+                self.entity.called,
+                dependents=self.context.dependents,
+            ),
         )
         return processing_context(self.context, self.entity, options)
 
