@@ -165,6 +165,13 @@ class Taint:
         run_id = value.get("run_id", told if is_of_run else None)
         return cls(TargetPhase(**value["place"]), reason, run_id, value.get("kept"))
 
+    def renamed(self, target: str) -> tuple[Put, Put]:
+        """Return the puts that give the taint to the same target under another name."""
+        place = replace(self.place, target=target)
+        value = {"place": asdict(place), "reason": self.reason, "run_id": self.run_id}
+        kept = {} if self.kept is None else {"kept": self.kept}
+        return self.place.untainted(), Put(TAINT, place.key, {**value, **kept})
+
     @property
     def emptied(self) -> Put:
         """The put that records that what the target writes was emptied: building it again is enough."""

@@ -37,6 +37,7 @@ from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.lost_rows import lost_taints
 from lakewright.run.metrics import Published, Publisher
+from lakewright.run.outputs import WRITES, recorded_places
 from lakewright.run.planning import Contexts, Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
@@ -118,6 +119,7 @@ class Recorder:
             "phase": step.phase.value,
             "instance": parameters,
             **items,
+            **_written(step, result),
         }
         puts = self._taint(instance, step, result)
         if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
@@ -144,6 +146,13 @@ class Recorder:
         if not result.is_undone:
             return (place.untainted(), *lost_taints(self.run.project, self.run.run_id, step))
         return (place.tainted(ended, self.run.run_id, kept=kept_of(step)),)
+
+
+def _written(step: Step, result: TargetResult) -> dict[str, Any]:
+    """Return what a target has written, so that it is known of it after it was renamed."""
+    is_built = step.phase is Phase.BUILD and result.status in (Status.SUCCESS, Status.SUCCESS_WITH_ERRORS)
+    places = step.provides if is_built and step.kind not in _KEPT_ELSEWHERE else ()
+    return {WRITES: recorded_places(places)} if places else {}
 
 
 def _is_taintable(step: Step) -> bool:

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
-from lakewright.errors import Fault, LakewrightError
+from lakewright.errors import Fault
 from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step, parameters_text
+from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_entry_undone
+from lakewright.run.outputs import written_by
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
     from lakewright.targets.defaults import TargetDefaults
 
-__all__ = ["LOST_ROWS", "LostRows", "lost_taints", "written_by"]
+__all__ = ["LOST_ROWS", "LostRows", "lost_taints"]
 
 LOST_ROWS = "lost_rows"
 """The code of the warning."""
@@ -45,25 +47,6 @@ _CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
 
 Instance: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """The name of a target, and the sorted parameters of an instance."""
-
-
-def written_by(
-    project: Project,
-    lake: Lake,
-    job: Job,
-    name: str,
-    parameters: Mapping[str, str],
-    *,
-    phase: Phase = Phase.BUILD,
-) -> frozenset[Resource]:
-    """Return what an instance of a target writes, or empties, in a phase; nothing if that is not known."""
-    try:
-        values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
-        scope = project.job_scope(job, values)
-        workspace = Workspace(project.within(scope), scope, lake)
-        return Target.named(workspace, name).provides(workspace, phase)
-    except (LakewrightError, KeyError, ValueError):  # a secret value is not recorded, parameters have changed
-        return frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +116,12 @@ class LostRows:
 
     def _is_known(self, name: str) -> bool:
         """Return whether one of the job's last runs built a target, or found it built."""
+        names = FormerNames(self.project, self.lake, self.journal)
         runs = self.journal.runs(FEW, project=self.project.name, job=self.job.name)
         return any(
             each["name"] == name and each["phase"] == Phase.BUILD.value and not is_entry_undone(each)
             for run in runs
-            for each in self.journal.targets(run.run_id)
+            for each in names.entries(run)
         )
 
     def _built(self, created: frozenset[Resource]) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
@@ -164,9 +148,10 @@ class LostRows:
 
     def _steps(self) -> Iterator[tuple[Job, str, str, Mapping[str, str]]]:
         """Yield the steps of the history that have built or emptied something, the last one first."""
+        names = FormerNames(self.project, self.lake, self.journal)
         for run in islice(self.journal.runs(project=self.project.name), RUNS):
             job = self.project.jobs.get(run.job)
-            entries = [] if job is None else list(self.journal.targets(run.run_id))
+            entries = [] if job is None else list(names.entries(run))
             for each in reversed(entries):
                 is_built = each["phase"] == Phase.BUILD.value and each["status"] in _DONE
                 is_emptied = each["phase"] in _CLEANUP and not is_entry_undone(each)

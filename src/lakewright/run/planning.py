@@ -26,6 +26,7 @@ from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
 from lakewright.plan.step import Plan
+from lakewright.run.former_names import FormerNames
 from lakewright.run.kept_rows import kept_rows_warning
 from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
 from lakewright.run.look_ahead import looking_ahead
@@ -114,7 +115,7 @@ class Planning:
 
     def _leftovers(self) -> Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]:
         taints: dict[tuple[str, tuple[tuple[str, str], ...]], dict[Phase, Taint]] = {}
-        for taint in self.journal.taints(self.project.name):
+        for taint in FormerNames(self.project, self.lake, self.journal).taints():
             key = (taint.place.target, tuple(sorted(taint.place.parameters.items())))
             taints.setdefault(key, {})[Phase(taint.place.phase)] = taint
         hidden = self.journal.hide_secrets

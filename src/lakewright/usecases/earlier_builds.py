@@ -16,6 +16,8 @@ from lakewright.manifest.record import State
 from lakewright.manifest.settings import kept_since
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.run.former_names import FormerNames
+from lakewright.usecases.declared_nodes import offline_lake
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -24,7 +26,16 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.spec.models.job import Job
 
-__all__ = ["RUNS", "Arrival", "Built", "built_before", "built_instances", "first_arrivals", "is_built"]
+__all__ = [
+    "RUNS",
+    "Arrival",
+    "Built",
+    "built_before",
+    "built_instances",
+    "first_arrivals",
+    "former_names",
+    "is_built",
+]
 
 RUNS = 100
 """Number of a job's last runs in which instances of its targets are looked for."""
@@ -77,8 +88,9 @@ def built_before(app: App, job: str, names: frozenset[str], arrivals: Sequence[A
     targets of which one writes what the other reads.
     """
     found: dict[Built, bool] = {}
+    former = former_names(app)
     for run in islice(app.journal.runs(project=app.project.name, job=job), RUNS):
-        entries = tuple(app.journal.targets(run.run_id))
+        entries = tuple(former.entries(run))
         first = min(_position(run, entries, each) for each in arrivals)
         for number, entry in enumerate(entries):
             if entry["name"] in names and is_built(entry):
@@ -101,8 +113,9 @@ def built_instances(
         names: Names of the targets; None for all.
     """
     found: list[Mapping[str, Any]] = []
+    former = former_names(app)
     for run in islice(app.journal.runs(project=app.project.name, job=job.name), most):
-        results = app.journal.targets(run.run_id)
+        results = former.entries(run)
         of_run = [
             each
             for each in results
@@ -110,6 +123,11 @@ def built_instances(
         ]
         found += reversed(of_run)
     return [(each["name"], each.get("instance", {})) for each in sorted(found, key=lambda e: not is_built(e))]
+
+
+def former_names(app: App) -> FormerNames:
+    """Return what finds the declared targets of names in the history that are not declared any more."""
+    return FormerNames(app.project, offline_lake(app), app.journal)
 
 
 def is_built(entry: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.run.lost_rows import written_by
+from lakewright.run.outputs import written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace

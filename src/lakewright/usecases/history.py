@@ -13,6 +13,7 @@ from lakewright.manifest import run_comparison
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
 from lakewright.plan.status import Status
+from lakewright.run.outputs import WRITES
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.suggestions import suggestion
 
@@ -208,5 +209,5 @@ def _earlier_runs(app: App, run: Run) -> Iterator[Run]:
 
 def _without_place(target: Any) -> dict[str, Any]:
     # Results that earlier versions recorded have no warnings.
-    kept = {key: value for key, value in target.items() if key not in ("phase", "instance")}
+    kept = {key: value for key, value in target.items() if key not in ("phase", "instance", WRITES)}
     return {"warnings": [], **kept}

@@ -10,12 +10,14 @@ from importlib.metadata import PackageNotFoundError, version
 from lakewright.app import App
 from lakewright.errors import LakewrightError
 from lakewright.manifest.settings import kept_since
+from lakewright.manifest.store import Put, Write
 from lakewright.run.execute import Interruption, Listener
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.other_runs import entity_name
 from lakewright.spec.models.entity import Entity
 from lakewright.usecases.downstream import forget_overwritten, taint_after_processing
+from lakewright.usecases.earlier_builds import former_names
 from lakewright.usecases.emptied import forget_emptied
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
@@ -38,6 +40,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     check_session(app)
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
+    _rename_taints(app)
     taints = tuple(app.journal.taints(app.project.name))
     result = job_run(app, request, app.store, interruption).run(
         run_id=app.run_id,
@@ -58,6 +61,17 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     if since is not None:
         _prune(app, since)
     return result
+
+
+def _rename_taints(app: App) -> None:
+    """Give taints of targets that were renamed their present names, by which the run looks for them."""
+    names = former_names(app)
+    puts: list[Put] = []
+    for taint in app.journal.taints(app.project.name):
+        if (name := names.of_taint(taint)) is not None:
+            puts += taint.renamed(name)
+    if puts:
+        app.store.write(Write(puts=tuple(puts)))
 
 
 def _processed(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:

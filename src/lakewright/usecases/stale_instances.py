@@ -25,7 +25,7 @@ from lakewright.spec.expressions.values import ValueType
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
-from lakewright.usecases.earlier_builds import RUNS, Built, is_built
+from lakewright.usecases.earlier_builds import RUNS, Built, former_names, is_built
 from lakewright.usecases.left_partitions import left_instances
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 
@@ -115,10 +115,10 @@ class _Readers:
         """
         fresh: list[_Instance] = []
         older: list[_Instance] = []
-        project = self.app.project.name
+        project, former = self.app.project.name, former_names(self.app)
         for run in islice(self.app.journal.runs(project=project, job=self.job.name), RUNS):
             has_read = run.run_id == arrived.run_id or run.started >= arrived.at
-            found = [each for each in self.app.journal.targets(run.run_id) if self._is_reader(each)]
+            found = [each for each in former.entries(run) if self._is_reader(each)]
             for entry in reversed(found):
                 (fresh if has_read else older).append((entry["name"], entry.get("instance", {})))
         return fresh, [*older, *left_instances(self.app, self.job, self.names)]

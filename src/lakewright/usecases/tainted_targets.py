@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lakewright.errors import LakewrightError
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
+from lakewright.usecases.earlier_builds import former_names
 from lakewright.usecases.emptied import emptying_commands
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTar
         told: Ids of runs that are told of by themselves, as they run or have failed: what these have left
             undone is left out.
     """
-    taints = [each for each in app.journal.taints(app.project.name) if each.run_id not in told]
+    taints = [each for each in former_names(app).taints() if each.run_id not in told]
     jobs = list(_targets_of_jobs(app)) if taints else []
     found: dict[_Subject, dict[_Instance, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}

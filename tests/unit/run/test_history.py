@@ -71,6 +71,15 @@ def test_what_has_nothing_to_do_costs_no_write_of_its_own(tmp_path: Path) -> Non
     assert len(list(bench.journal.targets("run-2"))) == 150
 
 
+def test_a_target_that_was_built_is_recorded_with_what_it_wrote(tmp_path: Path) -> None:
+    """It is known by that if it is renamed."""
+    bench, _ = bench_of(tmp_path, a={"writes": "/a/$day"})
+    bench.run(Phase.BUILD, "day=2022-01-01")
+    written = {each["phase"]: each.get("writes") for each in bench.journal.targets("run-1")}
+    assert {phase for phase, places in written.items() if places} == {"BUILD"}
+    assert written["BUILD"] == ["file:/a/2022-01-01"]
+
+
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_targets_stand_in_the_history_in_the_order_of_the_plan(tmp_path: Path, jobs: int) -> None:
     bench, _ = bench_of(tmp_path, **CHAIN, other={"writes": "/other"})

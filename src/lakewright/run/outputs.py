@@ -1,0 +1,46 @@
+"""What instances of targets write, as they are declared and as the history records it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from lakewright.errors import LakewrightError
+from lakewright.plan.phase import Phase
+from lakewright.targets.target import Target
+from lakewright.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.plan.resource import Resource
+    from lakewright.spec.models.job import Job
+    from lakewright.spec.project import Project
+
+__all__ = ["WRITES", "recorded_places", "written_by"]
+
+WRITES = "writes"
+"""The entry of a target's result in the history that says what it has written."""
+
+
+def recorded_places(places: Iterable[Resource]) -> list[str]:
+    """Return what a target writes as the history records it."""
+    return sorted(map(str, places))
+
+
+def written_by(
+    project: Project,
+    lake: Lake,
+    job: Job,
+    name: str,
+    parameters: Mapping[str, str],
+    *,
+    phase: Phase = Phase.BUILD,
+) -> frozenset[Resource]:
+    """Return what an instance of a target writes, or empties, in a phase; nothing if that is not known."""
+    try:
+        values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
+        scope = project.job_scope(job, values)
+        workspace = Workspace(project.within(scope), scope, lake)
+        return Target.named(workspace, name).provides(workspace, phase)
+    except (LakewrightError, KeyError, ValueError):  # a secret value is not recorded, parameters have changed
+        return frozenset()
