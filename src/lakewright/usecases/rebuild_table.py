@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, pla
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
+from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import downstream_taints, recovered_words, tainted_words
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Rebuilt", "rebuild_table"]
 
+MOST_NAMED = 5
+
 RECENT = 200
 """The number of latest runs among which the last rebuild of a table is looked for."""
 
@@ -58,6 +62,7 @@ class Rebuilt:
         version: The table's version after the swap; None if it was not swapped in.
         tainted_words: The targets that are to be built again; None for none.
         beside: Where the table is that was not swapped in; None if it was.
+        called: What commands call the entity, if it is not its name.
     """
 
     entity: str
@@ -66,11 +71,26 @@ class Rebuilt:
     version: int | None = None
     tainted_words: str | None = None
     beside: Address | None = None
+    called: str = ""
 
     @property
     def skipped_words(self) -> str | None:
         """Which slices were left out because they were skipped; None for none."""
         return skipped_words(self.plan.skipped_names, "the new table")
+
+    @property
+    def requeued_words(self) -> str | None:
+        """Which requeued slices were left out, with the command that applies them in their place."""
+        names = self.plan.requeued
+        if not names:
+            return None
+        was, it, its = ("was", "it", "its") if len(names) == 1 else ("were", "them", "their")
+        options = [word for name in names for word in ("--include", name)]
+        typed = shlex.join(("lakewright", "rebuild", self.called or self.entity, *options))
+        return (
+            f"{first_of(names, MOST_NAMED)} {was} requeued and left out, as the table has no commit of {it}: "
+            f"the next run processes {it}, or `{typed}` applies {it} in {its} place"
+        )
 
     @property
     def beside_words(self) -> str | None:
@@ -92,7 +112,9 @@ class Rebuilt:
         found = self.difference
         rows = () if found is None else found.shown_rows("only in the old table", "only in the new table")
         lost = (f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign)
-        notes = (each for each in (self.skipped_words, self.beside_words) if each is not None)
+        notes = (
+            each for each in (self.skipped_words, self.requeued_words, self.beside_words) if each is not None
+        )
         return html_table(repr(self)[1:-1], ("row", "values"), rows, (*lost, *notes))
 
     def as_json(self) -> dict[str, Any]:
@@ -165,7 +187,8 @@ def rebuild_table(
         if is_check:
             build(context, found, plan, check=check)
             beside = side_address(found.places(app.project.lake).silver)
-            return Rebuilt(found.name, plan, compare_beside(context, found, plan), beside=beside)
+            difference = compare_beside(context, found, plan)
+            return Rebuilt(found.name, plan, difference, beside=beside, called=found.called)
         with announced(app, context, found, words) as rewind:
             attempt.is_begun = True
             contents = build(context, found, plan, check=check)
@@ -183,7 +206,8 @@ def rebuild_table(
                 check=app.lake.check_commit,
                 taints=taints,
             )
-    return Rebuilt(found.name, plan, difference, version, tainted_words(taints, recovered_words(app, found)))
+    tainted = tainted_words(taints, recovered_words(app, found))
+    return Rebuilt(found.name, plan, difference, version, tainted, called=found.called)
 
 
 def _was_compared(app: App, entity: Entity) -> bool:

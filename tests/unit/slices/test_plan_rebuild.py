@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.unit.slices.test_plan_undo import place_of, undo_of
+from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, undo_of
 
 from lakewright.errors import SliceError, UsageError
 from lakewright.slices.rewind import rebuild
@@ -38,6 +39,24 @@ def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed
     place.ledger.skip(place.item("s3").item_id, "broken")
     with pytest.raises(UsageError, match="orders has no processed slice"):
         plan_rebuild(place.bench, place.entity, RebuildStart())
+
+
+def test_a_rebuild_tells_requeued_slices_that_it_leaves_out_with_what_includes_them(tmp_path: Path) -> None:
+    """A slice whose processing had changed no row was left out in silence once it was requeued."""
+    place = place_of(tmp_path, "s1", "s3")
+    place.put("s2")
+    place.look()
+    place.ledger.processed(acquired(place, "s2"), {"processing_time": TIME.format(2), "delta_version": None})
+    for name in ("s1", "s2"):
+        place.ledger.requeue(place.item(name).item_id, "corrected")
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert [known.name for known in plan.slices] == ["s1", "s3"], "of s1, the table has a commit"
+    assert (plan.requeued, plan.as_json()["requeued"]) == (("s2",), ["s2"])
+    assert Rebuilt("orders", plan, None).requeued_words == (
+        "s2 was requeued and left out, as the table has no commit of it: the next run processes it, or "
+        "`lakewright rebuild orders --include s2` applies it in its place"
+    )
+    assert Rebuilt("orders", replace(plan, requeued=()), None).requeued_words is None
 
 
 def test_a_rebuild_takes_back_the_watermark_of_a_slice_that_it_leaves_out(

@@ -100,6 +100,8 @@ def _page(found: Rebuilt) -> Iterator[Block]:
         yield Branch(line(f"{name}, which waited, is in its place"))
     if found.skipped_words is not None:
         yield Branch(line(found.skipped_words))
+    if found.requeued_words is not None:
+        yield Branch(line(found.requeued_words))
     for commit in plan.foreign:
         yield Branch(line(Span("lost: ", "yellow"), f"version {commit.version} ({commit.operation})"))
     if found.difference is not None:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import observe_table
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import parse_instant
+from lakewright.manifest.store import Query
 from lakewright.slices.applied import (
     AppliedSlice,
     each_once,
@@ -24,7 +26,7 @@ from lakewright.slices.applied import (
     since_empty,
     slices_in,
 )
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
@@ -90,6 +92,7 @@ class RebuildPlan:
         kept: The slices that the table holds in that version.
         skipped: The items of slices that are left out, because they were skipped since they were processed.
         included: Names of the slices that waited, and are applied, too.
+        requeued: Names of slices that were requeued, and are left out: the table has no commit of theirs.
         foreign: Commits of other writers, of repairs and of an adoption that are lost.
         digest: The same for rebuilds that can continue each other.
     """
@@ -102,6 +105,7 @@ class RebuildPlan:
     digest: str
     skipped: tuple[Item, ...] = ()
     included: tuple[str, ...] = ()
+    requeued: tuple[str, ...] = ()
 
     @property
     def skipped_names(self) -> list[str]:
@@ -116,6 +120,7 @@ class RebuildPlan:
             "slices": [known.name for known in self.slices],
             "skipped": self.skipped_names,
             "included": list(self.included),
+            "requeued": list(self.requeued),
             "foreign_commits": [commit.version for commit in self.foreign],
         }
 
@@ -189,8 +194,29 @@ def plan_rebuild(
     digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
     left_out = tuple(skipped[each.item_id] for each in rest if each.item_id in skipped)
     return RebuildPlan(
-        state, base, slices, kept, lost, digest, left_out, tuple(name_of(each) for each in included)
+        state,
+        base,
+        slices,
+        kept,
+        lost,
+        digest,
+        left_out,
+        included=tuple(name_of(each) for each in included),
+        requeued=_requeued(context, entity, applied),
     )
+
+
+def _requeued(context: ProcessingContext, entity: Entity, applied: Sequence[AppliedSlice]) -> tuple[str, ...]:
+    """Return the names of requeued slices that wait, and that are not among those which the table holds.
+
+    Their former processing changed no row, was undone, or failed.
+    """
+    prefix = f"{item_id(entity.places(context.lake.settings).bronze)}/"
+    held = {each.item_id for each in applied}
+    found = context.ledger.store.select(Query(verdicts=frozenset({Verdict.READY}), prefix=prefix))
+    waiting = (item for item in found if item.verdict(context.application) is Verdict.READY)
+    names = (slice_name(item) for item in waiting if item.revision > 1 and item.item_id not in held)
+    return tuple(sorted(names, key=natural_key))
 
 
 def _with_included(applied: Sequence[AppliedSlice], included: Sequence[AppliedSlice]) -> list[AppliedSlice]:
