@@ -32,6 +32,7 @@ class Candidate:
         unfinished: Phases that an earlier run did not finish, each with the reason.
         warning: What an operator should look at before it is built, or None.
         lost: Returns the same if its table does not exist and is to be created.
+        added: Returns the same if its build adds rows that an earlier one has added.
         missing: Returns the same if it is to be built from a table that does not exist. It is given whether
             a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
@@ -48,6 +49,7 @@ class Candidate:
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     warning: Fault | None = None
     lost: Callable[[], Fault | None] = lambda: None
+    added: Callable[[], Fault | None] = lambda: None
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()

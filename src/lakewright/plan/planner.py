@@ -204,7 +204,7 @@ class _InstancePlanning:
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
         if phase is Phase.BUILD and step.warning is None:
-            step = replace(step, warning=self._missing(candidate))
+            step = replace(step, warning=candidate.added() or self._missing(candidate))
         expected.add((self.index, phase, candidate.name), candidate)
         return replace(
             step,

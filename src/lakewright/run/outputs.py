@@ -1,4 +1,4 @@
-"""What instances of targets write, as they are declared and as the history records it."""
+"""What instances of targets read and write, as they are declared and as the history records it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["WRITES", "recorded_places", "written_by"]
+__all__ = ["WRITES", "read_by", "recorded_places", "written_by"]
 
 WRITES = "writes"
 """The entry of a target's result in the history that says what it has written."""
@@ -37,10 +37,35 @@ def written_by(
     phase: Phase = Phase.BUILD,
 ) -> frozenset[Resource]:
     """Return what an instance of a target writes, or empties, in a phase; nothing if that is not known."""
+    made = _instance(project, lake, job, name, parameters)
+    try:
+        return frozenset() if made is None else made[0].provides(made[1], phase)
+    except LakewrightError:
+        return frozenset()
+
+
+def read_by(
+    project: Project, lake: Lake, job: Job, name: str, parameters: Mapping[str, str]
+) -> frozenset[Resource]:
+    """Return what an instance of a target reads when it is built; nothing if that is not known."""
+    made = _instance(project, lake, job, name, parameters)
+    try:
+        return frozenset() if made is None else made[0].requires(made[1], Phase.BUILD)
+    except LakewrightError:
+        return frozenset()
+
+
+def _instance(
+    project: Project, lake: Lake, job: Job, name: str, parameters: Mapping[str, str]
+) -> tuple[Target, Workspace] | None:
+    """Return a target and the workspace of its instance.
+
+    None if a secret value was not recorded, or parameters or definitions have changed.
+    """
     try:
         values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
         scope = project.job_scope(job, values)
         workspace = Workspace(project.within(scope), scope, lake)
-        return Target.named(workspace, name).provides(workspace, phase)
-    except (LakewrightError, KeyError, ValueError):  # a secret value is not recorded, parameters have changed
-        return frozenset()
+        return Target.named(workspace, name), workspace
+    except (LakewrightError, KeyError, ValueError):
+        return None

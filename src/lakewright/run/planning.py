@@ -26,6 +26,7 @@ from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
 from lakewright.plan.step import Plan
+from lakewright.run.added_before import AddedBefore
 from lakewright.run.former_names import FormerNames
 from lakewright.run.kept_rows import kept_rows_warning
 from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
@@ -75,7 +76,8 @@ class Planning:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
-        observer = _Observer(contexts, names, self._leftovers(), lost)
+        added = AddedBefore(self.project, self.lake, self.journal, job)
+        observer = _Observer(contexts, names, self._leftovers(), lost, added)
         plan_request = self._plan_request(job, observer)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
@@ -94,7 +96,8 @@ class Planning:
         contexts = self._contexts(job)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
-        observer = _Observer(contexts, names, lambda *_: {}, lost)
+        added = AddedBefore(self.project, self.lake, self.journal, job)
+        observer = _Observer(contexts, names, lambda *_: {}, lost, added)
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()
         phase = self.request.phase
@@ -230,6 +233,7 @@ class _Observer:
         targets: Names of the targets, in the order written.
         leftover: For a target and parameters, its taints, by phase.
         lost: Finds what was built into tables that do not exist any more.
+        added: Finds earlier builds of what adds rows in each build.
         faults: Faults that show only when expressions are evaluated.
     """
 
@@ -237,6 +241,7 @@ class _Observer:
     targets: Sequence[str]
     leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]
     lost: LostRows
+    added: AddedBefore
     faults: dict[Fault, None] = field(default_factory=dict)
 
     def instances(self) -> Iterator[Instance]:
@@ -289,6 +294,7 @@ class _Observer:
             unfinished={phase: taint.reason for phase, taint in taints.items()},
             warning=None if tainted is None else kept_rows_warning(self.lost.job.name, parameters, tainted),
             lost=partial(self.lost.warning, target, context.workspace, parameters, context.defaults),
+            added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),

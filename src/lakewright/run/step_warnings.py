@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.plan.status import Status
+from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import KEPT_ROWS
 from lakewright.run.lost_rows import LOST_ROWS
 
@@ -20,8 +21,13 @@ _CODES = (KEPT_ROWS, LOST_ROWS)
 
 
 def with_warning(outcome: Outcome, step: Step) -> Outcome:
-    """Return the outcome of a step with the warning of its plan; a failed one is told alone."""
+    """Return the outcome of a step with the warning of its plan; a failed one is told alone.
+
+    Rows that are added once more may be meant so: they are no error.
+    """
     warning = step.warning
+    if warning is not None and warning.code == ADDED_BEFORE and not outcome.status.is_failure:
+        return replace(outcome, warnings=(*outcome.warnings, warning.message))
     if warning is None or warning.code not in _CODES or outcome.status.is_failure:
         return outcome
     error = warning if outcome.error is None else outcome.error.and_also(warning)

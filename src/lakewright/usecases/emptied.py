@@ -7,7 +7,7 @@ output takes out the rows of all instances that wrote there, and those of other 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import LakewrightError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lakewright.run.result import RunResult
     from lakewright.spec.models.job import Job
 
-__all__ = ["emptying_commands", "forget_emptied", "kept_rows_of"]
+__all__ = ["choosing", "emptying_commands", "forget_emptied", "kept_rows_of"]
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,17 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
     return (*emptied, *commands_of(builds, options=options, of_job=job.name))
 
 
-def _has_other_appends(app: App, job: Job, names: Sequence[str]) -> bool:
+def choosing(app: App, job: Job, names: Collection[str]) -> tuple[str, ...]:
+    """Return the options by which a run of a job builds targets, but adds no rows of others once more.
+
+    None if the job has no others that add rows: then it takes its new slices, too, as it does every day.
+    """
+    if not _has_other_appends(app, job, names):
+        return ()
+    return tuple(text for name in sorted(names) for text in ("-t", name))
+
+
+def _has_other_appends(app: App, job: Job, names: Collection[str]) -> bool:
     targets = job.target_names(app.project.job_scope(job))
     return bool(kept_rows_of(app, job, targets).keys() - set(names))
 

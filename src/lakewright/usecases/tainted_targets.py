@@ -10,11 +10,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.errors import LakewrightError
+from lakewright.errors import LakewrightError, SpecError
+from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
+from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import former_names
-from lakewright.usecases.emptied import emptying_commands
+from lakewright.usecases.emptied import choosing, emptying_commands
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -64,6 +66,8 @@ class TaintedTarget:
 def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTarget]:
     """Yield the targets that are dirty until they are built again, each with its reasons.
 
+    What others read comes first, so that their commands can be typed in order.
+
     Left out are those that are not declared any more, and instances whose parameters the target's jobs do not
     have any more.
 
@@ -91,13 +95,45 @@ def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTar
         for job, of_job in by_job.items()
         if job and any(each.kept is not None for each in of_job)
     }
-    for (target, reason, advice), by_instance in sorted(found.items()):
+    options = {
+        job: choosing(app, app.project.job(job), {each.place.target for each in of_job})
+        for job, of_job in by_job.items()
+        if job and job not in emptying
+    }
+    order = _order(app, {job: {each.place.target for each in of_job} for job, of_job in by_job.items()})
+    for (target, reason, advice), by_instance in sorted(
+        found.items(), key=lambda each: (order.get(each[0][0], len(order)), each[0])
+    ):
         ordered = sorted(by_instance)
         runs = [run for each in ordered if (run := by_instance[each]) is not None]
-        emptied = dict.fromkeys(run.job for run in runs if run.job in emptying)
-        first = [typed for job in emptied for typed in emptying[job]]
-        commands = (*first, *commands_of(run for run in runs if run.job not in emptied))
-        yield TaintedTarget(target, reason, tuple(map(dict, ordered)), commands, advice, bool(first))
+        jobs_in_order = dict.fromkeys(run.job for run in runs)
+        commands = [
+            typed
+            for job in jobs_in_order
+            for typed in emptying.get(job)
+            or commands_of((run for run in runs if run.job == job), options=options[job])
+        ]
+        is_emptied = any(job in emptying for job in jobs_in_order)
+        yield TaintedTarget(target, reason, tuple(map(dict, ordered)), tuple(commands), advice, is_emptied)
+
+
+def _order(app: App, by_job: Mapping[str, Collection[str]]) -> Mapping[str, int]:
+    """Return the position of each target: what reads the output of others comes after these, in any job."""
+    nodes: dict[str, Node] = {}
+    lake = offline_lake(app)
+    for name, targets in by_job.items():
+        if not name:
+            continue
+        try:
+            workspace = sample_workspace(app.project, app.project.job(name), lake)
+        except LakewrightError:  # told by itself
+            continue
+        nodes |= {each.name: each for each in declared_nodes(workspace, sorted(targets), Phase.BUILD)}
+    try:
+        order = build_graph([nodes[name] for name in sorted(nodes)], Phase.BUILD).order
+    except SpecError:  # targets of several jobs read each other
+        return {}
+    return {name: position for position, name in enumerate(order)}
 
 
 def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:

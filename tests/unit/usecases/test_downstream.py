@@ -149,7 +149,7 @@ def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_t
             "target": "names",
             "reason": "went back to version 17",
             "instances": [{"day": "2022-01-01"}, {"day": "2022-01-02"}],
-            "do": ["lakewright job daily build day=2022-01-01,2022-01-02"],
+            "do": ["lakewright job daily build -t names day=2022-01-01,2022-01-02"],
             "advice": None,
         },
         {
@@ -162,10 +162,10 @@ def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_t
     ]
     page = InProcess(tmp_path).run("status").out
     assert "names (day=2022-01-01, day=2022-01-02): went back to version 17" in page
-    assert "do: `lakewright job daily build day=2022-01-01,2022-01-02`" in page
+    assert "do: `lakewright job daily build -t names day=2022-01-01,2022-01-02`" in page
     concerns = [each for each in read_inbox(app).concerns if each.kind == "tainted"]
     assert [(each.subject, each.command) for each in concerns] == [
-        ("names", "lakewright job daily build day=2022-01-01,2022-01-02"),
+        ("names", "lakewright job daily build -t names day=2022-01-01,2022-01-02"),
         ("report", "lakewright job weekly build"),
     ]
 
@@ -190,7 +190,7 @@ def test_a_tainted_target_that_no_job_builds_any_more_is_told_with_what_to_do(tm
     advice = "no job builds it: add it to one, or remove the target"
     found = [each.as_json() for each in project_status(app).tainted]
     assert [(each["target"], each["do"], each["advice"]) for each in found] == [
-        ("names", ["lakewright job daily build day=2022-01-01"], None),
+        ("names", ["lakewright job daily build -t names day=2022-01-01"], None),
         ("report", [], advice),
     ]
     assert f"do: {advice}" in InProcess(tmp_path).run("status").out
@@ -460,7 +460,7 @@ def test_a_value_with_a_comma_is_quoted_in_the_commands_that_build_again_and_res
     run = built(app, "daily", ("orders", "names"), day="north, south")
     app.store.write(Write(puts=downstream_taints(app, app.project.entity("orders"), "went back")))
     (found,) = tainted_targets(app)
-    assert found.commands == ("lakewright job daily build 'day=\"north, south\"'",)
+    assert found.commands == ("lakewright job daily build -t names 'day=\"north, south\"'",)
     # A run is recorded with its arguments, which are quoted, and its instances with their values.
     given = replace(run, parameters=JobRequest("daily", Phase.BUILD, ('day="north, south"',)).given)
     for command in (*found.commands, resume_command(given)):

@@ -1,0 +1,123 @@
+"""What is to be built again is built in the order in which targets read each other; rows are added once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.unit.usecases.test_downstream import PROJECT, built
+
+from lakewright.app import App
+from lakewright.manifest.journal import TargetPhase
+from lakewright.manifest.store import Write
+from lakewright.plan.outcome import Outcome
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
+from lakewright.plan.step import Step
+from lakewright.run.added_before import ADDED_BEFORE
+from lakewright.run.request import JobRequest
+from lakewright.run.step_warnings import with_warning
+from lakewright.usecases.downstream import downstream_taints
+from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.stale_inputs import keep_dirty
+from lakewright.usecases.tainted_targets import tainted_targets
+
+MODEL = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+relations:
+  orders: {kind: entity, entity: orders}
+  visits: {kind: file, format: json, location: gold/visits, partitions: [{name: day, type: date}]}
+  log: {kind: delta, location: gold/log}
+  a_totals: {kind: delta, location: gold/totals}
+  values: {kind: values, records: [{id: 1}], columns: {id: long}}
+mappings:
+  orders: {kind: relation, relation: orders}
+  visits: {kind: relation, relation: visits}
+  values: {kind: relation, relation: values}
+targets:
+  visits: {kind: relation, mapping: orders, relation: visits, partition: {day: $day}}
+  log: {kind: relation, mapping: values, relation: log, mode: APPEND}
+  a_totals: {kind: relation, mapping: visits, relation: a_totals}
+jobs:
+  daily:
+    parameters: [{name: day, type: date}]
+    targets: [visits, log]
+  totals:
+    targets: [a_totals]
+"""
+DAY = "2022-01-01"
+
+
+def lake(path: Path) -> App:
+    (path / "model").mkdir()
+    (path / "project.yml").write_text(PROJECT)
+    (path / "model/model.yml").write_text(MODEL)
+    app = App.open(path)
+    app.make_store()
+    built(app, "daily", ("visits", "log"), hours_ago=2, day=DAY)
+    built(app, "totals", ("a_totals",), hours_ago=1)
+    puts = downstream_taints(app, app.project.entity("orders"), "went back")
+    app.store.write(Write(puts=puts))
+    return app
+
+
+def run_again(app: App, job: str, name: str, **parameters: str) -> Any:
+    """Record a build of a tainted target, whose taint it removes, as a run does."""
+    before = tuple(app.journal.taints("shop"))
+    run = built(app, job, (name,), **parameters)
+    app.store.write(Write(puts=(TargetPhase("shop", name, "BUILD", parameters).untainted(),)))
+    keep_dirty(app, before, SimpleNamespace(job=job, run_id=run.run_id))
+    return run
+
+
+def test_what_others_read_is_named_first_and_no_rows_of_others_are_added(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    assert [(each.target, each.commands) for each in tainted_targets(app)] == [
+        ("visits", (f"lakewright job daily build -t visits day={DAY}",)),
+        ("a_totals", ("lakewright job totals build",)),
+    ]
+    app.close()
+
+
+def test_what_is_built_from_a_target_that_is_to_be_built_again_stays_dirty(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    run = run_again(app, "totals", "a_totals")
+    (visits, totals) = tainted_targets(app)
+    assert (visits.target, totals.target) == ("visits", "a_totals")
+    assert totals.reason == f"run {run.run_id} built it from visits, which is to be built again"
+
+    run_again(app, "daily", "visits", day=DAY)
+    run_again(app, "totals", "a_totals")
+    assert list(tainted_targets(app)) == []
+    app.close()
+
+
+def build_of_log(app: App, day: str) -> Step:
+    request = JobRequest("daily", Phase.BUILD, (f"day={day}",), targets=("log",))
+    (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
+    return step
+
+
+def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    assert build_of_log(app, "2022-01-02").warning is None
+    step = build_of_log(app, DAY)
+    assert step.warning is not None
+    assert step.warning.code == ADDED_BEFORE
+    assert f"target 'log' adds its rows of day={DAY} once more: run " in step.warning.message
+    assert f"`lakewright job daily truncate -t log day={DAY} --yes`" in str(step.warning.remedy)
+    # It may be meant so.
+    assert with_warning(Outcome(), step) == Outcome(warnings=(step.warning.message,))
+    assert with_warning(Outcome(Status.FAILED), step) == Outcome(Status.FAILED)
+
+    app.begin_run()
+    emptied = built(app, "daily", (), day="2022-01-02")
+    entry = {"name": "log", "phase": "TRUNCATE", "status": "SUCCESS", "instance": {"day": "2022-01-02"}}
+    app.journal.record_targets(emptied, {0: {**entry, "reasons": []}})
+    # The log has no partitions: any day empties it.
+    assert build_of_log(app, DAY).warning is None
+    app.close()
