@@ -18,12 +18,13 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import local_path
 
 __all__ = [
+    "CsvScan",
     "has_rows",
     "has_typeless_json",
     "holds_json_texts",
@@ -31,6 +32,7 @@ __all__ = [
     "is_near",
     "lines_of",
     "quoted_line_ends",
+    "scan_csv",
     "undecodable_line",
 ]
 
@@ -44,6 +46,7 @@ _LONGEST_GAP = 64
 _LONGEST_FIELD = 512
 
 _BREAK = re.compile(rb"\r\n|\n|\r")
+_RETURN = re.compile(rb"\r[^\n]")
 
 
 @lru_cache
@@ -117,11 +120,61 @@ def undecodable_line(path: Path, encoding: str) -> int | None:
                 line += decoder.decode(block).count("\n")
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
-        # Bytes that the decoder kept from the block before are a part of `object`.
-        return line + error.object[: error.start].decode(encoding, errors="ignore").count("\n")
+        return line + _lines_before(error, encoding)
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return None  # Spark reports the error when it reads the file
     return None
+
+
+class CsvScan(NamedTuple):
+    """What one pass through a CSV file finds.
+
+    Attributes:
+        undecodable: The number of the first line with bytes that the encoding does not have, or None.
+        may_break: Whether a field in quotes may hold a line break: a line has an odd number of quotes, or a
+            carriage return inside.
+    """
+
+    undecodable: int | None
+    may_break: bool
+
+
+def scan_csv(path: Path, encoding: str) -> CsvScan | None:
+    """Return what one pass through a CSV file finds; None if it can't be examined.
+
+    Args:
+        path: The file.
+        encoding: A name that Python knows, of an encoding in which a line break is one byte.
+    """
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    quotes, ends_in_return, may_break = 0, False, False
+    try:
+        stream = _open(path)
+        if stream is None:
+            return None
+        with stream:
+            while block := stream.read(_LARGE_BLOCK):
+                line += decoder.decode(block).count("\n")
+                may_break = may_break or _RETURN.search(block) is not None
+                may_break = may_break or (ends_in_return and not block.startswith(b"\n"))
+                ends_in_return = block.endswith(b"\r")
+                if not may_break and (quotes or b'"' in block):
+                    *lines, rest = block.split(b"\n")
+                    for each in lines:
+                        may_break = may_break or (quotes + each.count(b'"')) % 2 == 1
+                        quotes = 0
+                    quotes += rest.count(b'"')
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        return CsvScan(line + _lines_before(error, encoding), may_break)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        return None  # Spark reports the error when it reads the file
+    return CsvScan(None, may_break or quotes % 2 == 1)
+
+
+def _lines_before(error: UnicodeDecodeError, encoding: str) -> int:
+    # Bytes that the decoder kept from the block before are a part of `object`.
+    return error.object[: error.start].decode(encoding, errors="ignore").count("\n")
 
 
 def has_typeless_json(path: Path) -> bool:
@@ -204,11 +257,18 @@ def is_near(path: str) -> bool:
     return local is not None and is_examinable(local)
 
 
-def quoted_line_ends(path: Path, separator: str = ",") -> frozenset[str] | None:
+def quoted_line_ends(
+    path: Path, separator: str = ",", *, has_been_scanned: bool = False
+) -> frozenset[str] | None:
     """Return the line endings of a CSV file with line breaks inside quotes; none if it has no such breaks.
 
     Return None if the file can't be examined. A quote is an ordinary character in a field that doesn't begin
     with one.
+
+    Args:
+        path: The file.
+        separator: What stands between two fields.
+        has_been_scanned: Whether `scan_csv` has found that it may have such breaks.
 
     Raises:
         ValueError: A quote is never closed, or closes in the middle of its field.
@@ -218,9 +278,10 @@ def quoted_line_ends(path: Path, separator: str = ",") -> frozenset[str] | None:
         if stream is None:
             return None
         with stream:
-            if not _has_odd_lines(stream):
-                return frozenset()
-            stream.seek(0)
+            if not has_been_scanned:
+                if not _has_odd_lines(stream):
+                    return frozenset()
+                stream.seek(0)
             with tempfile.TemporaryFile() as file:
                 shutil.copyfileobj(stream, file)
                 file.flush()

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lakewright.lake.file_probe import is_near, quoted_line_ends, undecodable_line
+from lakewright.lake.file_probe import is_near, quoted_line_ends, scan_csv, undecodable_line
 from lakewright.spec.models.fields import Field, parse_type
 
 __all__ = [
@@ -69,46 +69,66 @@ def reading_options(options: Mapping[str, str], paths: Sequence[str]) -> dict[st
     if not given & {"quote", "escape", "unescapedquotehandling"}:
         own = _with_defaults(own, _QUOTES)
     form = CsvForm.of(options)
-    if form is not None:
-        _check_decodes(paths, form.encoding)
-    if given & {"multiline", "linesep"}:
-        return own
+    has_breaks_told = bool(given & {"multiline", "linesep"})
     is_plain = form is not None and not form.is_wide and all(map(is_near, paths))
-    if given & {"quote", "escape"} or form is None or not is_plain:
-        return {**own, "multiLine": "true"}
-    return {**own, **_line_break_options(paths, form.separator)}
+    if form is None or not is_plain or has_breaks_told or given & {"quote", "escape"}:
+        if form is not None:
+            _check_decodes(paths, form.encoding)
+        return own if has_breaks_told else {**own, "multiLine": "true"}
+    return {**own, **_line_break_options(paths, form)}
 
 
 def _check_decodes(paths: Sequence[str], encoding: str) -> None:
     """Raise `ValueError` if a file has bytes that its encoding does not have; Spark would replace them."""
+    for path in filter(is_near, paths if _is_known(encoding) else ()):
+        line = undecodable_line(Path(path), encoding)
+        if line is not None:
+            raise _undecodable(path, line, encoding)
+
+
+def _is_known(encoding: str) -> bool:
     try:
         codecs.lookup(encoding)
     except LookupError:
-        return  # only Java knows it
-    for path in filter(is_near, paths):
-        line = undecodable_line(Path(path), encoding)
-        if line is not None:
-            raise ValueError(f"{path}, line {line}: there are bytes that are not {encoding}")
+        return False  # only Java knows it
+    return True
 
 
-def _line_break_options(paths: Sequence[str], separator: str) -> dict[str, str]:
+def _undecodable(path: str, line: int, encoding: str) -> ValueError:
+    return ValueError(f"{path}, line {line}: there are bytes that are not {encoding}")
+
+
+def _line_break_options(paths: Sequence[str], form: CsvForm) -> dict[str, str]:
     """Return the options for fields with line breaks; none if there are no such fields.
 
-    Spark then reads a large file in several tasks.
+    Spark then reads a large file in several tasks. Each file is read once, and once more if it may have
+    fields with line breaks.
+
+    Raises:
+        ValueError: A quote is not closed, or a file has bytes that its encoding does not have.
     """
     ends: set[str] = set()
+    is_unknown = False
+    # Every byte is a character of Latin-1.
+    encoding = form.encoding if _is_known(form.encoding) else "latin-1"
     for path in paths:
+        scan = scan_csv(Path(path), encoding)
+        if scan is not None and scan.undecodable is not None:
+            raise _undecodable(path, scan.undecodable, encoding)
+        if scan is None or is_unknown or not scan.may_break:
+            is_unknown = is_unknown or scan is None
+            continue
         try:
-            own = quoted_line_ends(Path(path), separator)
+            own = quoted_line_ends(Path(path), form.separator, has_been_scanned=True)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-        if own is None:
-            return {"multiLine": "true"}
-        ends |= own
-    if not ends:
+        is_unknown = own is None
+        ends |= own or set()
+    if not ends and not is_unknown:
         return {}
     # If Spark knows the line ending, it keeps other line breaks inside quotes.
-    return {"multiLine": "true", **({"lineSep": ends.pop()} if len(ends) == 1 else {})}
+    is_one = len(ends) == 1 and not is_unknown
+    return {"multiLine": "true", **({"lineSep": ends.pop()} if is_one else {})}
 
 
 def _with_defaults(options: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:

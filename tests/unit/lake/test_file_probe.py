@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lakewright.lake.file_probe import holds_json_texts, quoted_line_ends, undecodable_line
+from lakewright.lake import file_probe
+from lakewright.lake.file_probe import holds_json_texts, quoted_line_ends, scan_csv, undecodable_line
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,21 @@ def test_line_ends_where_quoted_fields_have_line_breaks(
 
     assert quoted_line_ends(tmp_path / "s.csv") == frozenset(ends)
     assert quoted_line_ends(tmp_path / "s.csv.gz") == frozenset(ends)
+    assert quoted_line_ends(tmp_path / "s.csv", has_been_scanned=bool(content)) == frozenset(ends)
+    scan = scan_csv(tmp_path / "s.csv.gz", "utf-8")
+    assert scan is not None
+    assert scan.may_break or not ends
+
+
+@given(st.text('a"\r\n,', max_size=12), st.integers(1, 4))
+def test_one_pass_misses_no_field_with_a_line_break(content: str, block: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(file_probe, "_LARGE_BLOCK", block):
+        path = Path(folder, "s.csv")
+        path.write_bytes(content.encode())
+        scan = scan_csv(path, "utf-8")
+        assert scan is not None
+        if content and not scan.may_break:
+            assert quoted_line_ends(path, has_been_scanned=True) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -81,6 +101,9 @@ def test_the_line_of_bytes_that_an_encoding_does_not_have(
     (tmp_path / "s.csv.gz").write_bytes(gzip.compress(content))
     assert undecodable_line(tmp_path / "s.csv", encoding) == line
     assert undecodable_line(tmp_path / "s.csv.gz", encoding) == line
+    scan = scan_csv(tmp_path / "s.csv", encoding)
+    assert scan is not None
+    assert scan.undecodable == line
 
 
 def test_fields_in_quotes_begin_after_the_separator_of_the_file(tmp_path: Path) -> None:
