@@ -56,5 +56,5 @@ class MockMapping(Mapping):
             ) from error
         records, dropped = without_others(fields, self.records)
         for text in dropped:
-            workspace.note(f"{label}: {text}", label)
+            workspace.note(f"{label}: {text}")
         return frame_of_records(workspace.spark, fields, records)

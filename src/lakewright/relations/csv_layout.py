@@ -25,6 +25,7 @@ __all__ = [
     "columns_of_file",
     "first_lines",
     "grouped",
+    "other_separator",
     "reading_options",
     "writing_options",
 ]
@@ -37,6 +38,7 @@ _AT_ONCE = 16
 
 _TEXT = parse_type("string")
 
+_SEPARATORS = (";", "\t", "|", ",")
 
 _QUOTES = {"escape": '"', "unescapedQuoteHandling": "RAISE_ERROR"}
 """Quotes inside quotes are doubled (RFC 4180, section 2); Spark's default is a backslash before them."""
@@ -145,11 +147,13 @@ class CsvGroup:
         paths: The files.
         renamed: The first name in the header of a column that is read by position, and the declared name;
             None if all names are declared.
+        separator: What probably separates the columns of a header that has only one; None otherwise.
     """
 
     columns: tuple[Field, ...] | None
     paths: list[str]
     renamed: tuple[str, str] | None = None
+    separator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +271,10 @@ def columns_of_file(line: Sequence[str], declared: Sequence[Field], *, has_heade
     """
     names = _declared_names(line, declared) if has_header else []
     places = {field.name.lower(): place for place, field in enumerate(declared)}
-    if all(places.get(name, place) == place for place, name in enumerate(names)):
+    # Where a header has a name twice, the first of them is meant.
+    if all(
+        places.get(name, place) == place for place, name in enumerate(names) if names.index(name) == place
+    ):
         return (*declared[: len(line)], *map(_other, range(len(declared), len(line))))
     left = {field.name.lower(): field for field in declared}
     return tuple(left.pop(name) if name in left else _other(place) for place, name in enumerate(names))
@@ -308,14 +315,47 @@ def grouped(
         lines: The values of their first lines, as `first_lines` returns them.
         declared: The columns that are declared, without those of partitions; None if there are none.
         form: How their lines are written.
+
+    Raises:
+        ValueError: A header has a name twice, and no declaration says which column is meant.
     """
     groups: dict[object, CsvGroup] = {}
     for path, line in zip(paths, lines, strict=True):
-        columns, renamed = None, None
+        columns, renamed, separator = None, None, None
+        if line is not None and form.has_header:
+            separator = other_separator(line, form.separator)
+            if declared is None and (doubled := _doubled(line)):
+                raise ValueError(f"the header of {path} has the column {doubled!r} twice")
         if line is not None and declared is not None:
             columns = columns_of_file(line, declared, has_header=form.has_header)
             renamed = _renamed(line, columns, declared) if form.has_header else None
         key = line if columns is None else tuple(each.name for each in columns)
         group = groups.get(key, CsvGroup(columns, []))
-        groups[key] = replace(group, paths=[*group.paths, path], renamed=group.renamed or renamed)
+        groups[key] = replace(
+            group,
+            paths=[*group.paths, path],
+            renamed=group.renamed or renamed,
+            separator=group.separator or separator,
+        )
     return list(groups.values())
+
+
+def _doubled(line: Sequence[str]) -> str | None:
+    """Return the first name that a header has twice, in any case, as Spark compares names; None if none."""
+    seen: set[str] = set()
+    for name in filter(None, line):  # Spark numbers columns without a name
+        if name.lower() in seen:
+            return name
+        seen.add(name.lower())
+    return None
+
+
+def other_separator(line: Sequence[str], separator: str) -> str | None:
+    """Return what probably separates the columns of a header that has only one; None if it has several.
+
+    Example:
+        >>> [other_separator(line, ",") for line in (["id;name"], ["id", "a;b"], ["id"])]
+        [';', None, None]
+    """
+    found = [sign for sign in _SEPARATORS if sign in line[0]] if len(line) == 1 else []
+    return next((sign for sign in found if sign != separator), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileReader", "files_below", "union_of"]
-
-
-log = logging.getLogger(__name__)
+__all__ = ["FileReader", "files_below", "header_doubt", "union_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class FileReader:
             )
         paths = [path for place in found for path, size in files_below(files, place) if size]
         options = self._reading(fields, paths)
-        groups = self._groups(files, paths, fields)
+        groups = self._groups(workspace, files, paths, fields)
         if groups is None:
             yield self._read(workspace, options, found, fields)
             return
@@ -101,22 +97,27 @@ class FileReader:
         return any(each.name == corrupt for each in fields or ())
 
     def _groups(
-        self, files: Files, paths: Sequence[str], fields: tuple[Field, ...] | None
+        self,
+        workspace: Workspace,
+        files: Files,
+        paths: Sequence[str],
+        fields: tuple[Field, ...] | None,
     ) -> list[CsvGroup] | None:
         """Return the groups of CSV files with the same columns; None if all have those that Spark takes."""
         form = CsvForm.of(self.options) if self.format == "csv" else None
         if form is None or self._keeps_corrupt(fields) or (fields is None and not form.has_header):
             return None
         declared = None if fields is None else self._in_files(fields)
-        groups = grouped(paths, first_lines(paths, form, files.begin), declared, form)
+        try:
+            groups = grouped(paths, first_lines(paths, form, files.begin), declared, form)
+        except ValueError as error:
+            raise TargetError(
+                f"{self.label} can't be read: {error}",
+                remedy="Correct the header; or declare a schema, whose names columns then have by position.",
+            ) from error
         for group in groups:
-            if group.renamed is not None:
-                name, other = group.renamed
-                log.warning(
-                    "%s: the header of %s has %s where the schema has %s, which is read by position. "
-                    "If it is the same column, declare `renamedFrom: %s`; otherwise correct the schema",
-                    *(self.label, group.paths[0], name, other, name),
-                )
+            if (told := header_doubt(group, declared)) is not None:
+                workspace.note(f"{self.label}: the header of {group.paths[0]} {told}")
         if len(groups) > 1:
             return groups
         is_plain = not groups or groups[0].columns is None or list(groups[0].columns) == declared
@@ -165,6 +166,20 @@ class FileReader:
     def _in_files(self, fields: Sequence[Field]) -> list[Field]:
         names = {each.name.lower() for each in self.partitions}
         return [each for each in fields if each.name.lower() not in names]
+
+
+def header_doubt(group: CsvGroup, declared: Sequence[Field] | None) -> str | None:
+    """Return what may be wrong with the headers of files, whose first one is meant; None if nothing is."""
+    if group.separator is not None and (declared is None or len(declared) > 1):
+        sign = group.separator.replace("\t", "\\t")
+        return f'is one column. If `{sign}` separates its columns, set `options: {{sep: "{sign}"}}`'
+    if group.renamed is None:
+        return None
+    name, other = group.renamed
+    return (
+        f"has {name} where the schema has {other}, which is read by position. If it is the same column, "
+        f"declare `renamedFrom: {name}`; otherwise correct the schema"
+    )
 
 
 def _renamed(field: Field) -> Column:

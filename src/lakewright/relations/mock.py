@@ -66,7 +66,7 @@ class MockRelation(EmptyRelation):
         fields = self.declared(workspace) or ()
         records, dropped = without_others(fields, self.records)
         for text in dropped:
-            workspace.note(f"{self.label}: {text}", self.label)
+            workspace.note(f"{self.label}: {text}")
         frame = frame_of_records(workspace.spark, fields, records)
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 

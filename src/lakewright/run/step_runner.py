@@ -28,6 +28,7 @@ from lakewright.run.step_warnings import with_warning
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
+from lakewright.workspace.notes import OF_NO_MAPPING
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["StepRunner"]
@@ -204,8 +205,7 @@ def _notes(target: Target, workspace: Workspace) -> Iterator[str]:
     for reference in target.references():
         if reference.category == "mapping":
             yield from workspace.take_notes(reference.name)
-        elif reference.category == "relation":
-            yield from workspace.notes.take([f"relation {reference.name!r}"])
+    yield from workspace.notes.take([OF_NO_MAPPING])
 
 
 def _is_temporary(error: Exception) -> bool:

@@ -105,6 +105,7 @@ def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Ans
         frame = _frame(session, rewritten(query, tables)).limit(limit + 1)
         rows = _rows(frame)
         notes += () if past is None else tuple(dict.fromkeys(past.notes))
+        notes += tuple(app.workspace.notes.take())
         return Answer(frame.columns, rows[:limit], is_cut=len(rows) > limit, notes=notes)
 
 
@@ -131,7 +132,7 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
         _rejections(app, query),
         _views(app.workspace, tables) as session,
     ):
-        for note in () if past is None else past.notes:
+        for note in (*(() if past is None else past.notes), *app.workspace.notes.take()):
             log.warning("%s", note)
         return _frame(session, rewritten(query, tables))
 

@@ -90,7 +90,7 @@ def read_relation(
     with _hint():
         relation = workspace.relation(name)
         selection = {column: _texts(value) for column, value in (partition or {}).items()}
-        return relation.read(workspace, expand_selection(relation.partitions, selection))
+        return _told(workspace, relation.read(workspace, expand_selection(relation.partitions, selection)))
 
 
 def read_mapping(app: App, name: str, *, values: Mapping[str, object] | None = None) -> DataFrame:
@@ -105,7 +105,15 @@ def read_mapping(app: App, name: str, *, values: Mapping[str, object] | None = N
         SpecError: There is no such mapping, or its declaration needs other names.
     """
     with _hint():
-        return _workspace(app, values).frame(name)
+        workspace = _workspace(app, values)
+        return _told(workspace, workspace.frame(name))
+
+
+def _told(workspace: Workspace, frame: DataFrame) -> DataFrame:
+    """Return a frame after warning of what its mappings and relations have to tell, as a run would."""
+    for text in workspace.notes.take():
+        log.warning("%s", text)
+    return frame
 
 
 @contextmanager

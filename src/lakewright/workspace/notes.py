@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["Notes"]
+__all__ = ["OF_NO_MAPPING", "Notes"]
+
+OF_NO_MAPPING = ""
+"""Stands for a relation that is read by no mapping."""
 
 
 class Notes(dict[str, list[Callable[[], str | None]]]):
-    """Functions by mapping, or by subject; each returns None as long as there is nothing to tell.
+    """Functions by mapping; each returns None as long as there is nothing to tell.
 
     Example:
         >>> notes = Notes()
@@ -17,14 +20,14 @@ class Notes(dict[str, list[Callable[[], str | None]]]):
         (['1 record is left out'], [])
     """
 
-    def add(self, subject: str, told: Callable[[], str | None]) -> None:
-        """Have what the function returns told of a mapping or a subject."""
-        self.setdefault(subject, []).append(told)
+    def add(self, mapping: str, told: Callable[[], str | None]) -> None:
+        """Have what the function returns told of a mapping."""
+        self.setdefault(mapping, []).append(told)
 
-    def take(self, subjects: Iterable[str] | None = None) -> list[str]:
-        """Return what some of the subjects have to tell, or all of them, once."""
+    def take(self, mappings: Iterable[str] | None = None) -> list[str]:
+        """Return what some of the mappings have to tell, or all of them, once."""
         found: dict[str, None] = {}
-        for name in sorted(self if subjects is None else self.keys() & set(subjects)):
+        for name in sorted(self if mappings is None else self.keys() & set(mappings)):
             told = [(each, each()) for each in self.pop(name)]
             if waiting := [each for each, text in told if text is None]:
                 self[name] = waiting

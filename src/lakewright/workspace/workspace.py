@@ -18,7 +18,7 @@ from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
 from lakewright.workspace.definitions import Definitions
 from lakewright.workspace.imported_parts import qualified
-from lakewright.workspace.notes import Notes
+from lakewright.workspace.notes import OF_NO_MAPPING, Notes
 from lakewright.workspace.readable import ImportedRelation, ReadableMapping, ReadableRelation
 from lakewright.workspace.views import Views
 
@@ -305,12 +305,12 @@ class Workspace:
                 and self.observations.pop(name, None) is not None
             }
 
-    def note(self, text: str, subject: str) -> None:
-        """Have the run tell a text, with the mapping whose frame is being made, or else with `subject`."""
+    def note(self, text: str) -> None:
+        """Have the run tell a text, with the mapping whose frame is being made, if one is."""
         home = self
         while not home._path and home._importer is not None:
             home = home._importer
-        home.notes.add(home._path[-1] if home._path else subject, lambda: text)
+        home.notes.add(home._path[-1] if home._path else OF_NO_MAPPING, lambda: text)
 
     def take_notes(self, mapping: str) -> list[str]:
         """Return what a mapping and its inputs have to tell of the rows that they read, once."""

@@ -8,6 +8,7 @@ import gzip
 import pytest
 
 from lakewright.relations.csv_layout import CsvForm, columns_of_file, first_lines, grouped
+from lakewright.relations.file_reading import header_doubt
 from lakewright.spec.models.fields import Field, parse_type
 
 DECLARED = [Field(name=name, type=parse_type(kind)) for name, kind in {"id": "int", "name": "string"}.items()]
@@ -58,6 +59,7 @@ def test_forms_that_only_spark_reads_are_left_to_it(options: dict[str, str]) -> 
         (["name", "id"], True, ["name", "id"]),
         (["id", "more", "name"], True, ["id", "_c1", "name"]),
         (["name", "name", "id"], True, ["name", "_c1", "id"]),
+        (["id", "id"], True, ["id", "name"]),
         (["id"], True, ["id"]),
         (["id", "name", "more"], True, ["id", "name", "_c2"]),
         (["name", "id"], False, ["id", "name"]),
@@ -83,3 +85,39 @@ def test_files_with_the_same_columns_are_read_together() -> None:
         (None, ["c"]),
         (None, ["d"]),
     ]
+
+
+def test_a_header_with_a_name_twice_is_refused_unless_columns_are_declared() -> None:
+    """Spark would call them id0 and ID1."""
+    lines = [("id", "", "ID", "")]
+    with pytest.raises(ValueError, match="the header of a has the column 'ID' twice"):
+        grouped(["a"], lines, None, form(header="true"))
+    assert len(grouped(["a"], lines, None, form())) == 1
+    (group,) = grouped(["a"], [("id", "id")], DECLARED, form(header="true"))
+    assert group.renamed == ("id", "name")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            ("id;name",),
+            'is one column. If `;` separates its columns, set `options: {sep: ";"}`',
+        ),
+        (
+            ("id\tname",),
+            'is one column. If `\\t` separates its columns, set `options: {sep: "\\t"}`',
+        ),
+        (("key", "name"), "has key where the schema has id, which is read by position. If it is the same"),
+        (("id", "name"), None),
+    ],
+)
+def test_what_may_be_wrong_with_a_header_is_told(line: tuple[str, ...], told: str | None) -> None:
+    (group,) = grouped(["a"], [line], DECLARED, form(header="true"))
+    found = header_doubt(group, DECLARED)
+    assert found is None if told is None else str(found).startswith(told)
+
+
+def test_a_header_of_one_column_is_doubted_without_a_schema_too() -> None:
+    (group,) = grouped(["a"], [("id|name",)], None, form(header="true"))
+    assert '`options: {sep: "|"}`' in str(header_doubt(group, None))

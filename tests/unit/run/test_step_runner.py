@@ -231,6 +231,18 @@ def test_a_jvm_that_was_killed_is_told_in_words_and_not_as_a_trace(
     assert "Traceback" not in caplog.text
 
 
+def test_what_a_relation_tells_of_its_files_is_a_warning_of_the_target_that_reads_it(tmp_path: Path) -> None:
+    def act(target: FakeTarget, context: Context, phase: Phase) -> Outcome | None:
+        context.workspace.note("relation 'r': the header of a.csv has x where the schema has y")
+        return None
+
+    bench = bench_of(tmp_path)
+    bench.world.act = act
+    assert only(bench.run(Phase.BUILD)).warnings == (
+        "target 'a': relation 'r': the header of a.csv has x where the schema has y",
+    )
+
+
 def test_what_a_target_warns_of_is_kept_once_with_its_result(tmp_path: Path) -> None:
     slices = [{"slice": "2", "warnings": ["column vip is new"]}]
 
