@@ -39,6 +39,7 @@ __all__ = [
     "partition_condition",
     "partition_folder",
     "partition_sql",
+    "told_folder_sql",
     "typed_columns",
     "typed_partition",
     "within_partition",
@@ -164,6 +165,20 @@ def partition_folder(partition: Partition) -> str:
     return "/".join(
         f"{_escape(name)}={_escape(value) if value else NULL_FOLDER}" for name, value in partition.items()
     )
+
+
+def told_folder_sql(column: str, value: str) -> str:
+    """Return SQL of a text in a partition column, which fails the query if its folder would be that of null.
+
+    Args:
+        column: The partition column.
+        value: SQL of the text.
+    """
+    subject, remedy = f"partition column {column!r}", "Give it another value in the mapping, or null."
+    empty = refusing_sql(text_sql(f"{subject} has an empty text, which a folder has only for null"), remedy)
+    marked = f"{subject} has the text {NULL_FOLDER}, with which a folder is named for null"
+    refusals = f"when {text_sql(NULL_FOLDER)} then {refusing_sql(text_sql(marked), remedy)}"
+    return f"case {value} when '' then {empty} {refusals} else {value} end"
 
 
 def _escape(text: str) -> str:

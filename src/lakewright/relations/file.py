@@ -19,11 +19,11 @@ from lakewright.lake.columns import cast_column, conform, fields_of, find_column
 from lakewright.lake.file_probe import has_rows
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import (
-    NULL_FOLDER,
     Partition,
     canonical_partition,
     partition_condition,
     partition_folder,
+    told_folder_sql,
     typed_partition,
 )
 from lakewright.lake.paths import join, local_path
@@ -38,8 +38,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.transform.refusals import refusing_sql
-from lakewright.transform.sql import name_sql, text_sql
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -370,11 +369,7 @@ class FileRelation(StoredRelation):
 
         for each in self.partitions:
             if each.type.ddl == "string" and (name := find_column(frame, each.name)) is not None:
-                told = f"partition column {each.name!r} has an empty text, which a folder has only for null"
-                refusal = refusing_sql(text_sql(told), "Give it a value in the mapping, or null.")
-                is_empty = f"{name_sql(name)} in ('', {text_sql(NULL_FOLDER)})"
-                made = f"if({is_empty}, {refusal}, {name_sql(name)})"
-                frame = frame.withColumn(name, functions.expr(made))
+                frame = frame.withColumn(name, functions.expr(told_folder_sql(each.name, name_sql(name))))
         return frame
 
     def open_columns(self, partition: Partition) -> list[str]:

@@ -205,7 +205,12 @@ def test_partition_columns_have_their_types_without_a_schema(workspace: Workspac
     assert rows(read, "code", "n", "id") == [("01", "7", "1")]
     empty = workspace.spark.createDataFrame([("", "7", 1)], "code string, n string, id int")
     wrong = workspace.spark.createDataFrame([("x", "y", 1)], "code string, n string, id int")
-    for frame, told in ((empty, "'code' has an empty text"), (wrong, "doesn't fit the type")):
+    marked = empty.selectExpr("'__HIVE_DEFAULT_PARTITION__' AS code", "n", "id")
+    for frame, told in (
+        (empty, "'code' has an empty text"),
+        (marked, "'code' has the text __HIVE_DEFAULT_PARTITION__, with which a folder is named for null"),
+        (wrong, "doesn't fit the type"),
+    ):
         with pytest.raises(spark_errors()) as raised:
             relation.write(workspace, frame, partition={}, mode=OutputMode.OVERWRITE)
         assert told in str(raised.value)
