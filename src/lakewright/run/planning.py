@@ -37,6 +37,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.withheld import withheld_candidate
 from lakewright.spec.arguments import expand_arguments
+from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
@@ -124,7 +125,12 @@ class Planning:
         hidden = self.journal.hide_secrets
 
         def leftovers(target: str, parameters: Mapping[str, str]) -> Mapping[Phase, Taint]:
-            return taints.get((target, tuple(sorted(hidden(parameters).items()))), {}) if taints else {}
+            if not taints:
+                return {}
+            # A taint of an unknown instance holds for any, until one is built.
+            unknown = tuple(sorted((name, HIDDEN) for name in parameters))
+            own = taints.get((target, tuple(sorted(hidden(parameters).items()))))
+            return taints.get((target, unknown), {}) if own is None else own
 
         return leftovers
 

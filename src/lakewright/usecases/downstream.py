@@ -15,6 +15,7 @@ from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
+from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.words import first_of
 from lakewright.usecases.earlier_builds import (
     RUNS,
@@ -25,7 +26,7 @@ from lakewright.usecases.earlier_builds import (
     is_built,
 )
 from lakewright.usecases.emptied import kept_rows_of
-from lakewright.usecases.left_partitions import left_instances, recovered_at
+from lakewright.usecases.left_partitions import left_instances, recovered_at, untold_instances
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 from lakewright.usecases.readers import readers_of
 from lakewright.usecases.stale_instances import Arrived, stale_instances
@@ -81,6 +82,8 @@ def downstream_taints(
         # Where the history tells all builds, what it does not tell was built before the slices came.
         left = () if arrivals else left_instances(app, declared, names)
         built = [*built_instances(app, declared, RUNS, names), *left]
+        if lost is not None and not arrivals:
+            built += untold_instances(app, declared, names - {name for name, _ in built})
         for name, parameters in newest_writers(app, declared, built):
             if (name, tuple(sorted(parameters.items()))) in earlier:
                 continue
@@ -254,6 +257,9 @@ def _overwritten(app: App, taints: Iterable[Taint], run: RunResult) -> Iterator[
         alike = [
             each for each in built if each.target == name and each.parameters.keys() == parameters.keys()
         ]
+        if alike and parameters and all(text == HIDDEN for text in parameters.values()):
+            yield taint.place.untainted()  # in which instance it was built is not known
+            continue
         output = overwritten_output(app, job, name, parameters) if alike else None
         if output and any(overwritten_output(app, job, name, each.parameters) == output for each in alike):
             yield taint.place.untainted()

@@ -22,15 +22,17 @@ from lakewright.plan.phase import Phase
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
 from lakewright.slices.late import place_of
+from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.plan.graph import Node
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["left_instances", "recovered_at"]
+__all__ = ["left_instances", "recovered_at", "untold_instances"]
 
 _PARAMETER = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -44,11 +46,31 @@ def left_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str,
     if not job.parameters or not names:
         return []
     found: dict[tuple[tuple[str, str], ...], None] = {}
-    for columns, folder in _outputs(app, job, names):
+    for _, columns, folder in _outputs(app, job, names):
         for values in _partitions(folder, tuple(columns)):
             if (instance := _instance(job, columns, values)) is not None:
                 found.setdefault(instance)
     return [(name, dict(each)) for each in sorted(found, reverse=True) for name in sorted(names)]
+
+
+def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
+    """Return a job's targets of which no partition can tell what was built, each in an unknown instance.
+
+    The values of its parameters are hidden, as those of secrets are. A target of a job without parameters has
+    one instance; it is left out if nothing is where it writes on this machine.
+    """
+    told = {name for name, _, _ in _outputs(app, job, names)} if job.parameters else _unbuilt(app, job, names)
+    unknown = {each.name: HIDDEN for each in job.parameters}
+    return [(name, unknown) for name in sorted(names - told)]
+
+
+def _unbuilt(app: App, job: Job, names: frozenset[str]) -> set[str]:
+    return {
+        node.name
+        for node in _nodes(app, job, names)
+        if (folders := [local_path(each.name) for each in node.provides if each.category == "file"])
+        and not any(folder is None or folder.exists() for folder in folders)
+    }
 
 
 def recovered_at(app: App, entity: Entity) -> datetime | None:
@@ -65,19 +87,22 @@ def recovered_at(app: App, entity: Entity) -> datetime | None:
     return done.timestamp if done is not None and done.content.get("adopted") else None
 
 
-def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[tuple[Mapping[str, str], Path]]:
-    """Yield the parameter of each partition column of targets, with the folders that they write."""
+def _nodes(app: App, job: Job, names: frozenset[str]) -> list[Node]:
     try:
         workspace = sample_workspace(app.project, job, offline_lake(app))
-        nodes = list(declared_nodes(workspace, sorted(names), Phase.BUILD))
+        return list(declared_nodes(workspace, sorted(names), Phase.BUILD))
     except LakewrightError:
-        return
-    for node in nodes:
+        return []
+
+
+def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[tuple[str, Mapping[str, str], Path]]:
+    """Yield targets with the parameter of each partition column, and the folders that they write."""
+    for node in _nodes(app, job, names):
         declared = app.project.targets[node.name].raw.get("partition")
         columns = _columns(declared) if isinstance(declared, Mapping) else {}
         folders = (local_path(each.name) for each in node.provides if each.category == "file")
         if {each.name for each in job.parameters} == set(columns.values()):
-            yield from ((columns, folder) for folder in folders if folder is not None)
+            yield from ((node.name, columns, folder) for folder in folders if folder is not None)
 
 
 def _columns(declared: Mapping[str, Any]) -> dict[str, str]:
