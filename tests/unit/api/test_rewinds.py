@@ -65,7 +65,10 @@ def test_a_rebuild_says_whether_it_was_swapped_in_and_what_differs(
 )
 def test_a_checked_rebuild_says_where_its_table_is_and_how_to_remove_it(place: Address, removal: str) -> None:
     plan = cast(
-        "Any", SimpleNamespace(base=None, slices=("d1",), foreign=(), skipped_names=["d2"], included=())
+        "Any",
+        SimpleNamespace(
+            base=None, slices=("d1",), foreign=(), skipped_names=["d2"], included=(), requeued=()
+        ),
     )
     checked = Rebuilt("orders", plan, None, beside=place)
     told = f"the new table stays in {place}: a rebuild of the same slices uses it, any other removes it; "
