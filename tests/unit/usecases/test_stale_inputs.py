@@ -68,9 +68,10 @@ def lake(path: Path) -> App:
 def run_again(app: App, job: str, name: str, **parameters: str) -> Any:
     """Record a build of a tainted target, whose taint it removes, as a run does."""
     before = tuple(app.journal.taints("shop"))
-    run = built(app, job, (name,), **parameters)
+    run = built(app, job, (name,), 0, **parameters)
     app.store.write(Write(puts=(TargetPhase("shop", name, "BUILD", parameters).untainted(),)))
-    keep_dirty(app, before, SimpleNamespace(job=job, run_id=run.run_id))
+    result: Any = SimpleNamespace(job=job, run_id=run.run_id)
+    keep_dirty(app, before, result)
     return run
 
 
