@@ -108,8 +108,14 @@ def _values(job: Job, arguments: Mapping[str, str], project: Project) -> Mapping
         instances = expand_arguments(job.parameters, texts, project.scope)
     except SpecError as error:
         remedy = f"Give each parameter of job {job.name!r} one value, in `arguments` of the import."
-        named = (f"job {job.name!r}: {fault.message.partition(';')[0]}" for fault in error.faults)
-        raise SpecError([Fault(message, remedy=remedy) for message in named]) from None
+        # Their remedies are those of a command line, unless a name is unknown.
+        raise SpecError(
+            Fault(
+                f"job {job.name!r}: {fault.message.partition(';')[0]}",
+                remedy=fault.remedy if fault.message.startswith("unknown") else remedy,
+            )
+            for fault in error.faults
+        ) from None
     if len(instances) != 1:
         raise SpecError.of(
             f"job {job.name!r}: the arguments are those of {len(instances)} instances",
