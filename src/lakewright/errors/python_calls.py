@@ -12,6 +12,8 @@ __all__ = ["python_words"]
 _COMMAND = re.compile(r"`lakewright ([a-z][^`]*)`")
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?: (full|merge|historic)\b)?")
 
+_VERBOSE = re.compile(r"(?<![\w-])-vv\b")
+
 _FLAGS = {
     "--allow-backdated": "allow_backdated",
     "--allow-data-loss": "allow_data_loss",
@@ -54,6 +56,8 @@ def python_words(remedy: str) -> str | None:
         'project.entity("orders").rebuild(include=["d1"])'
         >>> python_words("Give a later time, or pass --allow-backdated.")
         'allow_backdated=True for --allow-backdated'
+        >>> python_words("Correct the query; -vv shows all that Spark says.")
+        'the traceback, or error.__cause__, for -vv'
     """
     calls = [call for typed in _COMMAND.findall(remedy) if (call := _call(typed)) is not None]
     words = dict.fromkeys((*calls, *_options(_COMMAND.sub("", remedy))))
@@ -68,6 +72,8 @@ def _options(text: str) -> Iterator[str]:
             yield f"{_OF_LOAD[name]} for {name}"
         elif name in _VALUES and value:
             yield f"{_VALUES[name]}={_quoted(value)} for {name} {value}"
+    if _VERBOSE.search(text):
+        yield "the traceback, or error.__cause__, for -vv"
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from lakewright.app import App
@@ -20,6 +21,7 @@ from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, find_slice, item_id
 from lakewright.slices.land import LandedSlice, land_slice
+from lakewright.spec.suggestions import suggestion
 from lakewright.stores.process import user_name
 from lakewright.usecases.bronze_status import changed_fault
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["land"]
+__all__ = ["check_key", "land"]
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ def land(
     found = app.project.entity(entity)
     of_spark = _of_spark(app, frame)
     check_names(of_spark.columns)
+    check_key(found, of_spark.columns)
     if replace:
         _check_unlocked(app, found, name)
     landed = land_slice(app.lake, found, of_spark, name, replace=replace)
@@ -60,6 +63,25 @@ def land(
         _adopt_if_waiting(app, found, landed)
         _warn_if_processed(app, found, landed)
     return landed
+
+
+def check_key(entity: Entity, columns: Sequence[str]) -> None:
+    """Check that a frame has the columns of the business key, without which the next run would fail.
+
+    Transformations may make columns, and a key that may be null may be left out.
+
+    Raises:
+        UsageError: It lacks one.
+    """
+    if entity.transformations or entity.settings.null_keys == "allow":
+        return
+    present = {name.lower() for name in columns}
+    for each in entity.columns:
+        if each.is_business_key and not each.is_calculated and each.source.lower() not in present:
+            raise UsageError(
+                f"the frame lacks the column {each.source!r} of the business key of {entity.called}",
+                remedy=suggestion(each.source, columns),
+            )
 
 
 def _of_spark(app: App, frame: object) -> DataFrame:

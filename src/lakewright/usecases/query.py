@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-__all__ = ["Answer", "query_frame", "query_lake"]
+__all__ = ["Answer", "check_query", "query_frame", "query_lake"]
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +52,15 @@ _DESCRIBE = re.compile(
 )
 _STATEMENT = re.compile(r"\s*(?:DESC|DESCRIBE|SHOW)\b", re.IGNORECASE)
 """Statements that only show something; all others must be queries."""
+
+
+_NO_QUERY = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?P<word>ADD|ALTER|ANALYZE|BEGIN|CACHE|CALL|CLEAR|COMMENT|COPY|CREATE|DECLARE|"
+    r"DELETE|DROP|EXECUTE|EXPLAIN|GRANT|INSERT|LOAD|MERGE|MSCK|OPTIMIZE|REFRESH|REPAIR|REPLACE|RESET|RESTORE|"
+    r"REVOKE|SET|TRUNCATE|UNCACHE|UPDATE|USE|VACUUM)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The words of statements that are no queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ def query_lake(app: App, query: str, *, limit: int, as_of: object = None) -> Ans
             time.
         TargetError: The log of a table doesn't reach back so far.
     """
+    check_query(query)
     at = None if as_of is None else instant_of(app, as_of)
     query = query.rstrip().rstrip(";")
     shown = _shown_tables(app.project, query)
@@ -121,6 +131,7 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
         TargetError: An entity or a relation has no table yet.
         UsageError: Spark rejects the query, or a name is that of an entity and of a relation.
     """
+    check_query(query)
     query = query.rstrip().rstrip(";")
     shown = _shown_tables(app.project, query)
     if shown is not None:
@@ -135,6 +146,20 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
         for note in (*(() if past is None else past.notes), *app.workspace.notes.take()):
             log.warning("%s", note)
         return _frame(session, rewritten(query, tables))
+
+
+def check_query(query: str) -> None:
+    """Check that a text is no statement that writes or sets something.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if found := _NO_QUERY.match(query):
+        raise UsageError(
+            f"a query only reads, and {found['word'].upper()} does not begin one",
+            remedy="Begin with SELECT, WITH, FROM, VALUES, TABLE, SHOW or DESCRIBE. Tables are written by "
+            "the targets and entities that the project declares.",
+        )
 
 
 @contextmanager

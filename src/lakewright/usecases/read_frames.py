@@ -16,7 +16,7 @@ from lakewright.lake.observation import read_table
 from lakewright.lake.partition import expand_selection
 from lakewright.lake.past import check_version, readable
 from lakewright.relations.entity import observe_silver, read_silver
-from lakewright.spec.expressions.values import render_value
+from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["AsOf", "instant_of", "read_entity", "read_mapping", "read_relation"]
+__all__ = [
+    "AsOf",
+    "check_single",
+    "instant_of",
+    "partition_texts",
+    "read_entity",
+    "read_mapping",
+    "read_relation",
+]
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +97,11 @@ def read_relation(
     workspace = _workspace(app, values)
     with _hint():
         relation = workspace.relation(name)
-        selection = {column: _texts(value) for column, value in (partition or {}).items()}
+        types = {each.name.lower(): each.value_type for each in relation.partitions}
+        selection = {
+            column: partition_texts(column, value, types.get(column.lower()))
+            for column, value in (partition or {}).items()
+        }
         return _told(workspace, relation.read(workspace, expand_selection(relation.partitions, selection)))
 
 
@@ -130,8 +142,9 @@ def _hint() -> Iterator[None]:
 def _workspace(app: App, values: Mapping[str, object] | None) -> Workspace:
     if not values:
         return app.workspace
-    for name in values:
+    for name, value in values.items():
         _check_used(app.project, name)
+        check_single(name, value)
     scope = app.project.scope.instance({}, values)
     return Workspace(app.project.within(scope), scope, app.lake)
 
@@ -161,10 +174,33 @@ def _names_of(job: Job) -> set[str]:
     return {*(each.name for each in job.parameters), *job.environment}
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    if isinstance(value, Sequence | Set) and not isinstance(value, str):
-        return tuple(map(render_value, value))
-    return (render_value(value),)
+def partition_texts(column: str, value: object, kind: ValueType | None) -> tuple[str, ...]:
+    """Return the values of a partition column as texts.
+
+    Raises:
+        UsageError: A value of a column of type date has a time of day.
+    """
+    values = value if isinstance(value, Sequence | Set) and not isinstance(value, str) else (value,)
+    for each in values:
+        if kind is ValueType.DATE and isinstance(each, datetime) and each.time() != time():
+            raise UsageError(
+                f"partition column {column} is of type date, and {each!r} has a time of day",
+                remedy="Give value.date().",
+            )
+    return tuple(map(render_value, values))
+
+
+def check_single(name: str, value: object) -> None:
+    """Check that the value of a name is one value: a text, a number, a boolean or a time.
+
+    Raises:
+        UsageError: It has several values.
+    """
+    if isinstance(value, Sequence | Set | Mapping) and not isinstance(value, str):
+        raise UsageError(
+            f"{name}={value!r} has several values, but each name has one",
+            remedy="Read with each of them, and unite the frames: read(…).union(read(…)).",
+        )
 
 
 def instant_of(app: App, as_of: object) -> datetime:

@@ -13,7 +13,7 @@ from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.known_slices import name_of
-from lakewright.slices.rewind.plan_undo import plan_undo
+from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
 from lakewright.slices.rewind.rebuild import check_each_once
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.undo import beside_undo, undo
@@ -251,6 +251,7 @@ def undo_slice(
     app.make_store()
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)
+    check_recorded(context, found, slice)
     words = f"undo of {slice} of {found.name}"
     facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
     with (

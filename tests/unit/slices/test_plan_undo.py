@@ -23,7 +23,7 @@ from lakewright.slices.rewind import rebuild
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import plan_undo
+from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
 from lakewright.slices.rewind.undo_plan import UndoPlan
 
 TIME = "2024-05-0{}T00:00:00+00:00"
@@ -395,3 +395,10 @@ def test_a_lost_manifest_is_recovered_without_the_undone_slice(tmp_path: Path) -
     assert names(place.look().ready) == []
     assert place.verdicts() == {"s1": Verdict.PROCESSED, "s2": Verdict.SKIPPED}
     assert "sent twice" in str(place.ledger.store.records(place.item("s2").item_id)[-1].content["reason"])
+
+
+def test_a_name_that_no_slice_has_is_refused_before_a_run_is_recorded(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1")
+    check_recorded(place.bench, place.entity, "s1")
+    with pytest.raises(UsageError, match=r"the slice nope of .* is not in the table"):
+        check_recorded(place.bench, place.entity, "nope")

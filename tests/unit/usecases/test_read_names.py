@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.usecases.read_frames import _workspace
+from lakewright.spec.expressions.values import ValueType
+from lakewright.usecases.query import check_query
+from lakewright.usecases.read_frames import _workspace, partition_texts
 
 MODEL = """
 environment: [region=north]
@@ -46,3 +49,31 @@ def test_a_slip_is_refused_and_what_nothing_shows_is_warned_of(
     with caplog.at_level(logging.WARNING):
         _workspace(app, {"zzz": 10})
     assert "uses the name 'zzz'; its value may have no effect" in caplog.text
+
+
+@pytest.mark.parametrize("value", [[1, 2], {1}, (date(2024, 5, 1),), {"a": 1}])
+def test_several_values_of_a_name_are_refused(app: App, value: object) -> None:
+    """The text of the list stood in the SQL."""
+    with pytest.raises(UsageError, match="has several values, but each name has one"):
+        _workspace(app, {"day": value})
+
+
+def test_a_time_of_day_is_refused_for_a_partition_column_of_type_date() -> None:
+    day, noon = datetime(2024, 5, 1), datetime(2024, 5, 1, 12)
+    assert partition_texts("day", [day], ValueType.DATE) == ("2024-05-01T00:00",)
+    assert partition_texts("at", noon, ValueType.TIMESTAMP) == ("2024-05-01T12:00",)
+    with pytest.raises(UsageError, match=r"partition column day is of type date, and .* has a time of day"):
+        partition_texts("day", [day, noon], ValueType.DATE)
+
+
+@pytest.mark.parametrize("text", ["DROP TABLE a", "-- all\n insert into a select 1", "/* x */vacuum a"])
+def test_what_writes_is_no_query(text: str) -> None:
+    with pytest.raises(UsageError, match=r"a query only reads, and (DROP|INSERT|VACUUM) does not begin one"):
+        check_query(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1", "(select 1)", "drops", "SHOW TABLES", "with a as (select 1) from a"]
+)
+def test_queries_may_begin_in_many_ways(text: str) -> None:
+    check_query(text)

@@ -232,6 +232,17 @@ def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, 
         )
 
 
+def check_recorded(context: ProcessingContext, entity: Entity, name: str) -> None:
+    """Check that the manifest has a slice of the name, before anything is recorded of its undo.
+
+    Raises:
+        UsageError: It has none.
+    """
+    place = f"{entity.places(context.lake.settings).bronze}/{name}"
+    if not context.ledger.item(item_id(place)).revision:
+        _processed_item(context, entity, name, lambda _: False)
+
+
 def _processed_item(
     context: ProcessingContext, entity: Entity, name: str, may_be_held: Callable[[Item], bool]
 ) -> Item:
