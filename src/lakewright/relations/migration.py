@@ -8,7 +8,7 @@ decides which differences matter, and the migration strategy how they are handle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, TypeVar
@@ -34,6 +34,7 @@ __all__ = [
     "MigrationStrategyText",
     "Shape",
     "Tolerated",
+    "data_loss",
     "default_policy",
     "default_strategy",
     "find_former",
@@ -123,9 +124,7 @@ class Migration:
             raise MigrationError(refusal.message, remedy=refusal.remedy)
         lost = [change.loses for change in self.changes(is_filled=is_filled) if change.loses is not None]
         if lost and is_filled is not False and not allow_data_loss:
-            raise DataLossError(
-                f"{label}: its migration would lose {', '.join(lost)}", details={"loses": lost}
-            )
+            raise data_loss(label, lost)
 
     def refusal(self, label: str) -> Fault | None:
         """Return why the strategy cannot, or must not, make the changes that are needed; None if it can."""
@@ -147,6 +146,13 @@ class Migration:
         lost = None if is_filled is False else "all its rows"
         head = TableChange("replace the table with an empty one", lost)
         return (head, *(TableChange(step.description) for step in self.steps))
+
+
+def data_loss(label: str, lost: Sequence[str]) -> DataLossError:
+    """Return the error of a migration that would lose data, which is not permitted."""
+    return DataLossError(
+        f"{label}: its migration would lose {', '.join(lost)}", details={"loses": list(lost)}
+    )
 
 
 def default_policy(config: Mapping[str, str]) -> MigrationPolicy:

@@ -23,7 +23,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.relations.migration import Tolerated
+from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
 from lakewright.targets.built_from import (
@@ -98,6 +98,15 @@ def effective_mode(
             remedy="Remove them, or choose another mode: APPEND, OVERWRITE or IGNORE_IF_EXISTS.",
         )
     return mode, Outcome(Status.SKIPPED, reasons=(f"{present.subject} already holds rows ({mode})",))
+
+
+def _with_loss(label: str, observation: Observation, context: Context) -> Observation:
+    """Return the observation with the refusal of a migration that would lose data without permission."""
+    lost = [change.loses for change in observation.changes if change.loses is not None]
+    is_refused = lost and observation.refusal is None and observation.filled is Answer.YES
+    if not is_refused or context.options.permissions.allow_data_loss:
+        return observation
+    return replace(observation, refusal=data_loss(label, lost).as_fault())
 
 
 class WritingTarget(Target):
@@ -183,6 +192,7 @@ class WritingTarget(Target):
         workspace = context.workspace
         relation = self.managed(workspace)
         observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
+        observation = _with_loss(relation.label, observation, context)
         if self.mapping is None:
             return observation
         if self._is_fingerprinted(context.defaults):

@@ -13,12 +13,13 @@ from tests.projects import make_workspace
 from lakewright.errors import SpecError
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.outcome import Outcome
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.built_from import declared, redefined, save_fingerprint
-from lakewright.targets.context import Context
+from lakewright.targets.context import Context, RunOptions
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
@@ -357,3 +358,19 @@ def test_a_copy_is_built_again_if_what_it_copies_has_changed(tmp_path: Path, sou
     assert told() == ("neither its definition nor its inputs have changed since the last build",)
     (tmp_path / "bronze/2022-01-01/b.parquet").write_text("more rows")
     assert told() == (f"{part} has changed since the last build",)
+
+
+def test_a_migration_that_would_lose_data_is_refused_before_unless_it_is_permitted(tmp_path: Path) -> None:
+    strict = PROJECT.replace("    location: gold\n", "    location: gold\n    migrationPolicy: STRICT\n")
+    workspace = make_workspace(tmp_path, strict)
+    month = pa.field("month", pa.date32(), nullable=False)
+    schema = pa.schema([pa.field("id", pa.int32()), pa.field("old", pa.int32()), month])
+    rows = pa.table({"id": [1], "old": [1], "month": [date(2022, 1, 1)]}, schema=schema)
+    write_deltalake(tmp_path / "gold", rows, partition_by=["month"])
+    alone = Target.named(workspace, "alone")
+    refusal = alone.observe(make_context(workspace)).refusal
+    assert refusal is not None
+    assert refusal.message == "relation 'gold': its migration would lose column old"
+    assert "--allow-data-loss" in str(refusal.remedy)
+    permitted = RunOptions(permissions=Permissions(allow_data_loss=True))
+    assert alone.observe(make_context(workspace, options=permitted)).refusal is None
