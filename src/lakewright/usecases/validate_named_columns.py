@@ -19,7 +19,6 @@ from lakewright.relations.jdbc_table import JdbcTableRelation
 from lakewright.relations.relation import StoredRelation
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.console import ConsoleTarget
-from lakewright.targets.copy import CopyTarget
 from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.datasets.relation import RelationDataset
@@ -33,7 +32,10 @@ from lakewright.usecases.validate_sql import MappingColumns
 from lakewright.workspace.readable import ReadableRelation
 from lakewright.workspace.sql_check import SqlChecker
 
-__all__ = ["named_column_faults"]
+__all__ = ["DATASETS", "named_column_faults"]
+
+DATASETS = ("source", "target", "input", "actual", "expected")
+"""The keys of targets that hold datasets."""
 
 
 def named_column_faults(evaluation: Evaluation, checker: SqlChecker) -> MappingFaults:
@@ -112,12 +114,12 @@ def _named_partitions(each: Evaluated) -> Iterator[_Named]:
         yield from _of(
             partial(model.output, workspace), model.partition, ("partition",), is_written=is_written
         )
-    elif isinstance(model, CopyTarget):
-        for side, dataset in (("source", model.source), ("target", model.target)):
-            if isinstance(dataset, RelationDataset):
-                is_written = side == "target" and bool(dataset.partition)
-                find = partial(dataset.source, workspace)
-                yield from _of(find, dataset.partition, (side, "partition"), is_written=is_written)
+    for side in DATASETS:
+        dataset = getattr(model, side, None)
+        if isinstance(dataset, RelationDataset):
+            is_written = side == "target" and bool(dataset.partition)
+            find = partial(dataset.source, workspace)
+            yield from _of(find, dataset.partition, (side, "partition"), is_written=is_written)
 
 
 def _of(
@@ -221,7 +223,7 @@ def _option_faults(each: Evaluated) -> Iterator[Fault]:
 def _file_sources(model: Any) -> Iterator[tuple[FileRelation | FileDataset, tuple[str, ...]]]:
     if isinstance(model, FileRelation):
         yield model, ()
-    for key in ("source", "target", "relation", "input", "actual", "expected"):
+    for key in (*DATASETS, "relation"):
         inner = getattr(model, key, None)
         if isinstance(inner, FileRelation | FileDataset):
             yield inner, (key,)

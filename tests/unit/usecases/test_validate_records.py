@@ -33,6 +33,11 @@ mappings:
       - [3, 1990-01-01, [128]]
       - [$n, $day]
       - [4, 1990-01-01, [], 5]
+targets:
+  compared:
+    kind: compare
+    actual: {kind: mapping, mapping: people}
+    expected: {kind: values, columns: {id: int}, records: [[1], [x]]}
 jobs:
   daily: {parameters: [{name: day, type: timestamp}, {name: n}]}
 """
@@ -42,14 +47,16 @@ def test_values_that_do_not_fit_are_told_with_their_place(tmp_path: Path) -> Non
     app = App(make_project(tmp_path, MODEL), {"XDG_STATE_HOME": str(tmp_path / "state")})
     lost = "Correct the value, or declare a type that holds all of its digits."
     assert [str(fault) for fault in validate_project(app).errors] == [
-        "module.yml:8: relation 'rates': record 2: there is no column 'raet' for its value "
-        "(did you mean 'rate'?)",
+        "module.yml:24: target 'compared': record 2: column id: x is not of type int "
+        "(Correct the value, or the type of the column.)",
         f"module.yml:15: mapping 'people': record 2: column id: 1.5 is not of type int ({lost})",
         "module.yml:16: mapping 'people': record 3: column born: 1990-01-01 12:30:00 is not of type date "
         "(Leave out the time, or declare the column as timestamp.)",
         f"module.yml:17: mapping 'people': record 4: column tags: 128 is not of type tinyint ({lost})",
         "module.yml:19: mapping 'people': record 6: 4 values for 3 columns "
         "(Remove what is too much, or name the columns of the values: {column: value}.)",
+        "module.yml:8: relation 'rates': record 2: there is no column 'raet' for its value "
+        "(did you mean 'rate'?)",
     ]
 
 
