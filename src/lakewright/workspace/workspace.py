@@ -310,7 +310,8 @@ class Workspace:
         home = self
         while not home._path and home._importer is not None:
             home = home._importer
-        home.notes.add(home._path[-1] if home._path else OF_NO_MAPPING, lambda: text)
+        mapping = home._path[-1].partition(":")[0] if home._path else OF_NO_MAPPING
+        home.notes.add(mapping, lambda: text)
 
     def take_notes(self, mapping: str) -> list[str]:
         """Return what a mapping and its inputs have to tell of the rows that they read, once."""

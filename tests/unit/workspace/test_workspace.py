@@ -16,6 +16,7 @@ from lakewright.relations.relation import Relation
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.lake import LakeSettings
+from lakewright.workspace.notes import OF_NO_MAPPING
 from lakewright.workspace.workspace import Workspace
 
 PROJECT = """
@@ -211,3 +212,19 @@ def test_threads_that_need_the_session_first_share_one(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = {id(each) for each in pool.map(lambda _: workspace.spark, range(8))}
     assert (len(made), len(found)) == (1, 1)
+
+
+def test_a_note_is_told_with_the_mapping_whose_frame_is_made_whatever_its_output(tmp_path: Path) -> None:
+    workspace = make_workspace(
+        tmp_path,
+        """
+mappings:
+  source: {kind: values, columns: {id: int}}
+  read: {kind: alias, input: "source:main"}
+""",
+    )
+    workspace._use("source:main", lambda _: workspace.note("the header is odd"))
+    assert workspace.take_notes("read") == ["the header is odd"]
+    workspace.note("read by no mapping")
+    assert workspace.take_notes("read") == []
+    assert workspace.notes.take([OF_NO_MAPPING]) == ["read by no mapping"]
