@@ -14,9 +14,17 @@ from lakewright.errors import UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
-from lakewright.spec.arguments import argument_text
-from lakewright.spec.expressions.values import Duration, ValueType, render_value
-from lakewright.spec.models.job import Parameter
+from lakewright.spec.arguments import argument_text, expand_arguments
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import (
+    Duration,
+    Value,
+    ValueType,
+    parse_datetime,
+    parse_timestamp,
+    render_value,
+)
+from lakewright.spec.models.job import Job, Parameter
 
 __all__ = [
     "JobOptions",
@@ -30,6 +38,7 @@ __all__ = [
     "texts_by_name",
     "texts_of",
     "time_text",
+    "values_of",
 ]
 
 
@@ -219,6 +228,41 @@ def job_arguments(
     types = {parameter.name: parameter.type for parameter in parameters}
     typed = (text for name, value in values.items() for text in _texts(name, value, types.get(name)))
     return (*texts, *typed)
+
+
+def values_of(jobs: Iterable[Job], scope: Scope, values: Mapping[str, object]) -> dict[str, Value]:
+    """Return the values that `read` is given as a run has them.
+
+    A name that jobs declare as a parameter has the parameter's type and granularity, if all of them declare
+    the same. Others have the type of Python, in which a time with an offset is a timestamp in UTC.
+
+    Raises:
+        UsageError: A value is not of its parameter's type, or can't be the value of a parameter.
+
+    Example:
+        >>> from datetime import timezone
+        >>> values_of([], Scope(), {"t": datetime(2024, 5, 1, 10, tzinfo=timezone(timedelta(hours=2)))})
+        {'t': datetime.datetime(2024, 5, 1, 8, 0, tzinfo=datetime.timezone.utc)}
+    """
+    declared = [parameter for job in jobs for parameter in job.parameters]
+    return {
+        name: _value_of(name, value, [each for each in declared if each.name == name], scope)
+        for name, value in values.items()
+    }
+
+
+def _value_of(name: str, value: Any, declared: Sequence[Parameter], scope: Scope) -> Value:
+    types = {parameter.type for parameter in declared}
+    text = _text(name, value, next(iter(types)) if len(types) == 1 else None)
+    if len(types) != 1:
+        value = of_numpy(value)
+        if isinstance(value, datetime):
+            return parse_timestamp(text) if value.tzinfo else parse_datetime(text)
+        return Duration.parse(text) if isinstance(value, timedelta) else value
+    granularities = {parameter.granularity for parameter in declared}
+    parameter = declared[0] if len(granularities) == 1 else Parameter(name=name, type=declared[0].type)
+    (instance,) = expand_arguments((parameter,), (argument_text(name, text),), scope)
+    return instance[name]
 
 
 def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:

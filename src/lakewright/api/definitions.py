@@ -61,7 +61,8 @@ class Relation:
         Raises:
             SpecError: Its declaration uses other names, or it has no such partition column.
         """
-        frame = read_relation(self._opened.app, self.name, partition=partition, values=values)
+        given = self._opened.values(values)
+        frame = read_relation(self._opened.app, self.name, partition=partition, values=given)
         return self._opened.frame(frame)
 
     def __repr__(self) -> str:
@@ -86,7 +87,9 @@ class Mapping:
         Raises:
             SpecError: Its declaration, or one that it reads, uses other names.
         """
-        return self._opened.frame(read_mapping(self._opened.app, self.name, values=values))
+        return self._opened.frame(
+            read_mapping(self._opened.app, self.name, values=self._opened.values(values))
+        )
 
     def __repr__(self) -> str:
         return f"<Mapping {self.name} ({self.kind})>"

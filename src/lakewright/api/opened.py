@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from lakewright.api.arguments import values_of
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.frames import frame_in
@@ -77,6 +78,15 @@ class Opened:
 
         own = self.app.lake.spark
         return SparkSession.getActiveSession() or own
+
+    def values(self, values: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the values of names that a declaration uses, as a run of the project's jobs has them.
+
+        Raises:
+            SpecError, UsageError: A value is not of its parameter's type, or can't be that of a parameter.
+        """
+        project = self.app.project
+        return values_of(project.jobs.values(), project.scope, values)
 
     def frame(self, frame: DataFrame) -> DataFrame:
         """Return a frame as one of the caller's session."""

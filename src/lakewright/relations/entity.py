@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field as Declared
 
@@ -16,7 +16,8 @@ from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
-from lakewright.spec.models.base import Reference
+from lakewright.spec.expressions.timestamp_text import with_offset
+from lakewright.spec.models.base import Reference, from_text
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
@@ -44,7 +45,7 @@ class EntityRelation(Relation):
         default=False, description="Only current rows: the current versions that are not deleted."
     )
 
-    as_of: str | None = Declared(
+    as_of: Annotated[str, from_text(with_offset)] | None = Declared(
         default=None,
         description="A time: the rows are those that were valid then, or without history "
         "those of the table then. ISO 8601; without an offset it is in the lake's time zone.",

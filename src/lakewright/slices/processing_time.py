@@ -19,6 +19,7 @@ from lakewright.slices.discover import slice_name
 from lakewright.spec.expressions.expression import Access, Name, Node, names_in, parse_template, parts_of
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.timestamp_text import with_offset
 from lakewright.transform.instants import parse_instant_in
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class ProcessingTimes:
 
     def _rendered(self, text: str, slice_name: str) -> str:
         try:
-            return self.scope.child({SLICE: _slice_value(slice_name)}).render(text)
+            return with_offset(self.scope.child({SLICE: _slice_value(slice_name)}).render(text))
         except SpecError as error:
             fault = error.faults[0]
             lacks_date = _iso_date(slice_name) is None and "no property 'date'" in fault.message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -11,12 +11,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lakewright.api.arguments import Range, all_values, job_arguments, job_request, texts_by_name, texts_of
-from lakewright.errors import UsageError
+from lakewright.api.arguments import (
+    Range,
+    all_values,
+    job_arguments,
+    job_request,
+    texts_by_name,
+    texts_of,
+    values_of,
+)
+from lakewright.errors import SpecError, UsageError
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.expressions.values import ValueType
-from lakewright.spec.models.job import Parameter
+from lakewright.spec.expressions.values import Duration, ValueType
+from lakewright.spec.models.job import Job, Parameter
 
 DAY = date(2024, 5, 1)
 
@@ -128,3 +136,62 @@ def test_texts_are_given_one_by_one_in_a_list_or_by_name() -> None:
         texts_by_name("definitions", {"least": 10})
     with pytest.raises(UsageError, match="definitions=5 has no texts by name"):
         texts_by_name("definitions", 5)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("timestamp", datetime(2024, 5, 1, 10, tzinfo=timezone(timedelta(hours=2)))),
+        ("timestamp", datetime(2024, 5, 1, 10)),
+        ("timestamp", "2024-05-01T10:00:00+02:00"),
+        ("timestamp", pd.Timestamp("2024-05-01T10:00:00.123456789", tz="Europe/Berlin")),
+        ("duration", timedelta(hours=25)),
+        ("date", datetime(2024, 5, 1)),
+        ("date", "2024-05-01"),
+        ("string", DAY),
+        ("integer", np.int64(7)),
+        ("integer", "7"),
+        ("decimal", 0.1),
+        ("boolean", "true"),
+    ],
+)
+def test_read_has_the_value_that_a_run_has(type_: str, value: object) -> None:
+    parameter = Parameter(name="p", type=ValueType(type_))
+    given = job_arguments([parameter], [], {"p": value})
+    (expected,) = expand_arguments([parameter], given, Scope())
+    found = values_of([Job(parameters=(parameter,))], Scope(), {"p": value})
+    assert found == expected
+    assert type(found["p"]) is type(expected["p"])
+
+
+def test_read_rounds_to_a_granularity_that_all_jobs_declare() -> None:
+    month = Job(parameters=(Parameter(name="p", type=ValueType.DATE, granularity="P1M"),))
+    day = Job(parameters=(Parameter(name="p", type=ValueType.DATE),))
+    assert values_of([month], Scope(), {"p": "2024-05-17"}) == {"p": DAY}
+    assert values_of([month, day], Scope(), {"p": "2024-05-17"}) == {"p": date(2024, 5, 17)}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (datetime(2024, 5, 1, 10, tzinfo=timezone(timedelta(hours=2))), datetime(2024, 5, 1, 8, tzinfo=UTC)),
+        (datetime(2024, 5, 1, 10), datetime(2024, 5, 1, 10)),
+        (pd.Timestamp("2024-05-01T10:00:00.123456789"), datetime(2024, 5, 1, 10, 0, 0, 123456)),
+        (timedelta(hours=25), Duration(microseconds=25 * 3_600_000_000)),
+        (np.int64(7), 7),
+        ("7", "7"),
+        (DAY, DAY),
+    ],
+)
+def test_a_name_of_no_parameter_has_the_type_of_python(value: object, expected: object) -> None:
+    found = values_of([], Scope(), {"p": value})["p"]
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_read_refuses_what_a_run_refuses() -> None:
+    job = Job(parameters=(Parameter(name="p", type=ValueType.TIMESTAMP),))
+    with pytest.raises(UsageError, match="parameter p: None can't be the value of a parameter"):
+        values_of([job], Scope(), {"p": None})
+    with pytest.raises(SpecError, match="parameter p: 'soon' is not a timestamp"):
+        values_of([job], Scope(), {"p": "soon"})

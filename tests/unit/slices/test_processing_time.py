@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from lakewright.errors import UsageError
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.scope import Entry, Scope
 from lakewright.transform.instants import parse_instant_in
 
 
@@ -102,3 +103,14 @@ def test_times_of_several_slices_follow_their_order() -> None:
         UsageError, match="of slice b-2024-05-01 is not later than that of slice a-2024-05-01"
     ):
         times("${slice.date}").check_order(["a-2024-05-01", "b-2024-05-01"])
+
+
+@pytest.mark.parametrize("text", ["${t}", "$t", "${t.plusHours(0)}", "$alias", "${t}Z"])
+def test_a_timestamp_keeps_its_instant_in_any_zone_of_the_lake(text: str) -> None:
+    """`${t}` renders in UTC without an offset; a text without an offset is in the lake's zone."""
+    at = datetime(2024, 5, 1, 10, tzinfo=UTC)
+    scope = Scope({"alias": Entry("${t}")}).instance({}, {"t": at})
+    zone = ZoneInfo("Europe/Amsterdam")
+    assert ProcessingTimes(text, zone, scope, False, print).at("1") == at
+    local = scope.child({"t": datetime(2024, 5, 1, 12)})
+    assert ProcessingTimes("${t}", zone, local, False, print).at("1") == at

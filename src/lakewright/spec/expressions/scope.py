@@ -29,6 +29,7 @@ from lakewright.spec.expressions.expression import (
 from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.expressions.namespaces import NAMESPACES
 from lakewright.spec.expressions.secrets import credentials_in, is_secret_name
+from lakewright.spec.expressions.timestamp_text import render_alone
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.suggestions import nearest
 
@@ -162,13 +163,20 @@ class Scope:
     def render(self, text: str) -> str:
         """Return a text with its expressions replaced by their values.
 
+        A text that is a single expression of a timestamp becomes a `TimestampText`.
+
         Raises:
             SpecError: An expression is invalid or uses an unknown name.
         """
         if "$" not in text and "#" not in text:
             return text
         try:
-            return self._join(parse_template(text))
+            template = parse_template(text)
+            if template.single is None:
+                return self._join(template)
+            text = render_alone(self.evaluate_node(template.single))
+            self._bounded(text)
+            return text
         except RecursionError:
             raise SpecError.of("environment entries and expressions are nested too deep") from None
 

@@ -312,7 +312,7 @@ def _at(day: date, time: str | None) -> datetime:
 
 
 _PARSERS: Mapping[ValueType, Callable[[str], Value]] = {
-    ValueType.STRING: str,
+    ValueType.STRING: lambda text: text,  # unlike `str`, it keeps a `TimestampText`
     ValueType.INTEGER: parse_integer,
     ValueType.FLOAT: parse_float,
     ValueType.DECIMAL: parse_decimal,
