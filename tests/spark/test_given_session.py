@@ -100,6 +100,27 @@ def test_a_session_that_is_there_is_used_in_the_same_way_a1(users: SparkSession,
     assert users.range(3).count() == 3
 
 
+ZONED = """
+mappings:
+  listed: {kind: values, columns: {id: int, at: timestamp}, records: [[1, "2024-05-01T08:00:00Z"]]}
+  joined: {kind: sql, sql: "SELECT id, at, hour(at) AS utc FROM listed"}
+"""
+
+
+def test_frames_of_rows_from_python_follow_the_session_s_zone_and_have_views(
+    users: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Their plans have RDDs of Python, but no function that computes with times."""
+    (folder / "model" / "zoned.yml").write_text(ZONED)
+    with Project.load(folder, spark=users) as project:
+        for name, columns in (("listed", ["10"]), ("joined", ["10", "8"])):
+            frame = project.mapping(name).read()
+            frame.createOrReplaceTempView("listed_here")
+            rows = users.sql(f"SELECT hour(at) AS own{', utc' if len(columns) > 1 else ''} FROM listed_here")
+            assert [list(map(str, row)) for row in rows.collect()] == [columns], name
+    assert not [each for each in caplog.records if "Python functions" in each.getMessage()]
+
+
 PLAIN = """
 import sys
 from pathlib import Path

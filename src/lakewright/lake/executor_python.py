@@ -10,7 +10,7 @@ Source: the rules of storage and clusters, "2. Clusters".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["check_python", "runs_python"]
+__all__ = ["check_python", "has_python_functions", "runs_python"]
 
 _passed: WeakSet[SparkContext] = WeakSet()
 """The contexts whose executors ran Python in this process. Asking them costs a job."""
@@ -71,6 +71,20 @@ def check_python(lake: Lake, frame: DataFrame, what: str) -> None:
 
 def runs_python(frame: DataFrame) -> bool:
     """Return whether the executors run Python for a frame."""
+    return _has_node(frame, _is_python)
+
+
+def has_python_functions(frame: DataFrame) -> bool:
+    """Return whether a frame calls Python functions, which compute with times of its session's zone.
+
+    Rows that came from Python, as those of a `values` mapping or of `createDataFrame`, are none: Spark has
+    them in its own form, in which times are instants.
+    """
+    return _has_node(frame, _is_function)
+
+
+def _has_node(frame: DataFrame, is_wanted: Callable[[Any], bool]) -> bool:
+    """Return whether a frame has a Python function in an expression, or a node that is wanted."""
     jvm: Any = frame.sparkSession._jvm
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     plan: Any = frame._jdf.queryExecution().analyzed()
@@ -78,7 +92,7 @@ def runs_python(frame: DataFrame) -> bool:
         return True
     subqueries = plan.subqueriesAll()
     plans = [plan, *(subqueries.apply(number) for number in range(subqueries.size()))]
-    return any(_is_python(node) for each in plans for node in _nodes(each))
+    return any(is_wanted(node) for each in plans for node in _nodes(each))
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
@@ -91,13 +105,17 @@ def _nodes(plan: Any) -> Iterator[Any]:
 
 def _is_python(node: Any) -> bool:
     """Return whether a node calls a table function, reads a data source or an RDD that is in Python."""
+    # The lineage names the class of each RDD.
+    is_rdd = node.getClass().getSimpleName() == "LogicalRDD"
+    return _is_function(node) or (is_rdd and "PythonRDD" in str(node.rdd().toDebugString()))
+
+
+def _is_function(node: Any) -> bool:
+    """Return whether a node calls a table function, or reads a data source, that is in Python."""
     kind = node.getClass().getSimpleName()
     if kind == "Generate":
         return str(node.generator().getClass().getSimpleName()) == "PythonUDTF"
-    if kind == "DataSourceV2Relation":
-        return str(node.table().getClass().getSimpleName()) == "PythonTable"
-    # The lineage names the class of each RDD.
-    return kind == "LogicalRDD" and "PythonRDD" in str(node.rdd().toDebugString())
+    return kind == "DataSourceV2Relation" and str(node.table().getClass().getSimpleName()) == "PythonTable"
 
 
 def _refusal(told: str, what: str) -> SparkUnavailable | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
-from lakewright.lake.executor_python import runs_python
+from lakewright.lake.executor_python import has_python_functions
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     if frame.sparkSession is session or not hasattr(session, "_jsparkSession"):
         return frame
     own, zone = frame.sparkSession.conf.get(_ZONE), session.conf.get(_ZONE)
-    if own != zone and runs_python(frame):
+    if own != zone and has_python_functions(frame):
         log.warning(
             "the frame has Python functions, which compute with times of the session's zone: it stays in a "
             "session of %s, as in a run, and your session of %s sees no temporary view of it",
