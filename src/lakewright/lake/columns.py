@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
 from lakewright.lake.frames import created_frame
-from lakewright.spec.models.fields import Field, parse_type
+from lakewright.spec.models.fields import Field
 from lakewright.spec.models.records import Record, texts_of
 from lakewright.spec.models.types import Array, Chars, MapOf, Scalar, Struct, Type
 from lakewright.transform.conversion import converted_sql, engine_type
+from lakewright.transform.spark_types import type_of
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def fields_of(schema: StructType) -> tuple[Field, ...]:
     return tuple(
         Field(
             name=field.name,
-            type=parse_type(field.dataType.simpleString()),
+            type=type_of(field.dataType),
             nullable=field.nullable,
             description=(field.metadata or {}).get("comment"),
         )

@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
-from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type, parse_sql_type
+from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.conversion import converted_sql
 from lakewright.transform.hash import hash_sql
+from lakewright.transform.spark_types import type_of
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.system_columns import SystemColumns
 
@@ -314,9 +315,7 @@ def _declared_sql(value: str, source: DataType, declared: Type, column: str) -> 
         text = value if source.typeName() == "string" else f"cast({value} as string)"
         return limited_sql(text, declared.length, column=column)
     if isinstance(declared, Array | MapOf | Struct) and source.typeName() in _NESTED:
-        return converted_sql(
-            value, parse_sql_type(source.simpleString()), declared, column=column, is_strict=True
-        )
+        return converted_sql(value, type_of(source), declared, column=column, is_strict=True)
     return cast_sql(value, source, declared.ddl, column=column)
 
 

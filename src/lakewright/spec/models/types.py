@@ -146,6 +146,13 @@ _TOKENS = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_][\w]*)|`(?P<quoted>(?:[^`]|``)+)`|(?P<number>\d{1,9})|(?P<sign>[<>(),:]))"
 )
 
+_UNITS = re.compile(
+    r"\s+(year(?:\s+to\s+month)?|month|day(?:\s+to\s+(?:hour|minute|second))?|"
+    r"hour(?:\s+to\s+(?:minute|second))?|minute(?:\s+to\s+second)?|second)\b",
+    re.IGNORECASE,
+)
+"""The units of an interval: years and months, or days to seconds."""
+
 
 @lru_cache(maxsize=1024)
 def parse_sql_type(text: str) -> Type:
@@ -202,6 +209,9 @@ class _Reader:
         if depth > DEEPEST:
             raise self.fail(f"nested more than {DEEPEST} deep")
         name = self.take("name", "a type's name").lower()
+        if name == "interval" and (units := _UNITS.match(self.text, self.position)):
+            self.position = units.end()
+            return Scalar(f"interval {' '.join(units[1].lower().split())}")
         if name in _COMPOUND:
             return _COMPOUND[name](self, depth)
         if name not in _SCALARS:

@@ -30,6 +30,7 @@ from lakewright.strategies.adoption.row_checks import (
     row_checks,
 )
 from lakewright.transform.hash import hash_of, value_class
+from lakewright.transform.spark_types import type_of
 from lakewright.transform.sql import name_sql
 from lakewright.transform.version_times import instant_of_sql, sentinel_sql
 
@@ -316,7 +317,7 @@ def _hashable(own: StructField, wanted: StructField) -> Iterator[tuple[StructFie
     if wanted.dataType.typeName() == "void" or value_class(own.dataType) == value_class(wanted.dataType):
         yield StructField(wanted.name, own.dataType), value
         return
-    cast = f"try_cast({value} as {wanted.dataType.simpleString()})"
+    cast = f"try_cast({value} as {type_of(wanted.dataType).ddl})"
     yield wanted, cast
     yield StructField(wanted.name, StringType()), f"if({cast} is null, cast({value} as string), null)"
 

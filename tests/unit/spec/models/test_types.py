@@ -33,6 +33,12 @@ from lakewright.spec.models.fields import Field, PartitionField, parse_type
         ("decimal(5)", "decimal(5,0)"),
         ("varchar(20)", "varchar(20)"),
         ("CHAR(2)", "char(2)"),
+        ("interval", "interval"),
+        ("INTERVAL  Day To Second", "interval day to second"),
+        (
+            "struct<i: interval year to month, day: interval hour>",
+            "struct<`i`: interval year to month, `day`: interval hour>",
+        ),
         ("array<string>", "array<string>"),
         ("map<string, array<long>>", "map<string,array<bigint>>"),
         (
@@ -75,6 +81,8 @@ def test_a_type_is_read_in_any_case_and_form(declared: Any, ddl: str) -> None:
             "array<string",
             "map<string>",
             "struct<a>",
+            "interval day to year",
+            "interval week",
             "int int",
             "int; drop table",
             "array<" * 100 + "int" + ">" * 100,
