@@ -11,7 +11,7 @@ from pydantic import field_validator
 
 from lakewright.lake.columns import column, fields_of
 from lakewright.mappings.flatten import flattened
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, check_distinct
 from lakewright.mappings.naming import Naming, NamingText
 from lakewright.spec.models.fields import TypeText, parse_type
 from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Struct, Type
@@ -44,10 +44,16 @@ class ConformMapping(InputMapping):
         }
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the conformed columns."""
+        """Return the conformed columns.
+
+        Raises:
+            SpecError: Two of them would have the same name.
+        """
         if self.flatten:
             frame = flattened(frame, self.naming or Naming.SNAKE_CASE)
         fields = fields_of(frame.schema)
+        remedy = "Rename one of them first."
+        check_distinct((self._named(field.name) for field in fields), "when renamed", remedy)
         present = {_type_name(found) for field in fields for found in _types_in(field.type)}
         lacks = "its input has no column of the type"
         self.note_absent(workspace, self.types, sorted(present), lacks=lacks, use=" to replace")
@@ -67,6 +73,8 @@ class ConformMapping(InputMapping):
         if isinstance(found, MapOf):
             return MapOf(self._conformed(found.key), self._conformed(found.value))
         if isinstance(found, Struct):
+            names = (self._named(field.name) for field in found.fields)
+            check_distinct(names, "in a struct when renamed", "Rename one of them first.")
             return Struct(
                 tuple(
                     replace(field, name=self._named(field.name), type=self._conformed(field.type))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.mappings.mapping import InputMapping, NamedColumn
-from lakewright.spec.models.base import Texts
+from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spec.models.base import Listed
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ __all__ = ["DeduplicateMapping"]
 class DeduplicateMapping(InputMapping):
     """Returns one arbitrary row for each combination of values in `columns`."""
 
-    columns: Texts = Declared(default=(), description="Columns that identify duplicates; default: all.")
+    columns: Listed[ColumnName] = Declared(
+        default=(), description="Columns that identify duplicates; default: all."
+    )
 
     def named_columns(self) -> Iterable[NamedColumn]:
         """Return the columns that identify duplicates."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.mappings.mapping import InputMapping, NamedColumn
-from lakewright.spec.models.base import Texts
+from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spec.models.base import Listed
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["DropMapping"]
 class DropMapping(InputMapping):
     """Removes columns; the run warns of those that the input does not have."""
 
-    columns: Texts = Declared(description="Columns to remove.")
+    columns: Listed[ColumnName] = Declared(description="Columns to remove.")
 
     def named_columns(self) -> Iterable[NamedColumn]:
         """Return the columns to remove."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.mappings.flatten import flattened
-from lakewright.mappings.mapping import InputMapping, NamedColumn
+from lakewright.mappings.mapping import InputMapping, NamedColumn, check_distinct
 from lakewright.mappings.naming import Naming, NamingText
 from lakewright.spec.models.base import Model, TextMap, Texts
 from lakewright.transform.sql import name_sql
@@ -91,7 +91,11 @@ class ExplodeMapping(InputMapping):
         )
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
-        """Return the columns of the row, followed by those of the element."""
+        """Return the columns of the row, followed by those of the element.
+
+        Raises:
+            SpecError: Two of them have the same name.
+        """
         from pyspark.sql import functions
         from pyspark.sql.types import StructType
 
@@ -109,4 +113,6 @@ class ExplodeMapping(InputMapping):
         else:
             inner = [functions.col(_ELEMENT).alias(path[-1])]
         found = exploded.select(*self.outer_columns.columns(outer), *inner)
+        remedy = "Rename or drop one of them with `outerColumns` or `innerColumns`."
+        check_distinct(found.columns, "when exploded: one of the row, one of the element", remedy)
         return flattened(found, self.naming) if self.flatten else found

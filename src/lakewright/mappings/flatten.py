@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.errors import SpecError
-from lakewright.mappings.mapping import InputMapping
+from lakewright.mappings.mapping import InputMapping, check_distinct
 from lakewright.mappings.naming import Naming, NamingText
 from lakewright.transform.sql import name_sql
 
@@ -47,11 +46,7 @@ def flattened(frame: DataFrame, naming: Naming) -> DataFrame:
 
     paths = [path for field in frame.schema.fields for path in _paths(field, ())]
     names = [naming.joined(path) for path in paths]
-    doubled = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
-    if doubled:
-        raise SpecError.of(
-            f"two columns become {doubled[0]!r} when flattened", remedy="Rename one of them first."
-        )
+    check_distinct(names, "when flattened", "Rename one of them first.")
     return frame.select(
         *(functions.col(name_sql(*path)).alias(name) for path, name in zip(paths, names, strict=True))
     )

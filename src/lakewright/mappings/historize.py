@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.mappings.mapping import InputMapping, NamedColumn
-from lakewright.spec.models.base import Texts, from_text
+from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spec.models.base import Listed, from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,8 +28,8 @@ class HistorizeMapping(InputMapping):
     The end of the last row is null. The order of rows with the same key and time is undefined.
     """
 
-    key_columns: Texts = Declared(min_length=1, description="Columns that identify a key.")
-    time_column: str = Declared(description="Column with the time of a row.")
+    key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
+    time_column: ColumnName = Declared(description="Column with the time of a row.")
     valid_from_column: str = Declared(default="valid_from", description="New column: the beginning.")
     valid_to_column: str = Declared(
         default="valid_to", description="New column with the end, exclusive; null if open."

@@ -62,4 +62,8 @@ class JoinMapping(Mapping):
         if self.condition is not None:
             return frames[0].join(frames[1], functions.expr(self.condition), self.mode)
         on = list(self.columns) or None
+        if on is None and self.mode != "cross" and len(frames) > 1:
+            lacks = "has neither columns nor a condition, so that each row joins every row of the other input"
+            text = f"mapping {self.name!r}: {lacks}; if that is meant, declare `mode: cross`"
+            self.note(workspace, lambda: text)
         return reduce(lambda left, right: left.join(right, on, self.mode), frames)

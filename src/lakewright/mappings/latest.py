@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column
-from lakewright.mappings.mapping import InputMapping, NamedColumn
-from lakewright.spec.models.base import Texts
+from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spec.models.base import Listed
 from lakewright.workspace.sql_check import ColumnsOf
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _POSITION = "__position"
 class LatestMapping(InputMapping):
     """Keeps the row with the greatest version of each key; a null version is the smallest."""
 
-    key_columns: Texts = Declared(min_length=1, description="Columns that identify a key.")
-    version_columns: Texts = Declared(
+    key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a key.")
+    version_columns: Listed[ColumnName] = Declared(
         min_length=1, description="Columns that order the versions, most significant first."
     )
 

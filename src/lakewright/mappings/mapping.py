@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["CacheLevel", "Input", "InputMapping", "Mapping", "NamedColumn"]
+__all__ = [
+    "CacheLevel",
+    "ColumnName",
+    "Input",
+    "InputMapping",
+    "Mapping",
+    "NamedColumn",
+    "check_distinct",
+]
 
 
 class CacheLevel(StrEnum):
@@ -42,6 +50,28 @@ class CacheLevel(StrEnum):
 
 Input = Annotated[str, from_text(lambda name: name.removesuffix(":main"))]
 """A reference to a mapping; `name:main` means the same as `name`."""
+
+
+def _unquoted(name: str) -> str:
+    is_quoted = len(name) > 2 and name[0] == name[-1] == "`"
+    return name[1:-1].replace("``", "`") if is_quoted else name
+
+
+ColumnName = Annotated[str, from_text(_unquoted)]
+"""The name of a column, which may stand in backticks as in SQL; dots belong to the name in either form."""
+
+
+def check_distinct(names: Iterable[str], when: str, remedy: str) -> None:
+    """Check that no columns have the same name, but for case.
+
+    Raises:
+        SpecError: Some have.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise SpecError.of(f"two columns become {name!r} {when}", remedy=remedy)
+        seen.add(name.lower())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, find_column
-from lakewright.mappings.mapping import InputMapping, NamedColumn
-from lakewright.spec.models.base import Texts
+from lakewright.mappings.mapping import ColumnName, InputMapping, NamedColumn
+from lakewright.spec.models.base import Listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,8 +28,10 @@ class StackMapping(InputMapping):
         min_length=1, description="Columns to stack, each with its label."
     )
     drop_nulls: bool = Declared(default=False, description="Remove rows whose value is null.")
-    keep_columns: Texts = Declared(default=(), description="Columns to keep; default: all others.")
-    drop_columns: Texts = Declared(default=(), description="Columns to remove.")
+    keep_columns: Listed[ColumnName] = Declared(
+        default=(), description="Columns to keep; default: all others."
+    )
+    drop_columns: Listed[ColumnName] = Declared(default=(), description="Columns to remove.")
 
     def named_columns(self) -> Iterable[NamedColumn]:
         """Return the columns to stack, to keep and to remove."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, conform, fields_of
-from lakewright.mappings.mapping import Input, InputMapping, NamedColumn
-from lakewright.spec.models.base import Reference, Texts
+from lakewright.mappings.mapping import ColumnName, Input, InputMapping, NamedColumn
+from lakewright.spec.models.base import Listed, Reference
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class UpsertMapping(InputMapping):
     """
 
     updates: Input = Declared(description="Mapping with changed and new rows.")
-    key_columns: Texts = Declared(min_length=1, description="Columns that identify a row.")
+    key_columns: Listed[ColumnName] = Declared(min_length=1, description="Columns that identify a row.")
 
     def references(self) -> Iterable[Reference]:
         """Return the state and the updates."""

@@ -12,12 +12,13 @@ import pytest
 from pyspark.sql import functions as f
 from tests.projects import make_workspace
 from tests.sessions import same
-from tests.spark.relations.relations import Row, by_text, rows_by_name
+from tests.spark.relations.relations import Row, by_text, rows_by_name, stored
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError, TargetError
 from lakewright.lake import executor_python
 from lakewright.lake.executor_python import check_python
 from lakewright.lake.lake import Lake
+from lakewright.relations.relation import OutputMode
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.usecases.validate_definitions import evaluate_project
@@ -327,6 +328,90 @@ def test_what_cannot_be_built_says_why(workspace: Workspace) -> None:
         with pytest.raises(SpecError) as refused:
             workspace.frame(name)
         assert refused.value.faults[0].message == f"mapping {name!r}: {said}"
+
+
+ODD = """
+relations:
+  parquet: {kind: file, format: parquet, location: data/parquet}
+  json: {kind: file, format: json, location: data/json}
+  delta: {kind: delta, location: data/delta}
+mappings:
+  odd:
+    kind: sql
+    sql: |
+      SELECT named_struct('unit price', 1, 'no.', 'a', 'b`c', array(named_struct('x y', 2))) AS s,
+        map('k', named_struct('first name', 3)) AS m, 5 AS `a.b`, 6 AS c
+  intervals: {kind: sql, sql: "SELECT interval '1' day AS d, interval '2-1' year to month AS m, 1 AS n"}
+  conformed: {kind: conform, input: odd, types: {int: bigint}}
+  declared: {kind: cast, input: intervals, columns: {n: string, d: interval day to second}}
+  latest: {kind: latest, input: odd, keyColumns: "`a.b`", versionColumns: ["`c`"]}
+  distinct: {kind: deduplicate, input: odd, columns: ["`a.b`", c]}
+  dropped: {kind: drop, input: odd, columns: ["`a.b`", s, m]}
+  order: {kind: sql, sql: "SELECT 1 AS id, 2 AS ID_, array(named_struct('ID', 3)) AS lines"}
+  renamed: {kind: sql, sql: "SELECT 1 AS orderId, 2 AS order_id"}
+  inner: {kind: sql, sql: "SELECT named_struct('orderId', 1, 'order_id', 2) AS s"}
+  lines: {kind: explode, input: order, array: lines}
+  numbered: {kind: explode, input: order, array: lines, innerColumns: {rename: {line: ID}}}
+  snake: {kind: conform, input: renamed, naming: snakeCase}
+  snake_inside: {kind: conform, input: inner, naming: snakeCase}
+  product: {kind: join, inputs: [order, renamed]}
+  crossed: {kind: join, inputs: [order, renamed], mode: cross}
+"""
+
+
+def test_names_and_types_of_any_form_are_read_and_written(tmp_path: Path, spark: SparkSession) -> None:
+    """Spark's text of a type has no quotes around names, and intervals have units."""
+    workspace = make_workspace(tmp_path, ODD, sessions=same(spark))
+    struct = "struct<`unit price`: bigint, `no.`: string, `b``c`: array<struct<`x y`: bigint>>>"
+    assert [field.type.ddl for field in workspace.fields("conformed")] == [
+        struct,
+        "map<string,struct<`first name`: bigint>>",
+        "bigint",
+        "bigint",
+    ]
+    assert [field.type.ddl for field in workspace.fields("declared")] == [
+        "interval day to second",
+        "interval year to month",
+        "string",
+    ]
+    for name in ("conformed", "latest", "distinct"):
+        assert [row["a.b"] for row in workspace.frame(name).collect()] == [5]
+    assert workspace.frame("dropped").columns == ["c"]
+    for relation, mapping in (("parquet", "odd"), ("json", "odd"), ("parquet", "intervals")):
+        written = stored(workspace, relation)
+        written.write(workspace, workspace.frame(mapping), partition={}, mode=OutputMode.OVERWRITE)
+        assert written.read(workspace).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("lines", "two columns become 'ID' when exploded: one of the row, one of the element"),
+        ("snake", "two columns become 'order_id' when renamed"),
+        ("snake_inside", "two columns become 'order_id' in a struct when renamed"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(
+    tmp_path: Path, spark: SparkSession, name: str, said: str
+) -> None:
+    workspace = make_workspace(tmp_path, ODD, sessions=same(spark))
+    with pytest.raises(SpecError) as refused:
+        workspace.frame(name)
+    assert refused.value.faults[0].message == f"mapping {name!r}: {said}"
+    assert workspace.frame("numbered").columns == ["id", "ID_", "line"]
+
+
+def test_a_join_without_a_condition_is_told_unless_it_is_declared(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    workspace = make_workspace(tmp_path, ODD, sessions=same(spark))
+    for name in ("product", "crossed"):
+        workspace.frame(name)
+    assert workspace.take_notes("crossed") == []
+    assert workspace.take_notes("product") == [
+        "mapping 'product': has neither columns nor a condition, so that each row joins every row of the "
+        "other input; if that is meant, declare `mode: cross`"
+    ]
 
 
 NAMING = """
