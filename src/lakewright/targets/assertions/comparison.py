@@ -6,12 +6,14 @@ Text is equal only to the same text; numbers by value, so that 2, 2.0 and 2.00 a
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 from lakewright.errors import SpecError
+from lakewright.spec.expressions.values import parse_datetime, parse_timestamp
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type
 from lakewright.spec.models.types import Decimal as DecimalType
@@ -27,6 +29,9 @@ _SHOWN = 5
 
 LONGEST = 40
 """Digits of a number that is written without an exponent."""
+
+_FINER = re.compile(r"\.\d{6}0*[1-9]")
+"""The fraction of a time that is finer than a microsecond."""
 
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
 
@@ -104,7 +109,7 @@ def _comparable(value: Any, kind: Type) -> Hashable:
     if kind.ddl == "boolean":
         return text.lower()
     if kind.ddl.startswith("timestamp"):
-        return _time(text)
+        return _time(text, has_zone=kind.ddl == "timestamp")
     return _told(text) if isinstance(kind, Chars) or kind.ddl == "string" else text
 
 
@@ -137,11 +142,21 @@ def _entries(value: Mapping[str, Any], kind: MapOf) -> list[tuple[str, Hashable]
     return sorted(((name, _comparable(each, kind.value)) for name, each in pairs), key=lambda pair: pair[0])
 
 
-def _time(text: str) -> str:
-    """Return a time without zone as Spark writes it."""
-    day, _, clock = text.replace("T", " ").removesuffix("Z").partition(" ")
-    clock = clock or "00:00:00"
-    return f"{day} {clock.rstrip('0').rstrip('.') if '.' in clock else clock}"
+def _time(text: str, *, has_zone: bool) -> str:
+    """Return a time as Spark writes it in UTC; a text that is no time, or is finer, as it is.
+
+    Example:
+        >>> _time("2024-05-01T10:00:00+02:00", has_zone=True), _time("2024-05-01T10:00Z", has_zone=False)
+        ('2024-05-01 08:00:00', '2024-05-01 10:00:00')
+    """
+    if _FINER.search(text):
+        return text
+    try:
+        found = parse_timestamp(text) if has_zone else parse_datetime(text.strip().removesuffix("Z"))
+    except (ValueError, OverflowError):
+        return text
+    shown = found.replace(tzinfo=None).isoformat(" ")
+    return shown.rstrip("0") if "." in shown else shown
 
 
 def _told(text: str) -> str:
@@ -162,6 +177,8 @@ def _canonical(text: str) -> str:
         return text
     if not number.is_finite():
         return text
+    if not number:
+        return "0"  # also of -0.0
     is_short = abs(number.adjusted()) < LONGEST
     return format(number.normalize(), "f") if is_short else str(number.normalize())
 
