@@ -5,13 +5,13 @@ Source: `processing-manifest.md`, "State" (Processed); each commit carries its i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_commits
-from lakewright.lake.observation import last_commit_number, table_log
+from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.applied import effective_commits
@@ -36,7 +36,6 @@ __all__ = [
     "recover_slices",
     "summary_from_commit",
     "unrecorded_commits",
-    "without_recovered",
 ]
 
 
@@ -114,41 +113,16 @@ def _skip_undone(
 
     Otherwise the next run would apply them again.
     """
-    ids = {item.item_id for item in items} - set(held)
-    return {
-        name: context.ledger.skip(
-            name, f"according to the table's log: {reason}", application=context.application
-        )
-        for name, reason in _undone(context.lake, silver, context.application).items()
-        if name in ids
-    }
-
-
-def _undone(lake: Lake, silver: Address, application: Application) -> dict[str, str]:
-    """Return the ids of slices that were undone and skipped, as a table's log tells, with the reasons."""
-    found: dict[str, str] = {}
-    for commit in effective_commits(read_commits(lake, silver), str(application)):
+    by_id = {item.item_id: item for item in items}
+    skipped: dict[str, Item] = {}
+    for commit in effective_commits(read_commits(context.lake, silver), str(context.application)):
         rewind = commit.content.get("rewind") or {}
         for told in rewind.get("slices", ()):
-            if told["is_skipped"]:
-                found.setdefault(told["item_id"], rewind["reason"])
-    return found
-
-
-def without_recovered(
-    lake: Lake, ledger: Ledger, silver: Address, items: Sequence[Item], application: Application
-) -> tuple[Item, ...]:
-    """Return ready slices without those that the next run only records, as the table's log tells of them.
-
-    None are left if only Spark can read the log.
-    """
-    if not items or not lacks_commits(lake, ledger, silver, application):
-        return tuple(items)
-    if table_log(lake, silver) is None:
-        return ()
-    held = {item.item_id for item, _ in unrecorded_commits(lake, silver, items, application)}
-    told = held | _undone(lake, silver, application).keys()
-    return tuple(item for item in items if item.item_id not in told or not _is_untouched(item, application))
+            name = told["item_id"]
+            if told["is_skipped"] and name in by_id and name not in held and name not in skipped:
+                reason = f"according to the table's log: {rewind['reason']}"
+                skipped[name] = context.ledger.skip(name, reason, application=context.application)
+    return skipped
 
 
 def unrecorded_commits(

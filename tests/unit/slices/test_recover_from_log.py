@@ -27,7 +27,7 @@ from lakewright.slices.discover import discovered, item_id, list_slices, slice_n
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import Pending, find_pending
 from lakewright.slices.process import process_pending
-from lakewright.slices.recover_from_log import lacks_commits, last_given_number, without_recovered
+from lakewright.slices.recover_from_log import lacks_commits, last_given_number
 from lakewright.spec.models.entity import Entity
 from lakewright.stores.memory import MemoryStore
 
@@ -111,28 +111,6 @@ class Place:
 
 def names(items: Sequence[Item]) -> list[str]:
     return [slice_name(item) for item in items]
-
-
-def test_what_a_run_only_records_is_not_among_what_it_applies(tmp_path: Path) -> None:
-    """A plan said of slices that the table holds that their processing times are refused."""
-    place = Place(tmp_path, "s1", "s2", "s3")
-    place.commit(1, "s1")
-    place.commit(2, "s2")
-    silver = place.entity.places(place.workspace.lake.settings).silver
-    pending, _ = find_pending(place.bench, place.entity, is_recorded=False)
-    assert names(pending.ready) == ["s1", "s2", "s3"]
-
-    def applied() -> list[str]:
-        lake, ready = place.workspace.lake, pending.ready
-        return names(without_recovered(lake, place.ledger, silver, ready, place.application))
-
-    assert applied() == ["s3"]
-    (place.bronze / "s2").write_text("corrected")
-    pending, _ = find_pending(place.bench, place.entity, is_recorded=False)
-    assert applied() == ["s2", "s3"], "the run applies what has changed since its commit"
-    place.look()
-    pending, _ = find_pending(place.bench, place.entity, is_recorded=False)
-    assert applied() == names(pending.ready)
 
 
 def test_what_the_table_has_is_recorded_and_not_applied_again(tmp_path: Path) -> None:

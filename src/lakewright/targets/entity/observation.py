@@ -20,7 +20,7 @@ from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.recover_from_log import counter_of, lacks_commits, without_recovered
+from lakewright.slices.recover_from_log import counter_of, lacks_commits
 from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
@@ -68,7 +68,6 @@ def observe_entity(work: EntityWork) -> Observation:
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
     is_filled = True if processed is not None else (None if state.is_empty is None else not state.is_empty)
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
-    applied = _without_recovered(work, pending)
     deviations = pending.deviations
     others = None if processed is None else find_other_writers(work.processing, work.entity)
     return Observation(
@@ -92,7 +91,7 @@ def observe_entity(work: EntityWork) -> Observation:
             *(() if preview is None else (preview,)),
             *(() if deviations is None else deviations.notes),
             *_renamed_note(work, pending),
-            *_fold_note(work, applied),
+            *_fold_note(work, pending),
             *_recovery_note(work, pending),
             *_rewind_note(work),
             *_beside_note(work),
@@ -100,9 +99,9 @@ def observe_entity(work: EntityWork) -> Observation:
             *outdated_rows(state, work.entity, work.lake.settings),
             *narrowed_columns(state, work.entity),
             *_past_note(work, state, pending),
-            *_time_note(work, applied),
-            *_late_note(work, applied),
-            *_refused_notes(applied),
+            *_time_note(work, pending),
+            *_late_note(work, pending),
+            *_refused_notes(pending),
         ),
         warning=_warning(pending, hold, others) if lost is None or hold is not None else lost.as_fault(),
     )
@@ -131,15 +130,6 @@ def _past_note(work: EntityWork, state: TableState, pending: Pending) -> tuple[s
     if not pending.ready or not lacks_past(work.processing, work.entity, state):
         return ()
     return (planned_past(work.entity),)
-
-
-def _without_recovered(work: EntityWork, pending: Pending) -> Pending:
-    """Return the slices without those that the run only records, so that nothing of them is refused."""
-    processing = work.processing
-    ready = without_recovered(
-        work.lake, processing.ledger, work.silver, pending.ready, processing.application
-    )
-    return pending if len(ready) == len(pending.ready) else replace(pending, ready=ready)
 
 
 def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
