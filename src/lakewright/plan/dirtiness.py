@@ -166,6 +166,8 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     waits = () if observation.waits_for is None else (observation.waits_for,)
+    if not observation.pending and observation.recovered:
+        return Dirtiness.yes(*observation.notes, *waits)
     if not observation.pending:
         taken = " that it takes" if observation.others else ""
         own = observation.idle or f"every slice{taken} has been processed"

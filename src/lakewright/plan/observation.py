@@ -68,6 +68,7 @@ class Observation:
         waiting: The entity's slices that wait for a locked or failed one, or for another application.
         waits_for: The applications that slices wait for, as text; None if they wait for none.
         others: Slices that the target leaves to other targets and instances.
+        recovered: Slices that the output holds and the manifest lacks; the run records them as processed.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         hold: The lock or failure that blocks the entity.
         idle: Why an entity has no slice to process, or None for the usual reason.
@@ -89,6 +90,7 @@ class Observation:
     waiting: tuple[str, ...] = ()
     waits_for: str | None = None
     others: tuple[str, ...] = ()
+    recovered: tuple[str, ...] = ()
     overtaken: tuple[str, ...] = ()
     hold: Hold | None = None
     idle: str | None = None
@@ -112,6 +114,7 @@ class Observation:
                 exists=Answer.YES,
                 filled=Answer.YES,
                 pending=(),
+                recovered=(),
                 idle=None,
                 overtaken=(),
                 notes=(),

@@ -29,7 +29,7 @@ from lakewright.slices.former_name import former_name_error, processed_by
 from lakewright.slices.late import Place, is_late, last_processed, place_of
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.processed import first_processed
-from lakewright.slices.recover_from_log import recover_slices
+from lakewright.slices.recover_from_log import as_if_recovered, recover_slices
 from lakewright.slices.settle import without_unsettled
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Pending:
         awaited: The first item that another application must process before the entity; it and those after
             it are among `waiting`.
         waits_for: What is awaited, as text; None if nothing is.
+        recovered: Items that the manifest lacks, which a run first records as the table's log tells; empty if
+            that was done.
     """
 
     ready: tuple[Item, ...] = ()
@@ -69,6 +71,7 @@ class Pending:
     others: tuple[Item, ...] = ()
     awaited: Item | None = None
     waits_for: str | None = None
+    recovered: tuple[Item, ...] = ()
 
     def taken_by(self, selection: SliceSelection) -> Pending:
         """Return the items that a selection takes; those it leaves are in `others`.
@@ -88,6 +91,7 @@ class Pending:
             held=self.held if is_held else None,
             awaited=self.awaited if waiting else None,
             others=others,
+            recovered=tuple(item for item in self.recovered if selection.takes(slice_name(item))),
         )
 
     def overtaken(self) -> tuple[Item, ...]:
@@ -130,8 +134,13 @@ def find_pending(
         )
         items = {item.item_id: item for item in (*found.new, *found.known)}
         items |= recover_slices(context, entity, items.values())
+        recovered: dict[str, Item] = {}
     else:
         items = _as_if_recorded(context, entity, slices)
+        recovered = as_if_recovered(
+            context.lake, context.ledger, places.silver, items.values(), context.application
+        )
+        items |= recovered
     deviations = find_deviations(context, entity, listing, items)
     if is_requeued_here(context, entity, deviations):
         deviations, items = requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
@@ -142,7 +151,11 @@ def find_pending(
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before, last=last)
     deviations = _limited(replace(deviations, gone=gone), context.options.selection)
     pending = _after_unsettled(pending, listing)
-    pending = replace(_held_by_change(entity, pending, deviations), deviations=deviations)
+    pending = replace(
+        _held_by_change(entity, pending, deviations),
+        deviations=deviations,
+        recovered=tuple(sorted(recovered.values(), key=place_of)),
+    )
     pending = pending.taken_by(context.options.selection)
     if pending.awaited is not None:
         pending = replace(pending, waits_for=_awaited_text(context, pending, pending.awaited, before))

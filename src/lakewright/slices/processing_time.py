@@ -14,8 +14,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, UsageError
+from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import called_name, slice_name
 from lakewright.spec.expressions.expression import Access, Name, Node, names_in, parse_template, parts_of
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
@@ -134,8 +135,12 @@ class ProcessingTimes:
             return warning
         return None
 
-    def check_order(self, slice_names: Iterable[str]) -> None:
+    def check_order(self, slice_names: Iterable[str], entity: str) -> None:
         """Raise an error unless versions of records can begin and end at the times of these slices, in turn.
+
+        Args:
+            slice_names: The slices, in order.
+            entity: What commands call their entity.
 
         Raises:
             UsageError: One time is given for several slices, or a time is not later than the one before.
@@ -154,7 +159,8 @@ class ProcessingTimes:
                 raise UsageError(
                     f"the processing time {at.isoformat()} of slice {name} is not later than that of slice "
                     f"{former[0]}, {former[1].isoformat()}",
-                    remedy="Give an expression whose values follow the order of the slices.",
+                    remedy="Give an expression whose values follow the order of the slices, or leave out one "
+                    f"of them, such as `{command('skip', called_name(entity, name))}`.",
                 )
             former = former if at is None else (name, at)
 

@@ -6,14 +6,14 @@ Source: `processing-manifest.md`, "State" (Processed); each commit carries its i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
-from datetime import UTC
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_commits
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.slices.applied import effective_commits
 from lakewright.slices.discover import slice_name
 from lakewright.spec.models.places import Address
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = [
+    "Recovery",
+    "as_if_recovered",
     "counter_of",
+    "find_recovery",
     "has_landed",
     "lacks_commits",
     "last_given_number",
@@ -67,19 +70,76 @@ def lacks_commits(lake: Lake, ledger: Ledger, silver: Address, application: Appl
     return last is not None and last > last_given_number(ledger, silver)
 
 
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What a table's log tells of slices that the manifest never began.
+
+    Attributes:
+        last: The number of the table's last commit.
+        held: The items of slices that the table holds as they are, with their commits, oldest first.
+        undone: The items of slices that were undone and are to be skipped, each with the reason.
+    """
+
+    last: int
+    held: tuple[tuple[Item, Commit], ...]
+    undone: tuple[tuple[Item, str], ...]
+
+
+def find_recovery(
+    lake: Lake, ledger: Ledger, silver: Address, items: Iterable[Item], application: Application
+) -> Recovery | None:
+    """Return what a run would record from a table's log before it processes slices; None for nothing.
+
+    The log is read only while the manifest's counter of commits is behind the table's.
+    """
+    untouched = [item for item in items if _is_untouched(item, application)]
+    last = last_commit_number(lake, silver, str(application)) if untouched else None
+    if last is None or last <= last_given_number(ledger, silver):
+        return None
+    held = tuple(unrecorded_commits(lake, silver, untouched, application))
+    known = {item.item_id for item, _ in held}
+    undone = tuple(_undone(lake, silver, untouched, application, held=known))
+    return Recovery(last, held, undone)
+
+
+def as_if_recovered(
+    lake: Lake, ledger: Ledger, silver: Address, items: Collection[Item], application: Application
+) -> dict[str, Item]:
+    """Return the items that the next run first records from the table's log, as they are then, by id.
+
+    Nothing is recorded. Slices that the table holds count as processed, undone ones as skipped.
+    """
+    found = find_recovery(lake, ledger, silver, items, application)
+    if found is None:
+        return {}
+    processed = {
+        item.item_id: replace(item, processed=(*item.processed, _mark(item, application)))
+        for item, _ in found.held
+    }
+    skipped = {
+        item.item_id: replace(item, skipped=(*item.skipped, _mark(item, application)))
+        for item, _ in found.undone
+    }
+    return {**processed, **skipped}
+
+
+def _mark(item: Item, application: Application) -> Mark:
+    """Return the mark of a record that is still to be written."""
+    since = item.since or datetime.fromtimestamp(0, UTC)
+    return Mark("", application, None, since, item.sequence)
+
+
 def recover_slices(context: ProcessingContext, entity: Entity, items: Collection[Item]) -> dict[str, Item]:
     """Record slices as processed that the table holds and the manifest never began; return their items by id.
 
-    The manifest's counter of commits is raised to the table's. The log is read only while the counter is
-    behind, that is once.
+    The manifest's counter of commits is raised to the table's, so that the log is read once.
     """
     ledger, silver = context.ledger, entity.places(context.lake.settings).silver
-    untouched = [item for item in items if _is_untouched(item, context.application)]
-    last = last_commit_number(context.lake, silver, str(context.application)) if untouched else None
-    if last is None or last <= last_given_number(ledger, silver):
+    found = find_recovery(context.lake, ledger, silver, items, context.application)
+    if found is None:
         return {}
     recovered: dict[str, Item] = {}
-    for item, commit in unrecorded_commits(context.lake, silver, untouched, context.application):
+    for item, commit in found.held:
         summary, content = summary_from_commit(LandedCommit(commit.version, commit.content), entity.strategy)
         done = ledger.recover_processed(
             item,
@@ -89,13 +149,18 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
             run_id=context.holder.run_id,
         )
         recovered[item.item_id] = done
-    undone = _skip_undone(context, silver, untouched, recovered.keys())
-    raise_counter(ledger.store, counter_of(silver), last)
+    # Otherwise the next run would apply them again.
+    undone = {
+        item.item_id: ledger.skip(item.item_id, reason, application=context.application)
+        for item, reason in found.undone
+    }
+    raise_counter(ledger.store, counter_of(silver), found.last)
     # No warning for a table that only moved: its commits are numbered from 1 again, and nothing is lost.
     if recovered or not any(context.application.key in item.tokens for item in items):
+        untouched = sum(_is_untouched(item, context.application) for item in items)
         context.warn(
-            f"{entity.name}: the manifest does not know the table's commits up to {last}; according to its "
-            f"log the table holds {len(recovered)} of {len(untouched)} slices as they are: recorded as "
+            f"{entity.name}: the manifest does not know the table's commits up to {found.last}; according to "
+            f"its log the table holds {len(recovered)} of {untouched} slices as they are: recorded as "
             "processed"
         )
     if undone:
@@ -106,23 +171,16 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
     return {**recovered, **undone}
 
 
-def _skip_undone(
-    context: ProcessingContext, silver: Address, items: Iterable[Item], held: Collection[str]
-) -> dict[str, Item]:
-    """Skip slices that were undone, as the table's log tells; return their items by id.
-
-    Otherwise the next run would apply them again.
-    """
-    by_id = {item.item_id: item for item in items}
-    skipped: dict[str, Item] = {}
-    for commit in effective_commits(read_commits(context.lake, silver), str(context.application)):
+def _undone(
+    lake: Lake, silver: Address, items: Iterable[Item], application: Application, *, held: Collection[str]
+) -> Iterator[tuple[Item, str]]:
+    """Yield the items of slices that were undone, as the table's log tells, with the reason for a skip."""
+    by_id = {item.item_id: item for item in items if item.item_id not in held}
+    for commit in effective_commits(read_commits(lake, silver), str(application)):
         rewind = commit.content.get("rewind") or {}
         for told in rewind.get("slices", ()):
-            name = told["item_id"]
-            if told["is_skipped"] and name in by_id and name not in held and name not in skipped:
-                reason = f"according to the table's log: {rewind['reason']}"
-                skipped[name] = context.ledger.skip(name, reason, application=context.application)
-    return skipped
+            if told["is_skipped"] and (item := by_id.pop(told["item_id"], None)) is not None:
+                yield item, f"according to the table's log: {rewind['reason']}"
 
 
 def unrecorded_commits(

@@ -34,6 +34,7 @@ __all__ = [
     "ALL_DECLARED",
     "backdated_note",
     "check_processing_times",
+    "check_times_known",
     "early_error",
     "early_note",
     "is_late_allowed",
@@ -71,13 +72,10 @@ def check_processing_times(
         UsageError: One processing time is given for several slices, or times are not in order.
         BackdatedError: The processing time is too early.
     """
-    timed = _timed(context, entity, chosen, late)
+    timed = check_times_known(context, entity, chosen, times, late)
     names = [slice_name(item) for item in timed]
     if context.strategy_for(entity) is not Strategy.HISTORIC:
-        for name in names:
-            times.at(name)
         return
-    times.check_order(names)
     if not timed or context.options.permissions.allow_backdated:
         return
     silver = entity.places(context.lake.settings).silver
@@ -92,6 +90,27 @@ def check_processing_times(
         raise _backdated_error(
             entity, names, times, at=at, newest=newest, silver=str(silver), placement=placement
         )
+
+
+def check_times_known(
+    context: ProcessingContext,
+    entity: Entity,
+    chosen: Sequence[Item],
+    times: ProcessingTimes,
+    late: frozenset[str],
+) -> list[Item]:
+    """Return the items that need a time; a late slice that is refused as such needs none.
+
+    Raises:
+        UsageError: A slice has no time, one is given for several slices, or times are not in order.
+    """
+    timed = _timed(context, entity, chosen, late)
+    names = [slice_name(item) for item in timed]
+    if context.strategy_for(entity) is Strategy.HISTORIC:
+        times.check_order(names, entity.called)
+    for name in names:
+        times.at(name)
+    return timed
 
 
 def placement_in(context: ProcessingContext, entity: Entity) -> Placement:

@@ -204,7 +204,8 @@ class Observer:
             processing_context(self._context, entity, options), entity, is_recorded=False
         )
         unsettled = pending.deviations.listing.unsettled if pending.deviations else frozenset()
-        ready = [f"{item.item_id} {item.revision} {item.fingerprint}" for item in pending.ready]
+        found = (*pending.ready, *pending.recovered)  # a run records those that only the table knows of
+        ready = [f"{item.item_id} {item.revision} {item.fingerprint}" for item in found]
         return (_digest(*ready) if ready else ""), not unsettled
 
 

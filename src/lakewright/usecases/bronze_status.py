@@ -142,25 +142,31 @@ _DISABLED = Fault(
 )
 
 
-def look_at_bronze(app: App) -> BronzeStatus:
-    """Return how bronze deviates from the manifest; of each entity's folder on this machine."""
+def look_at_bronze(app: App, recovered: Mapping[str, Item]) -> BronzeStatus:
+    """Return how bronze deviates from the manifest; of each entity's folder on this machine.
+
+    Args:
+        app: The project.
+        recovered: Items that only tables know of, as the next run records them, by id.
+    """
     found = BronzeStatus()
     for entity, places in placed_entities(app):
         try:
-            found = found.with_all(_look(app, entity, places.bronze))
+            found = found.with_all(_look(app, entity, places.bronze, recovered))
         except StorageUnavailable as error:
             found = found.with_all(BronzeStatus(unreadable=(error.as_fault(),)))
     return found
 
 
-def _look(app: App, entity: Entity, bronze: str) -> BronzeStatus:
+def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) -> BronzeStatus:
     if local_path(bronze) is None:
         return BronzeStatus()
     listing, application = list_bronze(bronze, app.lake), application_of(app.project.name, entity)
     if not listing.exists and is_folder_missed(app.store, application, bronze):
         lost = Deviations(entity=entity.called, bronze=bronze, listing=listing, is_lost=True).fault
         return BronzeStatus(unreadable=() if lost is None else (lost,))
-    present = app.store.read([item_id(slice_.path) for slice_ in listing.slices])
+    ids = [item_id(slice_.path) for slice_ in listing.slices]
+    present = {**app.store.read(ids), **{name: recovered[name] for name in ids if name in recovered}}
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
     late = _late(app, entity, new[:MOST_NAMED], present) if new else ()
     moved = moved_lake_error(app.store, application, item_id(bronze), set(new)) if new else None

@@ -15,6 +15,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id, list_slices
 from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.time_check import may_be_late
+from lakewright.usecases.unrecorded_slices import as_after_recovery
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -37,7 +38,8 @@ def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, .
     bronze, application = entity.places(app.project.lake).bronze, application_of(app.project.name, entity)
     present = None
     if local_path(bronze) is not None:
-        present = app.store.read([item_id(each.path) for each in list_slices(bronze, app.lake)])
+        known = app.store.read([item_id(each.path) for each in list_slices(bronze, app.lake)])
+        present = as_after_recovery(app, entity, known)
     last = last_processed(app.store, application, bronze, present)
     return tuple(item for item in asked if is_late(item, last))
 

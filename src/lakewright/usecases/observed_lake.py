@@ -16,6 +16,12 @@ from lakewright.usecases.history import Warned
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
 from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
+from lakewright.usecases.unrecorded_slices import (
+    UNRECORDED_ADVICE,
+    Unrecorded,
+    items_after_recovery,
+    unrecorded_slices,
+)
 
 __all__ = ["Observed", "observe_lake", "observed_concerns", "observed_notices"]
 
@@ -30,6 +36,7 @@ class Observed:
     Attributes:
         unrecorded: Entities whose tables have commits, if the manifest has no item of the project at all.
         recorded_projects: The projects that the manifest has slices of, if there are such entities.
+        behind: Slices that other tables hold and the manifest does not know of, by entity.
         rebuilds: The tables that only a rebuild makes as they are declared now.
         at: When it was looked at.
     """
@@ -38,6 +45,7 @@ class Observed:
     quarantined: tuple[Quarantined, ...]
     unrecorded: tuple[str, ...]
     recorded_projects: tuple[str, ...]
+    behind: tuple[Unrecorded, ...]
     rebuilds: RebuildStatus
     at: datetime
 
@@ -45,9 +53,11 @@ class Observed:
 def observe_lake(app: App) -> Observed:
     """Return what bronze, the quarantine and the logs of tables show now; they are read anew."""
     quarantined, unrecorded = tuple(read_quarantined(app)), tuple(unrecorded_entities(app))
-    bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
+    behind = tuple(unrecorded_slices(app))
+    bronze, rebuilds = look_at_bronze(app, items_after_recovery(behind)), due_rebuilds(app)
     projects = recorded_projects(app) if unrecorded else ()
-    return Observed(bronze, quarantined, unrecorded, projects, rebuilds, app.store.now())
+    behind = tuple(each for each in behind if each.entity not in unrecorded)
+    return Observed(bronze, quarantined, unrecorded, projects, behind, rebuilds, app.store.now())
 
 
 def observed_concerns(
@@ -78,6 +88,17 @@ def observed_concerns(
             advice="If it is another one, or was moved, bring it back or correct `manifest:`. "
             "Otherwise the next run recovers the slices that the tables hold.",
             command="lakewright manifest discover",
+        )
+    for behind in observed.behind[:MOST]:
+        yield Concern(
+            kind="damaged",
+            subject=behind.entity,
+            why="its table holds slices that the manifest does not know: "
+            f"{first_of(behind.slices, MOST_NAMED)}",
+            since=None,
+            advice=f"{UNRECORDED_ADVICE}.",
+            command=next(iter(behind.commands), None),
+            entity=behind.entity,
         )
     bronze = observed.bronze
     for kind, faults in (

@@ -21,6 +21,7 @@ from lakewright.usecases.resume import NextStep, resume_command
 from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, Withheld
 from lakewright.usecases.undeclared import UNDECLARED_ADVICE, Undeclared
+from lakewright.usecases.unrecorded_slices import Unrecorded
 
 __all__ = ["Elsewhere", "ProjectStatus"]
 
@@ -37,6 +38,7 @@ _SHOWN = (
         "quarantined",
         "vanished",
         "unrecorded",
+        "behind",
         "faults",
     ),
 )
@@ -79,6 +81,7 @@ class ProjectStatus:
         next_steps: For the ids of these runs, what to do about them.
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items of the project at all.
+        behind: Slices that other tables hold and the manifest does not know of, by entity.
         disabled: The entities that are disabled.
         full: The entities of the strategy Full, whose late slices would replace newer rows.
         recorded_projects: The projects that the manifest has slices of, if there are unrecorded entities.
@@ -125,6 +128,7 @@ class ProjectStatus:
     quarantined: tuple[Quarantined, ...] = ()
     triggers: tuple[TriggerStatus, ...] = ()
     unrecorded: tuple[str, ...] = ()
+    behind: tuple[Unrecorded, ...] = ()
     in_place: Mapping[str, str] = field(default_factory=dict)
     recorded_projects: tuple[str, ...] = ()
     disabled: frozenset[str] = frozenset()
@@ -169,6 +173,7 @@ class ProjectStatus:
             or self.undone
             or self.warned
             or self.unrecorded
+            or self.behind
             or any(each.has_failed for each in self.triggers)
             or self.faults
             or self.changed
@@ -227,6 +232,7 @@ class ProjectStatus:
             "stale": [{**row.as_json(), "do": row.next_command} for row in self.stale],
             "quarantined": [each.as_json() for each in self.quarantined],
             "unrecorded": list(self.unrecorded),
+            "behind": [each.as_json() for each in self.behind],
             "recorded_projects": list(self.recorded_projects),
             "triggers": [each.as_json() for each in self.triggers],
             "unwritable": None if self.unwritable is None else self.unwritable.as_json(),
@@ -293,5 +299,8 @@ def _notice_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for trigger in status.triggers:
         for text in trigger.warnings:
             yield "trigger warned", str(trigger.lane), text, ""
+    for behind in status.behind:
+        said = f"its table holds slices that the manifest does not know: {first_of(behind.slices, 3)}"
+        yield "manifest", behind.entity, said, "; ".join(behind.commands)
     for entity in status.unrecorded:
         yield "manifest", entity, "its table has commits, but the manifest has none of its slices", ""

@@ -29,6 +29,7 @@ from lakewright.usecases.target_times import (
     timed_target,
     timed_targets,
 )
+from lakewright.usecases.unrecorded_slices import as_after_recovery
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -129,9 +130,10 @@ def _refused(app: App, asked: AskedTarget) -> BackdatedError | None:
 
 def _ready(app: App, entity: Entity, selection: SliceSelection) -> tuple[Item, ...]:
     prefix = item_id(entity.places(app.lake.settings).bronze) + "/"
-    items = app.store.select(Query(verdicts=_OPEN, prefix=prefix))
+    items = {item.item_id: item for item in app.store.select(Query(verdicts=_OPEN, prefix=prefix))}
     application = application_of(app.project.name, entity)
-    pending = sort_pending(items, application, after=applications_before(entity))
+    known = as_after_recovery(app, entity, items)
+    pending = sort_pending(known.values(), application, after=applications_before(entity))
     return pending.taken_by(selection).ready
 
 

@@ -44,6 +44,7 @@ from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
 from lakewright.usecases.undeclared import undeclared_entities
 from lakewright.usecases.undone_runs import covers, given_instances, has_steps, recorded_phases, undone_runs
+from lakewright.usecases.unrecorded_slices import items_after_recovery, unrecorded_slices
 
 __all__ = [
     "is_requeued",
@@ -69,6 +70,9 @@ def project_status(app: App) -> ProjectStatus:
     items = app.store.select(Query(verdicts=OPEN))
     found = [row for item in items for row in rows.of(item) if row.verdict in OPEN]
     found = [*_without_owner(found, awaited := tuple(_awaited(app))), *_unlisted(awaited, found)]
+    behind = tuple(unrecorded_slices(app))
+    recovered = items_after_recovery(behind)
+    found = [row for row in found if row.item.item_id not in recovered]
     found, elsewhere = _without_elsewhere(app, found)
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
@@ -77,7 +81,7 @@ def project_status(app: App) -> ProjectStatus:
     refused = dict(_refused(app, timely))
     limits = _limits(app.project)
     unrecorded = tuple(unrecorded_entities(app))
-    bronze, rebuilds = look_at_bronze(app), due_rebuilds(app)
+    bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
     damaged = tuple(damaged_tables(app))
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     running = tuple(run for run in runs if run.status == RUNNING)
@@ -109,6 +113,7 @@ def project_status(app: App) -> ProjectStatus:
         quarantined=tuple(read_quarantined(app)),
         triggers=list_triggers(app),
         unrecorded=unrecorded,
+        behind=tuple(each for each in behind if each.entity not in unrecorded),
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
         full=frozenset(name for name, each in app.project.entities.items() if each.strategy is Strategy.FULL),
         recorded_projects=recorded_projects(app) if unrecorded else (),

@@ -609,6 +609,7 @@ class TestStatus:
             *(
                 "quarantined",
                 "unrecorded",
+                "behind",
                 "recorded_projects",
                 "triggers",
                 "unwritable",

@@ -94,15 +94,15 @@ def test_only_the_option_of_processing_falls_back_to_the_present() -> None:
 
 def test_times_of_several_slices_follow_their_order() -> None:
     """A7: a constant for several slices is refused, and so is an order that history cannot have."""
-    times("${slice.date}").check_order(["2024-05-01", "2024-05-02"])
-    times(None).check_order(["s1", "s2"])
-    times("2024-05-01").check_order(["s1"])
+    times("${slice.date}").check_order(["2024-05-01", "2024-05-02"], "orders")
+    times(None).check_order(["s1", "s2"], "orders")
+    times("2024-05-01").check_order(["s1"], "orders")
     with pytest.raises(UsageError, match="one processing time is given for 2 pending slices"):
-        times("$day").check_order(["s1", "s2"])
+        times("$day").check_order(["s1", "s2"], "orders")
     with pytest.raises(
         UsageError, match="of slice b-2024-05-01 is not later than that of slice a-2024-05-01"
     ):
-        times("${slice.date}").check_order(["a-2024-05-01", "b-2024-05-01"])
+        times("${slice.date}").check_order(["a-2024-05-01", "b-2024-05-01"], "orders")
 
 
 @pytest.mark.parametrize("text", ["${t}", "$t", "${t.plusHours(0)}", "$alias", "${t}Z"])

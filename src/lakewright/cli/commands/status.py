@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lakewright.usecases.resume import NextStep
     from lakewright.usecases.tainted_targets import TaintedTarget
     from lakewright.usecases.undeclared import Undeclared
+    from lakewright.usecases.unrecorded_slices import Unrecorded
 
 __all__ = ["status"]
 
@@ -63,6 +64,9 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         yield fault_branch(found.unwritable)
     if found.unrecorded:
         yield _lost(found.unrecorded, found.recorded_projects)
+    behind = [_behind(each) for each in found.behind]
+    title = "In tables, but unknown to the manifest"
+    yield from _section(title, behind, "lakewright manifest discover")
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
     yield from _section("Runs that failed", undone, "lakewright history --status failed")
@@ -118,6 +122,15 @@ def _lost(entities: Sequence[str], projects: Sequence[str]) -> Branch:
             ),
         ),
     )
+
+
+def _behind(found: Unrecorded) -> Branch:
+    from lakewright.usecases.unrecorded_slices import UNRECORDED_ADVICE
+
+    typed = ", then ".join(f"`{command}`" for command in found.commands)
+    said = f": {counted(len(found.slices), 'slice')}: {first_of(found.slices, MOST_NAMED)}"
+    advice = f"{UNRECORDED_ADVICE}{f': {typed}' if typed else '.'}"
+    return Branch(line(Span(found.entity, "bold"), said), (_do(advice),))
 
 
 def _quarantined(found: ProjectStatus) -> Iterator[Branch]:

@@ -22,9 +22,9 @@ from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of, lacks_commits
 from lakewright.slices.rewind.side_table import left_beside
-from lakewright.slices.time_check import backdated_note, is_late_allowed
+from lakewright.slices.time_check import backdated_note, check_times_known, is_late_allowed
 from lakewright.spec.models.entity import Strategy
-from lakewright.spec.words import first_of
+from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.delete_inference import late_slice_warning
@@ -83,6 +83,7 @@ def observe_entity(work: EntityWork) -> Observation:
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
         others=tuple(map(slice_name, pending.others)),
+        recovered=tuple(map(slice_name, pending.recovered)),
         overtaken=tuple(map(slice_name, pending.overtaken())),
         waits_for=pending.waits_for,
         hold=hold,
@@ -135,14 +136,18 @@ def _past_note(work: EntityWork, state: TableState, pending: Pending) -> tuple[s
 def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     """Return that slices may have been processed already, if the manifest lacks commits of the table."""
     processing = work.processing
+    if pending.recovered:
+        names = first_of([*map(slice_name, pending.recovered)], _MOST_NAMED)
+        return (
+            f"the manifest lacks commits of the table: the run first records "
+            f"{counted(len(pending.recovered), 'slice')} as the table's log tells, without processing "
+            f"{'it' if len(pending.recovered) == 1 else 'them'}: {names}",
+        )
     if not pending.ready or not lacks_commits(
         work.lake, processing.ledger, work.silver, processing.application
     ):
         return ()
-    return (
-        "the manifest lacks commits of the table: the run first records the slices that are in it "
-        "(`lakewright manifest discover` lists them)",
-    )
+    return ("the manifest lacks commits of the table, which are of no slice in bronze as it is now",)
 
 
 def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
@@ -333,12 +338,8 @@ def _held_by_time(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | 
     """Return all slices as waiting if they cannot have the declared processing times, else None."""
     context = work.processing
     times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
-    names = [slice_name(item) for item in pending.ready]
     try:
-        if context.strategy_for(work.entity) is Strategy.HISTORIC:
-            times.check_order(names)
-        for name in names:
-            times.at(name)
+        check_times_known(context, work.entity, pending.ready, times, pending.late)
     except UsageError as error:
         held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
         return held, Hold(error.message, error.as_fault(), is_locked=False)

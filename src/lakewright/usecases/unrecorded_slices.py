@@ -1,0 +1,109 @@
+"""Slices that tables hold and the manifest does not know of, as after it was restored from an older backup.
+
+The next run of their entity records them as the table's log tells, without processing them: they do not wait.
+Only tables in folders of this machine are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.paths import local_path
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.store import Query
+from lakewright.plan.other_runs import commands_of
+from lakewright.slices.application import application_of
+from lakewright.slices.changed import new_item
+from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
+from lakewright.slices.late import place_of
+from lakewright.slices.other_runs import find_other_runs
+from lakewright.slices.recover_from_log import as_if_recovered, lacks_commits
+from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.readers import dependents
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.manifest.item import Item
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Places
+
+__all__ = [
+    "UNRECORDED_ADVICE",
+    "Unrecorded",
+    "as_after_recovery",
+    "items_after_recovery",
+    "unrecorded_slices",
+]
+
+UNRECORDED_ADVICE = (
+    "If the manifest is an older copy, bring the newer one back if there is one. Otherwise the next run "
+    "records these slices, without processing them"
+)
+
+_OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """Slices of an entity that the next run records from the table's log.
+
+    Attributes:
+        items: Their items as they are then, in the order of their slices.
+        commands: The commands that record them.
+    """
+
+    entity: str
+    items: tuple[Item, ...]
+    commands: tuple[str, ...]
+
+    @property
+    def slices(self) -> tuple[str, ...]:
+        """The names of the slices."""
+        return tuple(map(slice_name, self.items))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        return {"entity": self.entity, "slices": list(self.slices), "do": list(self.commands)}
+
+
+def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
+    """Yield the entities whose tables hold slices that the manifest does not know of."""
+    for entity, places in placed_entities(app):
+        try:
+            found = _unrecorded(app, entity, places) if entity.enabled else ()
+        except LakewrightError:  # what can't be read is told by itself
+            continue
+        if found:
+            names = [slice_name(item) for item in found]
+            runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
+            yield Unrecorded(entity.called, found, commands_of(runs))
+
+
+def items_after_recovery(unrecorded: Iterable[Unrecorded]) -> dict[str, Item]:
+    """Return the items of unrecorded slices as they are after the next run, by id."""
+    return {item.item_id: item for each in unrecorded for item in each.items}
+
+
+def as_after_recovery(app: App, entity: Entity, items: Mapping[str, Item]) -> dict[str, Item]:
+    """Return items of an entity as they are once the next run has read the table's log."""
+    silver, application = entity.places(app.project.lake).silver, application_of(app.project.name, entity)
+    return {**items, **as_if_recovered(app.lake, app.ledger, silver, items.values(), application)}
+
+
+def _unrecorded(app: App, entity: Entity, places: Places) -> tuple[Item, ...]:
+    application = application_of(app.project.name, entity)
+    is_local = places.silver.location is not None and local_path(places.silver.location) is not None
+    if not is_local or not lacks_commits(app.lake, app.ledger, places.silver, application):
+        return ()
+    prefix = item_id(places.bronze) + "/"
+    items = {item.item_id: item for item in app.store.select(Query(verdicts=_OPEN, prefix=prefix))}
+    if local_path(places.bronze) is not None:
+        slices = list_slices(places.bronze, app.lake)
+        found = {each.item_id: new_item(each) for each in discovered(slices, application, entity.called)}
+        items = {**found, **app.store.read(list(found)), **items}
+    recovered = as_if_recovered(app.lake, app.ledger, places.silver, items.values(), application)
+    return tuple(sorted(recovered.values(), key=place_of))
