@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from lakewright.errors import TargetError
 from lakewright.lake.paths import is_s3, local_path
 
-__all__ = ["DAMAGED", "damage_in_text", "damaged_commits", "damaged_log_error", "known_remedy", "with_remedy"]
+__all__ = [
+    "DAMAGED",
+    "damage_in_text",
+    "damaged_commits",
+    "damaged_log_error",
+    "known_remedy",
+    "moving_command",
+    "with_remedy",
+]
 
 DAMAGED = "damaged_log"
 """The entry of an error's details that names the table whose log is damaged."""
@@ -90,11 +98,11 @@ def known_remedy(table: str, commands: Sequence[str]) -> str:
         table: Its folder.
         commands: The commands, in this order.
     """
-    typed = ", then ".join(f"`{command}`" for command in (_moving(table), *commands))
+    typed = ", then ".join(f"`{command}`" for command in (moving_command(table), *commands))
     return f"Restore the file from a copy. Without one: {typed}."
 
 
-def _moving(table: str) -> str:
+def moving_command(table: str) -> str:
     """Return the command that moves a table's folder away."""
     places = f"{shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
     return f"aws s3 mv --recursive {places}" if is_s3(table) else f"mv {places}"
@@ -102,7 +110,7 @@ def _moving(table: str) -> str:
 
 def _remedy(table: str) -> str:
     return (
-        f"Restore the file from a copy. Without one, move the folder away, `{_moving(table)}`, and make the "
-        "table again: that of an entity by `lakewright rebuild ENTITY --yes`, any other by the job that "
-        "builds it, for each of its instances."
+        f"Restore the file from a copy. Without one, move the folder away, `{moving_command(table)}`, and "
+        "make the table again: that of an entity by `lakewright rebuild ENTITY --yes`, any other by the job "
+        "that builds it, for each of its instances."
     )

@@ -72,14 +72,14 @@ class LostRows:
         defaults: TargetDefaults,
     ) -> Fault | None:
         """Return the warning for a target whose table is to be created; None if nothing else was in it."""
-        if Phase.BUILD not in target.phases_in(workspace) or not self._is_known(target.name):
+        if Phase.BUILD not in target.phases_in(workspace) or target.name not in self.known_targets():
             return None
         created = target.provides(workspace, Phase.CREATE)
         own = target.provides(workspace, Phase.BUILD)
         replaces = target.kept_rows(defaults) is None
         lost = {
             (name, key): job
-            for (name, key), (job, written) in self._built(created).items()
+            for (name, key), (job, written) in self.built_into(created).items()
             if name != target.name or not (replaces and written == own)
         }
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
@@ -114,18 +114,22 @@ class LostRows:
         }
         return self.job if is_own else job
 
-    def _is_known(self, name: str) -> bool:
-        """Return whether one of the job's last runs built a target, or found it built."""
+    def known_targets(self) -> frozenset[str]:
+        """Return the targets that one of the job's last runs built, or found built."""
         names = FormerNames(self.project, self.lake, self.journal)
         runs = self.journal.runs(FEW, project=self.project.name, job=self.job.name)
-        return any(
-            each["name"] == name and each["phase"] == Phase.BUILD.value and not is_entry_undone(each)
+        return frozenset(
+            each["name"]
             for run in runs
             for each in names.entries(run)
+            if each["phase"] == Phase.BUILD.value and not is_entry_undone(each)
         )
 
-    def _built(self, created: frozenset[Resource]) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
-        """Return what was built into a place since it was emptied, with its job and what it wrote."""
+    def built_into(self, created: frozenset[Resource]) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
+        """Return what was built into a place since it was emptied, with its job and what it wrote.
+
+        The last builds come first.
+        """
         emptied: set[Resource] = set()
         seen: set[Instance] = set()
         of_table: dict[str, bool] = {}

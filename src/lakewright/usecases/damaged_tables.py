@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, TargetError
-from lakewright.lake.damaged_log import DAMAGED, known_remedy
+from lakewright.lake.damaged_log import DAMAGED, known_remedy, moving_command
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
@@ -29,17 +29,19 @@ __all__ = ["damaged_tables"]
 def damaged_tables(app: App) -> Iterator[Fault]:
     """Yield a fault for each damaged table of an entity or of a job's target, with what makes it again.
 
+    Its details have the `subject`, which is the entity or target, and the `commands`, to be typed in order.
+
     Only tables in folders of this machine are looked at, and not those of files whose path holds a parameter.
     """
     seen: set[Path] = set()
     for entity, places in placed_entities(app):
         folder = None if places.silver.location is None else local_path(places.silver.location)
         if (found := _damage(folder, seen)) is not None:
-            yield _fault(found, (f"lakewright rebuild {shlex.quote(entity.called)} --yes",))
+            yield _fault(found, entity.called, (f"lakewright rebuild {shlex.quote(entity.called)} --yes",))
     for job in (each for each in app.project.jobs.values() if each.targets):
         for target, folder in _outputs(app, job):
             if (found := _damage(folder, seen)) is not None:
-                yield _fault(found, _builds(app, job, target))
+                yield _fault(found, target, _builds(app, job, target))
 
 
 def _damage(folder: Path | None, seen: set[Path]) -> TargetError | None:
@@ -83,6 +85,8 @@ def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
     return commands_of(runs or [OtherRun("", job.name, (), tuple(each.name for each in job.parameters))])
 
 
-def _fault(error: TargetError, commands: tuple[str, ...]) -> Fault:
-    remedy = known_remedy(str(error.details[DAMAGED]), commands)
-    return Fault(error.message, code=error.code, remedy=remedy, details=dict(error.details))
+def _fault(error: TargetError, subject: str, commands: tuple[str, ...]) -> Fault:
+    table = str(error.details[DAMAGED])
+    typed = [moving_command(table), *commands]
+    details = {**error.details, "subject": subject, "commands": typed}
+    return Fault(error.message, code=error.code, remedy=known_remedy(table, commands), details=details)

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakewright.app import App
+from lakewright.errors import Fault
 from lakewright.slices.application import application_of
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
+from lakewright.usecases.damaged_tables import damaged_tables
 from lakewright.usecases.history import Warned
+from lakewright.usecases.lost_outputs import LostOutputs, lost_outputs
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
 from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
@@ -38,6 +41,8 @@ class Observed:
         recorded_projects: The projects that the manifest has slices of, if there are such entities.
         behind: Slices that other tables hold and the manifest does not know of, by entity.
         rebuilds: The tables that only a rebuild makes as they are declared now.
+        damaged: Tables that nothing can read, as errors with the commands to type.
+        lost: What jobs have built and does not exist any more.
         at: When it was looked at.
     """
 
@@ -47,6 +52,8 @@ class Observed:
     recorded_projects: tuple[str, ...]
     behind: tuple[Unrecorded, ...]
     rebuilds: RebuildStatus
+    damaged: tuple[Fault, ...]
+    lost: LostOutputs
     at: datetime
 
 
@@ -57,7 +64,10 @@ def observe_lake(app: App) -> Observed:
     bronze, rebuilds = look_at_bronze(app, items_after_recovery(behind)), due_rebuilds(app)
     projects = recorded_projects(app) if unrecorded else ()
     behind = tuple(each for each in behind if each.entity not in unrecorded)
-    return Observed(bronze, quarantined, unrecorded, projects, behind, rebuilds, app.store.now())
+    damaged, lost = tuple(damaged_tables(app)), lost_outputs(app)
+    return Observed(
+        bronze, quarantined, unrecorded, projects, behind, rebuilds, damaged, lost, app.store.now()
+    )
 
 
 def observed_concerns(
@@ -115,6 +125,16 @@ def observed_concerns(
                 advice=fault.remedy or "",
                 code=fault.code,
             )
+    for fault in (*observed.damaged[:MOST], *observed.lost.lost[:MOST]):
+        yield Concern(
+            kind="damaged",
+            subject=fault.details["subject"],
+            why=fault.message,
+            since=None,
+            advice=fault.remedy or "",
+            command=" && ".join(fault.details["commands"]),
+            code=fault.code,
+        )
     for due in observed.rebuilds.due[:MOST]:
         yield _rebuild_concern(app, due, ready)
     for fault in observed.rebuilds.rows_changed_beside(told_messages(warned))[:MOST]:
@@ -168,7 +188,7 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
             entity=each.entity,
         )
     reasons: dict[str, list[str]] = {}
-    for unseen in observed.rebuilds.unseen:
+    for unseen in (*observed.rebuilds.unseen_beside(observed.damaged), *observed.lost.unseen):
         reasons.setdefault(unseen.why, []).append(unseen.entity)
     for why, names in list(reasons.items())[:MOST]:
         yield Concern(

@@ -34,6 +34,8 @@ _SHOWN = (
         "unseen",
         "undeclared",
         "rows_changed",
+        "damaged",
+        "lost",
         "tainted",
         "quarantined",
         "vanished",
@@ -100,6 +102,7 @@ class ProjectStatus:
         unseen: Tables of which that is not known.
         undeclared: Entities that the manifest has slices of, and the project does not declare.
         damaged: Tables that nothing can read, as errors with the commands to type.
+        lost: Tables and files of targets that do not exist any more, as errors with the commands to type.
         rows_changed: That other programs have changed rows of tables, as errors with the commands to type.
         tainted: Targets that are dirty until they are built again, as what they were built from has changed.
         unreadable: What can't be read in bronze and silver, as errors.
@@ -140,6 +143,7 @@ class ProjectStatus:
     undeclared: tuple[Undeclared, ...] = ()
     rows_changed: tuple[Fault, ...] = ()
     damaged: tuple[Fault, ...] = ()
+    lost: tuple[Fault, ...] = ()
     tainted: tuple[TaintedTarget, ...] = ()
     unwritable: Fault | None = None
     next_steps: Mapping[str, NextStep] = field(default_factory=dict)
@@ -180,6 +184,7 @@ class ProjectStatus:
             or self.rebuilds
             or self.rows_changed
             or self.damaged
+            or self.lost
             or self.tainted
             or self.unreadable
             or self.unwritable
@@ -247,6 +252,7 @@ class ProjectStatus:
             "undeclared": [each.as_json() for each in self.undeclared],
             "rows_changed": [fault.as_json() for fault in self.rows_changed],
             "damaged": [fault.as_json() for fault in self.damaged],
+            "lost": [fault.as_json() for fault in self.lost],
             "tainted": [each.as_json() for each in self.tainted],
             "last_runs": [
                 {**run_as_json(run), "do": self.step_after(run).commands[0] if run.run_id in undone else None}
@@ -262,7 +268,7 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     of_bronze = [("bronze", fault) for fault in (*status.changed, *status.unreadable)]
     for state, fault in (
         *of_bronze,
-        *(("table", fault) for fault in (*status.damaged, *status.rows_changed)),
+        *(("table", fault) for fault in (*status.damaged, *status.lost, *status.rows_changed)),
     ):
         yield state, "", fault.message, fault.remedy or ""
     for entry in (each.entry for each in status.warned):

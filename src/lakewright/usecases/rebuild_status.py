@@ -6,11 +6,8 @@ manifest, only whether a slice was processed into a table that does not exist is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from threading import Thread
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
@@ -27,6 +24,7 @@ from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.narrowed import narrowed_reasons
 from lakewright.strategies.outdated import outdated_parts, rebuild_command
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
+from lakewright.usecases.remote_looks import SECONDS, look_within
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -36,12 +34,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Address
 
 __all__ = ["DueRebuild", "RebuildStatus", "Unseen", "due_rebuilds"]
-
-SECONDS = 5.0
-"""Seconds for all tables in object stores: a store that does not answer must not hold a status up."""
-
-AT_ONCE = 8
-"""Tables in object stores that are read at the same time: reading one is waiting, a few requests long."""
 
 _ONLY_SPARK = "only Spark can read the table, which `lakewright plan` and a run do"
 
@@ -99,6 +91,11 @@ class RebuildStatus:
     due: tuple[DueRebuild, ...] = ()
     unseen: tuple[Unseen, ...] = ()
     rows_changed: tuple[Fault, ...] = ()
+
+    def unseen_beside(self, damaged: Iterable[Fault]) -> tuple[Unseen, ...]:
+        """Return the tables that are not known without those that are told to be damaged."""
+        told = {fault.message for fault in damaged}
+        return tuple(each for each in self.unseen if each.why not in told)
 
     def rows_changed_beside(self, told: Collection[str]) -> tuple[Fault, ...]:
         """Return the faults of changed rows without those whose message was told already."""
@@ -165,7 +162,7 @@ def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[s
             found[name] = look()
         else:
             remote[name] = look
-    yield from (found | _within(remote, seconds)).items()
+    yield from (found | look_within(remote, seconds)).items()
 
 
 def _look_at(app: App, silver: Address) -> Callable[[], _Look | str]:
@@ -179,42 +176,6 @@ def _look_at(app: App, silver: Address) -> Callable[[], _Look | str]:
             return error.message
 
     return look
-
-
-def _within(looks: Mapping[str, Callable[[], _Look | str]], seconds: float) -> dict[str, _Look | str]:
-    """Return what each look has found in time, or that it has not.
-
-    Threads that still wait for a store are left behind; they end by themselves, or with the process.
-    """
-    waiting: SimpleQueue[tuple[str, Callable[[], _Look | str]]] = SimpleQueue()
-    answers: SimpleQueue[tuple[str, _Look | str]] = SimpleQueue()
-    for pair in looks.items():
-        waiting.put(pair)
-
-    def work() -> None:
-        while True:
-            try:
-                name, look = waiting.get_nowait()
-            except Empty:
-                return
-            try:
-                answers.put((name, look()))
-            except Exception as error:  # of a library of the store: told like any other reason
-                answers.put((name, f"its table can't be read: {error}"))
-
-    for _ in range(min(AT_ONCE, len(looks))):
-        Thread(target=work, name="due rebuilds", daemon=True).start()
-    found: dict[str, _Look | str] = dict.fromkeys(
-        looks, f"reading the tables in object stores takes longer than {seconds:g} s"
-    )
-    end = monotonic() + seconds
-    for _ in looks:
-        try:
-            name, seen = answers.get(timeout=max(0.0, end - monotonic()))
-        except Empty:
-            break
-        found[name] = seen
-    return found
 
 
 def _processed(app: App, names: Collection[str]) -> Iterator[tuple[str, Item]]:

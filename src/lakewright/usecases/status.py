@@ -33,6 +33,7 @@ from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.late_slices import late_items
+from lakewright.usecases.lost_outputs import lost_outputs
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
@@ -82,7 +83,7 @@ def project_status(app: App) -> ProjectStatus:
     limits = _limits(app.project)
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
-    damaged = tuple(damaged_tables(app))
+    damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     running = tuple(run for run in runs if run.status == RUNNING)
     undone = tuple(undone_runs(app.journal, runs, given_instances(app.project)))
@@ -120,7 +121,8 @@ def project_status(app: App) -> ProjectStatus:
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
-        unseen=tuple(each for each in rebuilds.unseen if each.why not in {one.message for one in damaged}),
+        unseen=(*rebuilds.unseen_beside(damaged), *gone.unseen),
+        lost=gone.lost,
         damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),

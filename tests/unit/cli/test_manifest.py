@@ -617,7 +617,7 @@ class TestStatus:
                 "withheld",
             ),
             *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "undeclared"),
-            *("rows_changed", "damaged", "tainted", "last_runs"),
+            *("rows_changed", "damaged", "lost", "tainted", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
         assert [row["slice"] for row in found["waiting"]] == ["d"]

@@ -137,6 +137,8 @@ def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_t
     for day in ("2022-01-01", "2022-01-02"):
         built(app, "daily", ("orders", "names", "others"), day=day)
     built(app, "weekly", ("report",))
+    for name in ("names", "report"):
+        (tmp_path / "gold" / name).mkdir(parents=True)
     assert project_status(app).is_calm
     app.store.write(
         Write(puts=downstream_taints(app, app.project.entity("orders"), "went back to version 17"))

@@ -105,7 +105,7 @@ def test_the_history_is_not_searched_for_a_table_that_the_last_runs_do_not_know(
     app = lake(tmp_path)
     for day in DAYS:
         built(app, "daily", ("names",), day=day)
-    monkeypatch.setattr(LostRows, "_built", lambda *_: pytest.fail("it was searched"))
+    monkeypatch.setattr(LostRows, "built_into", lambda *_: pytest.fail("it was searched"))
     request = JobRequest("daily", Phase.BUILD, ("day=2022-01-01",), targets=("whole",))
     warnings = (each.warning for each in plan_job(app, request).steps())
     assert {each.code for each in warnings if each is not None} == {MISSING_INPUT}

@@ -90,6 +90,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     )
     damaged = [fault_branch(fault) for fault in found.damaged]
     yield from _section("Tables that can't be read", damaged, "lakewright status -o json")
+    lost = [fault_branch(fault) for fault in found.lost]
+    yield from _section("Tables that do not exist any more", lost, "lakewright status -o json")
     rebuilds = [_rebuild(each) for each in found.rebuilds]
     yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
     rows_changed = [fault_branch(fault, is_warning=True) for fault in found.rows_changed]

@@ -1,0 +1,174 @@
+"""Tables and files of targets that do not exist any more, although the history says what was built there.
+
+Nothing is observed but whether they exist: folders of this machine, and prefixes in S3 with one list each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.files import files_at
+from lakewright.lake.paths import is_s3, local_path
+from lakewright.plan.other_runs import commands_of, run_of
+from lakewright.plan.phase import Phase
+from lakewright.plan.step import parameters_text
+from lakewright.run.lost_rows import LostRows
+from lakewright.spec.words import counted, first_of
+from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.emptied import kept_rows_of
+from lakewright.usecases.rebuild_status import Unseen
+from lakewright.usecases.remote_looks import SECONDS, look_within
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.plan.other_runs import OtherRun
+    from lakewright.plan.resource import Resource
+    from lakewright.spec.models.job import Job
+
+__all__ = ["LOST", "LostOutputs", "lost_outputs"]
+
+LOST = "lost_table"
+"""The code of the faults."""
+
+MOST_NAMED = 3
+
+Instance: TypeAlias = tuple[tuple[str, str], ...]
+"""The sorted parameters of an instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostOutputs:
+    """What jobs have built and does not exist any more.
+
+    Attributes:
+        lost: A fault for each target of such a place, with what was built into it and the commands to type.
+        unseen: The targets of which that is not known.
+    """
+
+    lost: tuple[Fault, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+
+
+def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
+    """Return what jobs have built and does not exist any more, unless a run removed or emptied it.
+
+    Args:
+        app: The project.
+        seconds: How long object stores are waited for.
+    """
+    outputs = [output for job in app.project.jobs.values() if job.targets for output in _outputs(app, job)]
+    dropped = {each.place for each in outputs if each.kind == "drop"}
+    missing: list[_Output] = []
+    remote: dict[str, list[_Output]] = {}
+    for each in _known(app, [one for one in outputs if one.is_kept and one.place not in dropped]):
+        folder = local_path(each.place.name)
+        if folder is None:
+            remote.setdefault(each.place.name, []).append(each)
+        elif not folder.exists():
+            missing.append(each)
+    unseen = []
+    for place, exists in look_within({place: _look(app, place) for place in remote}, seconds).items():
+        if isinstance(exists, str):
+            unseen += [Unseen(each.target, exists) for each in remote[place]]
+        elif not exists:
+            missing += remote[place]
+    faults = {each.place: _fault(app, each) for each in missing}  # one for each place
+    return LostOutputs(tuple(filter(None, faults.values())), tuple(unseen))
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """A folder that a target of a job creates, and fills in BUILD if the folder is kept.
+
+    Attributes:
+        place: The folder, of this machine or in S3.
+    """
+
+    job: Job
+    target: str
+    kind: str
+    is_kept: bool
+    place: Resource
+
+
+def _outputs(app: App, job: Job) -> Iterator[_Output]:
+    """Yield the folders that the targets of a job create; those whose path holds a parameter are samples."""
+    try:
+        workspace = sample_workspace(app.project, job, offline_lake(app))
+        names = job.target_names(workspace.scope)
+        nodes = list(declared_nodes(workspace, names, Phase.CREATE))
+        built = {node.name for node in declared_nodes(workspace, names, Phase.BUILD)}
+    except LakewrightError:
+        return
+    for node in nodes:
+        kind = app.project.targets[node.name].kind
+        is_kept = kind != "entity" and node.name in built
+        for place in node.provides:
+            is_folder = place.category == "file" and "*" not in place.name
+            if is_folder and (is_s3(place.name) or local_path(place.name) is not None):
+                yield _Output(job, node.name, kind, is_kept, place)
+
+
+def _known(app: App, outputs: Iterable[_Output]) -> Iterator[_Output]:
+    """Yield those whose targets the last runs of their job have built, or found built."""
+    known: dict[str, frozenset[str]] = {}
+    for each in outputs:
+        if each.job.name not in known:
+            known[each.job.name] = _history(app, each.job).known_targets()
+        if each.target in known[each.job.name]:
+            yield each
+
+
+def _history(app: App, job: Job) -> LostRows:
+    return LostRows(app.project, offline_lake(app), app.journal, job, ())
+
+
+def _look(app: App, place: str) -> Callable[[], bool | str]:
+    def look() -> bool | str:
+        try:
+            return files_at(place, app.lake).exists(place)
+        except LakewrightError as error:
+            return error.message
+
+    return look
+
+
+def _fault(app: App, output: _Output) -> Fault | None:
+    """Return what was built into a missing folder, with the commands that build it again; None if nothing."""
+    built = _history(app, output.job).built_into(frozenset({output.place}))
+    by_target: dict[str, dict[Instance, Job]] = {}
+    seen: set[tuple[str, frozenset[Resource]]] = set()
+    for (name, instance), (job, written) in built.items():
+        replaces = name not in kept_rows_of(app, job, [name])
+        # What each instance overwrites has the rows of the last one only, which comes first.
+        if not (replaces and (name, written) in seen):
+            by_target.setdefault(name, {})[instance] = job
+        seen.add((name, written))
+    if not by_target:
+        return None
+    typed = [
+        command
+        for name, instances in by_target.items()
+        for command in commands_of(
+            sorted((run_of(job.name, dict(key)) for key, job in instances.items()), key=_parameters),
+            options=("-t", name),
+        )
+    ]
+    named = sorted({key for instances in by_target.values() for key in instances if key})
+    were = f"{counted(len(named), 'instance')} {'was' if len(named) == 1 else 'were'} built into it: "
+    texts = [parameters_text(dict(key)) for key in named]
+    what = f"{were}{first_of(texts, MOST_NAMED)}" if named else "it was built"
+    return Fault(
+        f"target {output.target!r}: {output.place.name} does not exist any more, and {what}",
+        remedy="If it can be brought back, do so before a run creates it anew. Otherwise build it again: "
+        f"{', '.join(f'`{each}`' for each in typed)}.",
+        code=LOST,
+        details={"subject": output.target, "commands": typed},
+    )
+
+
+def _parameters(run: OtherRun) -> tuple[tuple[str, str], ...]:
+    return run.parameters
