@@ -107,7 +107,7 @@ _OLD_TOO_LATE = ": if they are, resolve and skip the item"
 """What follows it in such a record is told of every commit that came too late."""
 
 EARLIER = "failed earlier in this run"
-"""How the error of a slice ends whose failure the run has told before."""
+"""What the error of a slice says before its cause if the report of the run has told the failure before."""
 
 
 def locked_error(lock: Lock, name: str | None = None) -> ItemLocked:
@@ -135,7 +135,7 @@ def failed_error(
         refused: The action that may be repeated once the failure is resolved; None if there was no such
             action.
         name: What the item is called, such as `entity/slice`; its id by default.
-        run_id: The run that asks. It has reported its own failures already, so their message is not repeated.
+        run_id: The run that asks. Its report has told its own failures already, which the message says.
     """
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
@@ -146,7 +146,7 @@ def failed_error(
     told = f"failed at {since}" if is_ours else f"failed for {item.failed.application} at {since}"
     told += f": {message}"
     if run_id is not None and run_id == item.failed.run_id:
-        told = EARLIER
+        told = f"{EARLIER}: {'; '.join(str(message).splitlines())}"
     return ItemFailed(
         f"{name or item.item_id} {told}",
         remedy=f"First `{command('resolve', name or item.item_id)}`, then {refused} it."

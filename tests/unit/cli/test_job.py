@@ -376,10 +376,12 @@ def test_a_warning_is_not_repeated_where_the_same_target_failed_afterwards() -> 
 def test_the_error_of_a_slice_that_validate_found_is_repeated_once_after_a_long_tree() -> None:
     """C3: BUILD names the slice and the command; the message stands where the slice failed."""
     found = Fault("the slice 2 lacks the column id", code="slice")
-    told = Fault(f"orders/2 {EARLIER}", remedy="Fix the cause, then resolve it.", code="item_failed")
+    told = Fault(f"orders/2 {EARLIER}: {found.message}", remedy="Fix the cause.", code="item_failed")
     checked = TargetResult("orders", "entity", Phase.VALIDATE, Status.SUCCESS_WITH_ERRORS, error=found)
     built = TargetResult("orders", "entity", Phase.BUILD, Status.FAILED, error=told)
-    lines = [text for each in failure_lines(result_of(checked, built)) for text in plain(each)]
+    verified = TargetResult("orders", "entity", Phase.VERIFY, Status.BLOCKED, reasons=("failed in BUILD",))
+    result = result_of(checked, built, verified)
+    lines = [text for each in failure_lines(result) for text in plain(each)]
     assert [text for text in lines if "lacks the column" in text] == [
         "SUCCESS_WITH_ERRORS orders in VALIDATE month=2022-01: the slice 2 lacks the column id"
     ]

@@ -493,15 +493,15 @@ def test_verify_names_the_failed_slice_that_keeps_the_table_from_being_made(tmp_
     assert "lakewright manifest resolve" in str(caught.value.remedy)
 
 
-def test_a_slice_that_failed_in_validate_is_named_in_build_without_its_error_again(tmp_path: Path) -> None:
-    """C3: a failure is told once, and by the slice's name instead of its address."""
+def test_a_slice_that_failed_in_validate_is_named_in_build_with_its_error(tmp_path: Path) -> None:
+    """C3: by the slice's name instead of its address. Only the report of the run leaves the cause out."""
     write(tmp_path / "lake/bronze/orders", "2022-1", 1)
     context = make_context(make_workspace(tmp_path, PROJECT.format(policy="warn", late="refuse")))
     failed(context, "2022-1", context.run_id)
     outcome = Target.named(context.workspace, "orders").execute(context, Phase.BUILD)
     assert outcome.status is Status.FAILED
     assert outcome.error is not None
-    assert outcome.error.message == "orders/2022-1 failed earlier in this run"
+    assert outcome.error.message == "orders/2022-1 failed earlier in this run: key 1 occurs twice"
     assert "`lakewright manifest resolve orders/2022-1`" in str(outcome.error.remedy)
 
 

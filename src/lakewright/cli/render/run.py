@@ -165,7 +165,7 @@ def _failures(result: RunResult) -> Iterator[tuple[InstanceResult, TargetResult]
     """Yield each target with an error, unless the same target failed in a later phase."""
     for instance in result.instances:
         targets = [target for phase in instance.phases for target in phase.targets]
-        failed = {t.name for t in targets if t.status.is_failure and not _refers_to_earlier(t)}
+        failed = {t.name for t in targets if t.status.is_failure and t.error and not _refers_to_earlier(t)}
         for target in targets:
             # What a check of the same target found before is the cause, and part of the tree.
             is_repeated = target.name in failed and not target.status.is_failure
@@ -201,7 +201,7 @@ def _with_errors_elsewhere(result: RunResult) -> RunResult:
 def _refers_to_earlier(target: TargetResult) -> bool:
     """Return whether a failure only says that a slice has failed, and the message stands where it did."""
     message = "" if target.error is None else target.error.message
-    return message.endswith(EARLIER) and "\n" not in message
+    return EARLIER in message and "\n" not in message
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
@@ -359,7 +359,10 @@ def _labelled(found: Mapping[str, Any]) -> str:
 
 
 def _first(error: Mapping[str, Any]) -> str:
-    return next(iter(str(error["message"]).splitlines()), str(error["code"]))
+    """Return the first line of an error; the cause is left out if it stands where the slice failed."""
+    first = next(iter(str(error["message"]).splitlines()), str(error["code"]))
+    before, earlier, _ = first.partition(EARLIER)
+    return f"{before}{earlier}"
 
 
 def _error(error: Mapping[str, Any]) -> Iterator[Branch]:
