@@ -20,7 +20,16 @@ from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
 from lakewright.transform.refusals import refusal_of
 
-__all__ = ["EVERYWHERE", "STORAGE", "Meaning", "condition", "query_failure", "translated"]
+__all__ = [
+    "EVERYWHERE",
+    "STORAGE",
+    "Meaning",
+    "condition",
+    "file_of",
+    "query_failure",
+    "translated",
+    "unreadable_reason",
+]
 
 Meaning = tuple[re.Pattern[str], Callable[[re.Match[str], str, str], LakewrightError]]
 """What Spark's text holds, and the error for it, made of the match, the text, and what went on meanwhile."""
@@ -34,6 +43,12 @@ _STATE = re.compile(r"\s*SQLSTATE: \w+.*$")
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", re.MULTILINE)
 _JAVA = re.compile(r"(?:^|\n): (?:[\w.$]+(?:Exception|Error): )?([^\n]+)")
 _FILE = re.compile(r"\[FAILED_READ_FILE[A-Z_.]*\] Encountered error while reading file (\S+?)\.? +SQLSTATE")
+_CUT_OFF = re.compile(r"Unexpected end of (?:input stream|ZLIB)|Premature EOF")
+_MISPACKED = re.compile(
+    r"CRC failure|not a gzip file|incorrect (?:header|data|length) check|"
+    r"invalid (?:distance|block|stored|code|bit|literal|window|header)|unknown compression method"
+)
+"""What Java says of a compressed file that is damaged."""
 _RAW_RECORD = re.compile(r"\[MALFORMED_CSV_RECORD\] Malformed CSV record: (.*?) *SQLSTATE", re.DOTALL)
 _RECORD = re.compile(
     r"Malformed records are detected in (?:record parsing: |schema inference\.\s*)(.*?)\.?\s+Parse Mode",
@@ -172,7 +187,7 @@ EVERYWHERE: tuple[Meaning, ...] = (
 
 
 def _malformed(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    record, file = _RAW_RECORD.search(text) or _RECORD.search(text), _file_of(text)
+    record, file = _RAW_RECORD.search(text) or _RECORD.search(text), file_of(text)
     said = record[1].strip() if record else condition(text)
     if value := _VALUE.search(text):
         said = f"{said}, because of {next(filter(None, value.groups()))!r}"
@@ -187,7 +202,7 @@ def _malformed(_match: re.Match[str], text: str, _moment: str) -> LakewrightErro
 
 
 def _unescaped(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    file = _file_of(text)
+    file = file_of(text)
     return TargetError(
         f"{file or 'a file'} has a quote inside quotes that is not doubled",
         remedy='Double it; or declare how the files are written, such as `options: {escape: "\\\\"}` of the '
@@ -196,17 +211,35 @@ def _unescaped(_match: re.Match[str], text: str, _moment: str) -> LakewrightErro
     )
 
 
+def unreadable_reason(text: str) -> str:
+    r"""Return why a file can't be read, as a text of Spark tells it: its own condition names only the file.
+
+    Example:
+        >>> unreadable_reason(
+        ...     "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/a.gz. SQLSTATE: 1\n"
+        ...     "Caused by: java.io.EOFException: Unexpected end of input stream"
+        ... )
+        'the compressed file ends too early'
+    """
+    said, causes = condition(text), _CAUSE.findall(text)
+    if not causes or not said.startswith("[FAILED_READ_FILE."):
+        return said
+    if _CUT_OFF.search(causes[-1]):
+        return "the compressed file ends too early"
+    return f"its compression is damaged ({causes[-1]})" if _MISPACKED.search(causes[-1]) else str(causes[-1])
+
+
 def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    file = _file_of(text)
+    file = file_of(text)
     return TargetError(
-        f"{file or 'a file'} can't be read: {condition(text)}",
+        f"{file or 'a file'} can't be read: {unreadable_reason(text)}",
         remedy="Bring the file back or repair it, then run again.",
         details={"file": file} if file else {},
     )
 
 
 def _other_type(match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    file, said = _file_of(text), re.search(r"column: (\S+), Expected: (.*?), Found: ([^.\s]+)", text)
+    file, said = file_of(text), re.search(r"column: (\S+), Expected: (.*?), Found: ([^.\s]+)", text)
     told = f"column {said[1]} is {said[3]}, not {said[2]}" if said else match[0]
     return TargetError(
         f"{file or 'a file'} does not have the declared types: {told}",
@@ -215,7 +248,8 @@ def _other_type(match: re.Match[str], text: str, _moment: str) -> LakewrightErro
     )
 
 
-def _file_of(text: str) -> str | None:
+def file_of(text: str) -> str | None:
+    """Return the file of which a text of Spark says that it can't be read; None if it names none."""
     found = _FILE.search(text)
     return found and str(local_path(found[1]) or found[1])
 

@@ -15,7 +15,15 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
-from lakewright.lake.query_failures import EVERYWHERE, STORAGE, Meaning, condition, translated
+from lakewright.lake.query_failures import (
+    EVERYWHERE,
+    STORAGE,
+    Meaning,
+    condition,
+    file_of,
+    translated,
+    unreadable_reason,
+)
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.jvm import full_text
 from lakewright.transform.casts import cast_error
@@ -129,8 +137,9 @@ def _other_header(match: re.Match[str], _text: str, what: str) -> LakewrightErro
 
 
 def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
+    file, why = file_of(text), unreadable_reason(text)
     return SliceError(
-        f"the {what} can't be read: {condition(text)}",
+        f"the {what} can't be read: {why if file is None or file in why else f'{file}: {why}'}",
         remedy="Deliver it again, then resolve the item.",
         details={MAY_SKIP: True},
     )

@@ -29,12 +29,27 @@ ENTITY = Entity.model_validate(
     }
 )
 
+UNREAD = (
+    "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///b/s1.csv.gz. SQLSTATE: KD001\n"
+    "Caused by: "
+)
+
 
 @pytest.mark.parametrize(
     ("text", "kind", "told"),
     [
         ("[FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Could not read footer", SliceError, "s1"),
         ("java.io.FileNotFoundException: File file:/x does not exist", SliceError, "s1"),
+        (
+            f"{UNREAD}java.io.EOFException: Unexpected end of input stream",
+            SliceError,
+            "s1 of crm can't be read: /b/s1.csv.gz: the compressed file ends too early",
+        ),
+        (
+            f"{UNREAD}java.io.IOException: gzip stream CRC failure",
+            SliceError,
+            "/b/s1.csv.gz: its compression is damaged (gzip stream CRC failure)",
+        ),
         ("TextParsingException: Unescaped quote character '\"' inside quoted", SliceError, "Unescaped quote"),
         (
             "io.delta.exceptions.ConcurrentAppendException: Files were added",
