@@ -31,7 +31,7 @@ class Candidate:
         dirtiness: Returns whether it must run in a phase, given an observation. Pure.
         unfinished: Phases that an earlier run did not finish, each with the reason.
         warning: What an operator should look at before it is built, or None.
-        lost: Returns the same if its table does not exist and is to be created.
+        lost: Returns the same if CREATE makes its table anew, given an observation.
         added: Returns the same if its build adds rows that an earlier one has added.
         missing: Returns the same if it is to be built from a table that does not exist. It is given whether
             a step of the plan makes a table.
@@ -48,7 +48,7 @@ class Candidate:
     dirtiness: Callable[[Phase, Observation], Dirtiness]
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     warning: Fault | None = None
-    lost: Callable[[], Fault | None] = lambda: None
+    lost: Callable[[Observation], Fault | None] = lambda _: None
     added: Callable[[], Fault | None] = lambda: None
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
@@ -122,10 +122,13 @@ class Expectations:
 
     def relied_on(self, phase: Phase, candidate: Candidate) -> StepKey | None:
         """Return the planned step that makes a dirty target clean, or None if no step is needed for that."""
-        history = self._history(candidate)
-        if not history or not candidate.dirtiness(phase, candidate.observation).is_to_run:
-            return None
-        return next(key for found, key in history if not candidate.dirtiness(phase, found).is_to_run)
+        found, was_dirty = None, candidate.dirtiness(phase, candidate.observation).is_to_run
+        for observation, step in self._history(candidate):
+            is_dirty = candidate.dirtiness(phase, observation).is_to_run
+            if was_dirty and not is_dirty:
+                found = step
+            was_dirty = is_dirty
+        return found
 
     def _history(self, candidate: Candidate) -> Sequence[Expected]:
         found = candidate.observation

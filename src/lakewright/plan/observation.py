@@ -33,10 +33,12 @@ class TableChange:
     Attributes:
         description: The effect of the migration, as text for users.
         loses: The data that the migration would lose, or None.
+        empties: Whether the table has no rows afterwards.
     """
 
     description: str
     loses: str | None = None
+    empties: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +104,23 @@ class Observation:
     redefined: tuple[str, ...] = ()
     error: str | None = None
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether CREATE would replace the table with an empty one."""
+        return any(change.empties for change in self.changes)
+
+    @property
+    def loses_rows(self) -> bool:
+        """Whether CREATE would replace a table that may have rows."""
+        return any(change.empties and change.loses is not None for change in self.changes)
+
     def after(self, phase: Phase) -> Observation:
         """Return the expected observation after `phase` has run. A failed observation stays unknown."""
         if self.error is not None:
             return self
         if phase is Phase.CREATE:
-            return replace(self, exists=Answer.YES, changes=(), refusal=None)
+            filled = Answer.NO if self.is_replaced else self.filled
+            return replace(self, exists=Answer.YES, filled=filled, changes=(), refusal=None)
         if phase is Phase.BUILD:
             return replace(
                 self,

@@ -18,7 +18,7 @@ from lakewright.plan.active_targets import active_patterns
 from lakewright.plan.dirtiness import left_slices
 from lakewright.plan.expectations import Candidate, Expectations
 from lakewright.plan.graph import Graph, build_graph
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.selectors import Selectable
 from lakewright.plan.status import NOT_REACHED, Planned
@@ -193,8 +193,7 @@ class _InstancePlanning:
             step = replace(step, warning=candidate.warning or self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         if phase is Phase.CREATE and own.is_to_run:
-            is_new = observation.exists is Answer.NO
-            step = replace(step, warning=candidate.lost() if is_new else _refused(observation))
+            step = replace(step, warning=_refused(observation) or candidate.lost(observation))
         forced = self._forced(phase, candidate, observation, upstream)
         left = self._left(phase, candidate, observation)
         # What waits, or depends on what waits, is work that is left: --resume must find it.

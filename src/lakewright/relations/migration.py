@@ -144,7 +144,7 @@ class Migration:
         if not self.replaces:
             return tuple(TableChange(step.description, step.loses) for step in self.steps)
         lost = None if is_filled is False else "all its rows"
-        head = TableChange("replace the table with an empty one", lost)
+        head = TableChange("replace the table with an empty one", lost, empties=True)
         return (head, *(TableChange(step.description) for step in self.steps))
 
 

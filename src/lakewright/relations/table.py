@@ -136,12 +136,14 @@ class TableRelation(StoredRelation):
         if entry is None:
             return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
         is_empty = self.read(workspace, [partition] if partition else []).isEmpty()
+        # An empty partition says nothing about the others.
+        whole = None if is_empty and partition else not is_empty
         migration = self._migration(workspace, entry)
         return Observation(
             str(subject),
             exists=Answer.YES,
             filled=Answer.of(not is_empty),
-            changes=migration.changes(is_filled=not is_empty),
+            changes=migration.changes(is_filled=whole),
             refusal=migration.refusal(self.label),
         )
 

@@ -1,17 +1,18 @@
-"""The warning that a table is created although the history says that it was built: its rows are lost.
+"""The warning that a table is made anew although the history says that it was built: its rows are lost.
 
 A run builds its own instances. What others built is gone, unless the table was emptied by a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import Fault
 from lakewright.manifest.journal import TargetPhase
+from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -21,16 +22,16 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.run.outputs import written_by
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.target import Target
-from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.journal import Journal
     from lakewright.manifest.store import Put
+    from lakewright.plan.observation import Observation
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
-    from lakewright.targets.defaults import TargetDefaults
+    from lakewright.targets.context import Context
 
 __all__ = ["LOST_ROWS", "LostRows", "lost_taints"]
 
@@ -51,7 +52,7 @@ Instance: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class LostRows:
-    """Finds what was built into a table that does not exist any more.
+    """Finds what was built into a table that does not exist any more, or that a migration empties.
 
     Attributes:
         job: The job that is planned.
@@ -65,29 +66,26 @@ class LostRows:
     instances: Sequence[Mapping[str, str]]
 
     def warning(
-        self,
-        target: Target,
-        workspace: Workspace,
-        parameters: Mapping[str, str],
-        defaults: TargetDefaults,
+        self, target: Target, context: Context, parameters: Mapping[str, str], found: Observation
     ) -> Fault | None:
-        """Return the warning for a target whose table is to be created; None if nothing else was in it."""
+        """Return the warning for a target whose table CREATE makes anew; None if nothing else was in it."""
+        workspace = context.workspace
+        if found.exists is not Answer.NO and not found.loses_rows:
+            return None
         if Phase.BUILD not in target.phases_in(workspace) or target.name not in self.known_targets():
             return None
         created = target.provides(workspace, Phase.CREATE)
         own = target.provides(workspace, Phase.BUILD)
-        replaces = target.kept_rows(defaults) is None
+        replaces = target.kept_rows(context.defaults) is None
         lost = {
             (name, key): job
             for (name, key), (job, written) in self.built_into(created).items()
             if name != target.name or not (replaces and written == own)
         }
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
-        return self._fault(target, created, lost) if lost else None
+        return self._fault(target, _Loss.of(created, found), lost) if lost else None
 
-    def _fault(
-        self, target: Target, created: frozenset[Resource], lost: Mapping[Instance, Job]
-    ) -> Fault | None:
+    def _fault(self, target: Target, loss: _Loss, lost: Mapping[Instance, Job]) -> Fault | None:
         now = [tuple(sorted(self.journal.hide_secrets(each).items())) for each in self.instances]
         others = [(name, key) for name, key in lost if key not in now]
         if not others:
@@ -95,16 +93,14 @@ class LostRows:
         runs = [run_of(self._job_of(name, key, lost[name, key]).name, dict(key)) for name, key in others]
         ordered = sorted(runs, key=lambda run: run.parameters)
         typed = ", ".join(f"`{each}`" for each in commands_of(ordered))
-        place = ", ".join(sorted(each.name for each in created))
         instances = [parameters_text(dict(key)) for key in sorted({key for _, key in others})]
         were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
         return Fault(
-            f"target {target.name!r}: {place} does not exist any more, and {were} built into it: "
+            f"target {target.name!r}: {loss.told}, and {were} built into it: "
             f"{first_of(instances, MOST_NAMED)}",
-            remedy="If the table is to be brought back, do so before it is created. Otherwise build these "
-            f"again: {typed}.",
+            remedy=f"{loss.remedy}: {typed}.",
             code=LOST_ROWS,
-            details={"place": place, "lost": [[name, dict(key)] for name, key in lost]},
+            details={"reason": loss.reason, "lost": [[name, dict(key)] for name, key in lost]},
         )
 
     def _job_of(self, name: str, key: Sequence[tuple[str, str]], job: Job) -> Job:
@@ -163,12 +159,42 @@ class LostRows:
                     yield job, each["name"], each["phase"], each.get("instance", {})
 
 
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """How the rows of a table are lost.
+
+    Attributes:
+        told: What happens to the table.
+        remedy: What to do about what was built into it, before the commands that build it again.
+        reason: Why that is to be built again, once a run has done it.
+    """
+
+    told: str
+    remedy: str
+    reason: str
+
+    @classmethod
+    def of(cls, places: Iterable[Resource], found: Observation) -> _Loss:
+        place = ", ".join(sorted(each.name for each in places))
+        if found.exists is Answer.NO:
+            return cls(
+                f"{place} does not exist any more",
+                "If the table is to be brought back, do so before it is created. Otherwise build these again",
+                f"{place} did not exist any more, and was made anew",
+            )
+        return cls(
+            f"CREATE replaces {place} with an empty table",
+            "Build these again afterwards",
+            f"{place} was replaced with an empty table",
+        )
+
+
 def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
     """Return the taints of what was built into a table that a step has created anew; none for others."""
     if step.warning is None or step.warning.code != LOST_ROWS:
         return ()
     details = step.warning.details
-    reason = f"{details['place']} did not exist any more, and run {run_id} made it anew"
+    reason = f"{details['reason']} in run {run_id}"
     return tuple(
         TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason)
         for name, parameters in details["lost"]

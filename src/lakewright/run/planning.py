@@ -299,7 +299,7 @@ class _Observer:
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             unfinished={phase: taint.reason for phase, taint in taints.items()},
             warning=None if tainted is None else kept_rows_warning(self.lost.job.name, parameters, tainted),
-            lost=partial(self.lost.warning, target, context.workspace, parameters, context.defaults),
+            lost=partial(self.lost.warning, target, context, parameters),
             added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),

@@ -425,6 +425,7 @@ def test_another_database_is_written_and_its_tables_grow(tmp_path: Path, spark: 
     assert descriptions(wider, workspace) == []
     with pytest.raises(MigrationError, match="change column N from int to double"):
         other.migrate(workspace, allow_data_loss=True)
+    assert replaced.observe(workspace).after(Phase.CREATE).filled is Answer.NO
     replaced.migrate(workspace, allow_data_loss=True)
     assert [field.type.ddl for field in replaced.fields(workspace)] == ["date"]
     assert replaced.observe(workspace).filled is Answer.NO

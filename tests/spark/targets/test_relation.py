@@ -13,6 +13,7 @@ from tests.sessions import same
 from lakewright.errors import DataLossError, MigrationError, SpecError, TargetError, VerificationError
 from lakewright.manifest.lease import LEASE
 from lakewright.plan.dirtiness import Dirtiness
+from lakewright.plan.observation import Answer
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
@@ -152,6 +153,9 @@ def test_a_table_becomes_what_is_declared(tmp_path: Path, spark: SparkSession) -
     replaced = migrated(
         tmp_path, spark, impossible, migrationPolicy="STRICT", migrationStrategy="ALTER_REPLACE"
     )
+    seen = Target.named(replaced.workspace, "t").observe(replaced.context)
+    assert seen.loses_rows
+    assert seen.after(Phase.CREATE).filled is Answer.NO  # so BUILD of the same run fills it
     with pytest.raises(DataLossError, match="all its rows"):
         replaced.run("t", Phase.CREATE)
     replaced.context = make_context(

@@ -409,6 +409,50 @@ def test_what_an_earlier_instance_changes_makes_a_target_dirty_that_compares_its
     ]
 
 
+def test_a_table_that_create_replaces_is_built_in_the_same_run() -> None:
+    """Its migration leaves it without rows, in all partitions, and whatever its inputs were built from."""
+    replaced = TableChange("replace the table with an empty one", "all its rows", empties=True)
+
+    def instance(day: int, asked: list[Observation]) -> Instance:
+        same = {"version": 1}
+        found = Observation(
+            f"/t/{day}", Answer.YES, Answer.YES, changes=(replaced,), fingerprint=same, built=same
+        )
+        nodes = {
+            Phase.CREATE: Node("t", provides=frozenset({Resource.file("/t")})),
+            Phase.BUILD: Node("t", provides=frozenset({Resource.file(f"/t/{day}")})),
+        }
+        return Instance(
+            {"day": str(day)},
+            (Candidate("t", "relation", nodes, lambda: found, compared, lost=asked.append),),
+        )
+
+    def compared(phase: Phase, observation: Observation) -> Dirtiness:
+        if phase is Phase.CREATE:
+            return create_dirtiness(observation)
+        return build_dirtiness(BuildPolicy.IF_CHANGED, observation, is_partitioned=True)
+
+    selection, asked = PlanRequest((Phase.CREATE, Phase.BUILD)), list[Observation]()
+    plan = build_plan("p", "j", (instance(day, asked) for day in (1, 2, 1)), selection, count=3)
+
+    assert told(plan) == [
+        ("1", "CREATE t", Planned.WOULD_RUN, "replace the table with an empty one"),
+        ("1", "BUILD t", Planned.WOULD_RUN, "is empty"),
+        ("2", "CREATE t", Planned.CLEAN, "exists and conforms"),
+        ("2", "BUILD t", Planned.WOULD_RUN, "is empty"),
+        ("1", "CREATE t", Planned.CLEAN, "exists and conforms"),
+        (
+            "1",
+            "BUILD t",
+            Planned.CLEAN,
+            "neither its definition nor its inputs have changed since the last build",
+        ),
+    ]
+    # If the build before fails, the third instance is not done: its rows are gone.
+    assert plan.steps()[-1].relies_on == (0, Phase.BUILD, "t")
+    assert [each.loses_rows for each in asked] == [True]
+
+
 def test_a_migration_that_create_refuses_is_said() -> None:
     refusal = Fault("relation 'a': it cannot be changed", remedy="Declare it as it is.")
     found = Observation(

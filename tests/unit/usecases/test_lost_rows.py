@@ -11,8 +11,10 @@ from tests.unit.usecases.test_downstream import built, lake
 from lakewright.app import App
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
+from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step
+from lakewright.relations.file import FileRelation
 from lakewright.run.lost_rows import LostRows, lost_taints
 from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
@@ -64,7 +66,7 @@ def test_a_table_that_is_made_anew_is_told_with_what_was_built_into_it(tmp_path:
         ("names", "2022-01-02"),
     ]
     assert {put.value["reason"] for put in puts if put.value} == {
-        f"{place} did not exist any more, and run r1 made it anew"
+        f"{place} did not exist any more, and was made anew in run r1"
     }
     app.close()
 
@@ -76,6 +78,37 @@ def test_what_adds_to_a_table_is_lost_in_every_instance(tmp_path: Path) -> None:
     found = warning(app, "added")
     assert found is not None
     assert "1 other instance was built into it: day=2022-01-01" in found.message
+    app.close()
+
+
+def test_a_migration_that_replaces_a_table_is_told_with_what_was_built_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = lake(tmp_path)
+    for number, day in enumerate(DAYS):
+        built(app, "daily", ("names",), hours_ago=9 - number, day=day)
+    seen: dict[str, str | None] = {"loses": "all its rows"}
+
+    def observe(*_: object) -> Observation:
+        change = TableChange("replace the table with an empty one", seen["loses"], empties=True)
+        return Observation("file:names", Answer.YES, Answer.YES, changes=(change,))
+
+    monkeypatch.setattr(FileRelation, "observe", observe)
+    step = creation(app, "names")
+    assert step.warning is not None
+    place = str(tmp_path / "gold/names")
+    assert step.warning.message == (
+        f"target 'names': CREATE replaces {place} with an empty table, and 2 other instances were built into "
+        "it: day=2022-01-01, day=2022-01-02"
+    )
+    assert step.warning.remedy == (
+        "Build these again afterwards: `lakewright job daily build day=2022-01-01,2022-01-02`."
+    )
+    puts = [put.value for put in lost_taints("shop", "r1", step) if put.value]
+    assert {each["reason"] for each in puts} == {f"{place} was replaced with an empty table in run r1"}
+    assert len(puts) == 2
+    seen["loses"] = None  # it has no rows
+    assert warning(app, "names") is None
     app.close()
 
 
