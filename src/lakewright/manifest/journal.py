@@ -1,6 +1,6 @@
 """The journal: the history of runs, the results of their targets, and taints, over any back end.
 
-A run takes two writes, and one more for each target that did any work.
+A run takes two writes, and one more for each target that did any work, or two if it appends rows.
 
 Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles". Storing it with the manifest is Lakewright's
     addition.
@@ -123,7 +123,9 @@ class TargetPhase:
         named = json.dumps([self.target, self.phase, sorted(self.parameters.items())])
         return f"{self.project}/{hashlib.sha256(named.encode()).hexdigest()}"
 
-    def tainted(self, reason: str, run_id: str | None = None, *, kept: str | None = None) -> Put:
+    def tainted(
+        self, reason: str, run_id: str | None = None, *, kept: str | None = None, append_id: str | None = None
+    ) -> Put:
         """Return the put that taints it: it is dirty in the next run, whatever that run observes.
 
         Args:
@@ -132,10 +134,11 @@ class TargetPhase:
                 taints it.
             kept: Why building it again leaves rows of before, unless what it writes is emptied first; None
                 if it replaces them.
+            append_id: The identity of the append that the run has begun, if it tells whether that is done.
         """
         told = reason if run_id is None else f"{reason}{_IN_RUN}{run_id}"
         value = {"place": asdict(self), "reason": told, "run_id": run_id}
-        return Put(TAINT, self.key, value if kept is None else {**value, "kept": kept})
+        return Put(TAINT, self.key, {**value, **_given(kept=kept, append_id=append_id)})
 
     def untainted(self) -> Put:
         """Return the put that removes its taint."""
@@ -150,12 +153,15 @@ class Taint:
         run_id: The run that left the target undone; None if something else tainted it.
         kept: Why building it again leaves rows of before, unless what it writes is emptied first; None if it
             replaces them, or it was emptied since.
+        append_id: The identity of the append that the run has begun and left undone, as far as it is known,
+            unless what it writes was emptied since.
     """
 
     place: TargetPhase
     reason: str
     run_id: str | None = None
     kept: str | None = None
+    append_id: str | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Taint:
@@ -163,20 +169,25 @@ class Taint:
         reason = value["reason"]
         _, is_of_run, told = reason.rpartition(_IN_RUN)
         run_id = value.get("run_id", told if is_of_run else None)
-        return cls(TargetPhase(**value["place"]), reason, run_id, value.get("kept"))
+        place = TargetPhase(**value["place"])
+        return cls(place, reason, run_id, value.get("kept"), value.get("append_id"))
 
     def renamed(self, target: str) -> tuple[Put, Put]:
         """Return the puts that give the taint to the same target under another name."""
         place = replace(self.place, target=target)
         value = {"place": asdict(place), "reason": self.reason, "run_id": self.run_id}
-        kept = {} if self.kept is None else {"kept": self.kept}
-        return self.place.untainted(), Put(TAINT, place.key, {**value, **kept})
+        others = _given(kept=self.kept, append_id=self.append_id)
+        return self.place.untainted(), Put(TAINT, place.key, {**value, **others})
 
     @property
     def emptied(self) -> Put:
         """The put that records that what the target writes was emptied: building it again is enough."""
         value = {"place": asdict(self.place), "reason": self.reason, "run_id": self.run_id}
         return Put(TAINT, self.place.key, value)
+
+
+def _given(**entries: str | None) -> dict[str, str]:
+    return {name: text for name, text in entries.items() if text is not None}
 
 
 @dataclass(frozen=True, slots=True)

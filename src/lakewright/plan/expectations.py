@@ -14,7 +14,7 @@ from lakewright.plan.other_runs import OtherRun
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.resource_index import ResourceIndex
-from lakewright.plan.step import StepKey
+from lakewright.plan.step import Append, StepKey
 
 __all__ = ["Candidate", "Expectations"]
 
@@ -37,6 +37,7 @@ class Candidate:
             a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
+        append: That building it adds rows to those that are there, if it does.
         fault: The fault in the project's files for which it waits, or None.
         may_write_all: Whether it waits, and nobody knows what it writes.
     """
@@ -53,6 +54,7 @@ class Candidate:
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
+    append: Append | None = None
     fault: Fault | None = None
     may_write_all: bool = False
 

@@ -212,6 +212,7 @@ class _InstancePlanning:
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
+            append=candidate.append if phase is Phase.BUILD else None,
             is_remembered=not own.is_to_run,
         )
 

@@ -17,6 +17,7 @@ from lakewright.plan.status import Planned
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 
 __all__ = [
+    "Append",
     "InstancePlan",
     "PhasePlan",
     "Plan",
@@ -33,6 +34,22 @@ StepKey = tuple[int, Phase, str]
 """Identifies a step: the index of its instance, its phase and its target."""
 
 
+@dataclass(frozen=True, slots=True)
+class Append:
+    """That a build adds its rows to those that are there, so that they are there twice if it is done twice.
+
+    Attributes:
+        words: The same, as text for users.
+        is_once: Whether the table tells that an append was done, so that it is not done again under the same
+            identity.
+        begun: The identity under which the run that is resumed has begun it; None if it has not.
+    """
+
+    words: str
+    is_once: bool
+    begun: str | None = None
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Step:
     """One target in one phase of one instance.
@@ -46,6 +63,7 @@ class Step:
         changes: The changes that CREATE would make to the existing table.
         requires: Resources that it reads, if it would run.
         provides: Resources that it writes or removes, if it would run.
+        append: That it adds rows to those that are there, if it would run and does.
         relies_on: The earlier step that makes this one clean, or None if it is clean without any step.
         is_remembered: Whether it runs only because of force or taint. Later observations do not show that it
             must run, so a run that does not reach it records it as unfinished.
@@ -63,6 +81,7 @@ class Step:
     changes: tuple[TableChange, ...] = ()
     requires: frozenset[Resource] = frozenset()
     provides: frozenset[Resource] = frozenset()
+    append: Append | None = None
     relies_on: StepKey | None = None
     is_remembered: bool = False
 
@@ -73,6 +92,12 @@ class Step:
     def error(self) -> Fault | None:
         """What blocks it, and what to do; None if it is not blocked, or by another step."""
         return self.hold.error if self.hold else self.fault
+
+    def append_id(self, run_id: str, instance: int) -> str | None:
+        """Return the identity of its append, which a run that is resumed shares; None if it has none."""
+        if self.append is None or not self.append.is_once:
+            return None
+        return self.append.begun or f"lakewright append {run_id} {instance} {self.target}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the step as `plan -o json` prints it."""

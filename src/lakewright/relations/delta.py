@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.lake.commit import LandedCommit, Token, find_commit
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
@@ -62,11 +63,16 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaRelation"]
 
+_FIRST = 1
+"""The number of an append under its identity, which no other append has."""
+
 
 class DeltaRelation(StoredRelation):
     """A Delta table; each write is one commit."""
 
     keeps_past: ClassVar[bool] = True
+
+    appends_once: ClassVar[bool] = True
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
@@ -190,11 +196,44 @@ class DeltaRelation(StoredRelation):
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
         """Write the rows in one commit; with a partition, all of them go there regardless of their values."""
+        return self._write(workspace, frame, partition=partition, mode=mode)
+
+    def append(
+        self,
+        workspace: Workspace,
+        frame: DataFrame,
+        *,
+        partition: Partition,
+        append_id: str,
+        content: Mapping[str, Any],
+    ) -> WriteSummary:
+        """Append the rows; Delta skips the commit if the table has one of that identity."""
+        text = Token(append_id, _FIRST, content).text
+        token = {"txnAppId": append_id, "txnVersion": str(_FIRST), "userMetadata": text}
+        options = {**token, **self.options}
+        return self._write(workspace, frame, partition=partition, mode=OutputMode.APPEND, options=options)
+
+    def find_append(self, workspace: Workspace, append_id: str) -> LandedCommit | None:
+        """Return the append of that identity, or None."""
+        address = self.address(workspace)
+        if not observe_table(workspace.lake, address).exists:
+            return None
+        return find_commit(workspace.lake, address, append_id, _FIRST)
+
+    def _write(
+        self,
+        workspace: Workspace,
+        frame: DataFrame,
+        *,
+        partition: Partition,
+        mode: OutputMode,
+        options: Mapping[str, str] | None = None,
+    ) -> WriteSummary:
         target = WriteTarget(
             address=self.address(workspace),
             partitions=self.partitions,
             declared=self.declared(workspace),
-            options=self.options,
+            options=self.options if options is None else options,
             merge_key=self._merge_key() if mode is OutputMode.UPDATE else (),
         )
         self.create(workspace, self.brought(frame) if self._place(workspace) else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -24,6 +24,7 @@ from lakewright.transform.conversion import lost_fields
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from lakewright.lake.commit import LandedCommit
     from lakewright.workspace.readable import ReadableRelation
     from lakewright.workspace.workspace import Workspace
 
@@ -247,6 +248,9 @@ class StoredRelation(ManagedRelation):
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode) - {OutputMode.UPDATE}
 
+    appends_once: ClassVar[bool] = False
+    """Whether an append can carry an identity, by which it is found and not done again."""
+
     @abstractmethod
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
@@ -255,6 +259,24 @@ class StoredRelation(ManagedRelation):
 
         The target handles `IGNORE_IF_EXISTS` and `ERROR_IF_EXISTS`; they arrive here as `APPEND`.
         """
+
+    def append(
+        self,
+        workspace: Workspace,
+        frame: DataFrame,
+        *,
+        partition: Partition,
+        append_id: str,
+        content: Mapping[str, Any],
+    ) -> WriteSummary:
+        """Write the rows with mode APPEND, unless an append of that identity was done; with some content."""
+        del append_id, content
+        return self.write(workspace, frame, partition=partition, mode=OutputMode.APPEND)
+
+    def find_append(self, workspace: Workspace, append_id: str) -> LandedCommit | None:
+        """Return the append of that identity, or None."""
+        del workspace, append_id
+        return None
 
     def open_columns(self, partition: Partition) -> list[str]:
         """Return the partition columns whose values the rows bring, if they are written to a partition.

@@ -89,6 +89,7 @@ class Recorder:
     _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
     _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
     _left: set[int] = field(default_factory=set, init=False)
+    _begun: dict[tuple[int, str], str | None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         number = 0
@@ -104,7 +105,10 @@ class Recorder:
         return not self._left
 
     def step_started(self, instance: int, step: Step) -> None:
-        """Notify the listeners that a step starts."""
+        """Notify the listeners that a step starts; record it before if it appends rows, in case of a kill."""
+        if step.append is not None:
+            self._begun[instance, step.target] = step.append_id(self.run.run_id, instance)
+            self.flush([self._undone(instance, step, _UNDONE, is_cut_off=True)])
         for listener in self.listeners:
             listener.step_started(instance, step)
 
@@ -129,7 +133,7 @@ class Recorder:
 
     def flush(self, puts: Sequence[Put] = ()) -> None:
         """Write the waiting results."""
-        if self._waiting:
+        if self._waiting or puts:
             self.journal.record_targets(self.run, self._waiting, puts)
             self._left.difference_update(self._waiting)
             self._waiting.clear()
@@ -145,7 +149,17 @@ class Recorder:
         ended = "failed" if result.status is Status.FAILED else _UNDONE
         if not result.is_undone:
             return (place.untainted(), *lost_taints(self.run.project, self.run.run_id, step))
-        return (place.tainted(ended, self.run.run_id, kept=kept_of(step)),)
+        return (self._undone(instance, step, ended, is_cut_off=result.status is Status.ABORTED),)
+
+    def _undone(self, instance: int, step: Step, ended: str, *, is_cut_off: bool) -> Put:
+        """Return the taint of a step that is left undone; one that was cut off may have added its rows."""
+        place, key = _place(self.run, self.plan, instance, step), (instance, step.target)
+        append, kept, append_id = step.append, kept_of(step), None
+        if append is not None and append.is_once:
+            append_id = self._begun.get(key, append.begun)
+        elif append is not None and is_cut_off and key in self._begun:
+            kept = f"run {self.run.run_id} may have added its rows already, and {append.words}"
+        return place.tainted(ended, self.run.run_id, kept=kept, append_id=append_id)
 
 
 def _written(step: Step, result: TargetResult) -> dict[str, Any]:

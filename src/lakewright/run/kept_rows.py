@@ -1,4 +1,4 @@
-"""The warning that a build leaves rows of before, of a target that reads a table which has changed."""
+"""The warnings that a build leaves rows of before, or adds them once more."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from lakewright.manifest.journal import Taint
     from lakewright.plan.step import Step
 
-__all__ = ["KEPT_ROWS", "kept_of", "kept_rows_warning"]
+__all__ = ["KEPT_ROWS", "REPEATED_ROWS", "kept_of", "kept_rows_warning", "repeated_rows_warning"]
 
-KEPT_ROWS = "kept_rows"
-"""The code of the warning."""
+KEPT_ROWS, REPEATED_ROWS = "kept_rows", "repeated_rows"
+"""The codes of the warnings."""
 
 
 def kept_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint) -> Fault | None:
@@ -33,6 +33,20 @@ def kept_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint) -> 
         f"`{built}`, and build each other instance that writes to the same place.",
         code=KEPT_ROWS,
         details={"kept": taint.kept},
+    )
+
+
+def repeated_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint) -> Fault:
+    """Return the warning that a run has added a target's rows, before it was killed or failed."""
+    name = taint.place.target
+    run = run_of(job, parameters)
+    (emptied,) = commands_of([run], phase=Phase.TRUNCATE, options=["-t", name])
+    return Fault(
+        f"target {name!r}: run {taint.run_id} has added its rows and did not record it: a build adds them "
+        "once more",
+        remedy="Resume that run instead, as `lakewright status` says: `--resume` adds no rows twice. If they "
+        f"are there twice, type `{emptied}`, and then build each instance that writes to the same place.",
+        code=REPEATED_ROWS,
     )
 
 

@@ -11,7 +11,10 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import StepKey
 from lakewright.run.result import is_undone
 
-__all__ = ["Leftovers", "is_entry_undone", "tells_outcome"]
+__all__ = ["DONE", "Leftovers", "is_entry_undone", "tells_outcome"]
+
+DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
+"""Statuses of a recorded target that has done its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,23 @@ class Leftovers:
             instances: Parameters of the instances of the resumed run; other recorded instances are left out.
             is_whole: Whether the recorded run finished.
         """
-        index = {tuple(sorted(parameters.items())): number for number, parameters in enumerate(instances)}
+        index = _index(instances)
         found: dict[bool, set[StepKey]] = {True: set(), False: set()}
         for entry in entries:
             number = index.get(tuple(sorted(entry["instance"].items())))
             if number is not None:
                 found[is_entry_undone(entry)].add((number, Phase(entry["phase"]), entry["name"]))
         return cls(frozenset(found[False]), frozenset(found[True]), is_whole)
+
+    def beside(self, built: Iterable[Mapping[str, Any]], instances: Sequence[Mapping[str, str]]) -> Leftovers:
+        """Return what is left if targets were built meanwhile, given by their recorded results."""
+        index = _index(instances)
+        done = set()
+        for entry in built:
+            number = index.get(tuple(sorted(entry["instance"].items())))
+            if number is not None:
+                done.add((number, Phase(entry["phase"]), entry["name"]))
+        return self.after(Leftovers(frozenset(done)))
 
     def after(self, later: Leftovers) -> Leftovers:
         """Return what is left after a later run, which may have done steps or left others undone."""
@@ -62,6 +75,10 @@ class Leftovers:
     def __contains__(self, step: object) -> bool:
         """Return whether a step has to run again."""
         return step in self.undone or (not self.is_whole and step not in self.done)
+
+
+def _index(instances: Sequence[Mapping[str, str]]) -> dict[tuple[tuple[str, str], ...], int]:
+    return {tuple(sorted(parameters.items())): number for number, parameters in enumerate(instances)}
 
 
 def tells_outcome(entry: Mapping[str, Any]) -> bool:

@@ -15,10 +15,9 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Status
 from lakewright.plan.step import Step, parameters_text
 from lakewright.run.former_names import FormerNames
-from lakewright.run.leftovers import is_entry_undone
+from lakewright.run.leftovers import DONE, is_entry_undone
 from lakewright.run.outputs import written_by
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.target import Target
@@ -43,7 +42,6 @@ FEW, RUNS = 20, 1000
 
 MOST_NAMED = 3
 
-_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
 _CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
 
 Instance: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
@@ -153,7 +151,7 @@ class LostRows:
             job = self.project.jobs.get(run.job)
             entries = [] if job is None else list(names.entries(run))
             for each in reversed(entries):
-                is_built = each["phase"] == Phase.BUILD.value and each["status"] in _DONE
+                is_built = each["phase"] == Phase.BUILD.value and each["status"] in DONE
                 is_emptied = each["phase"] in _CLEANUP and not is_entry_undone(each)
                 if job is not None and (is_built or is_emptied):
                     yield job, each["name"], each["phase"], each.get("instance", {})

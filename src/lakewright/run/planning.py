@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from threading import Lock
+from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable, UsageError
 from lakewright.lake.damaged_log import damage_in_text, with_remedy
@@ -25,11 +26,11 @@ from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
-from lakewright.plan.step import Plan
+from lakewright.plan.step import Append, Plan
 from lakewright.run.added_before import AddedBefore
 from lakewright.run.former_names import FormerNames
-from lakewright.run.kept_rows import kept_rows_warning
-from lakewright.run.leftovers import Leftovers, is_entry_undone, tells_outcome
+from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
+from lakewright.run.leftovers import DONE, Leftovers, is_entry_undone, tells_outcome
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
@@ -78,7 +79,7 @@ class Planning:
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
         added = AddedBefore(self.project, self.lake, self.journal, job)
-        observer = _Observer(contexts, names, self._leftovers(), lost, added)
+        observer = _Observer(contexts, names, self._leftovers(), lost, added, self.request.resume)
         plan_request = self._plan_request(job, observer)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
@@ -185,8 +186,22 @@ class Planning:
         for run in reversed(since):
             told = (each for each in self.journal.targets(run.run_id) if tells_outcome(each))
             leftovers = leftovers.after(Leftovers.of(told, instances, is_whole=True))
+        leftovers = leftovers.beside(self._appended_since(first, found, contexts), instances)
         targets = (first.facts.get("targets", ()), *(run.facts.get("targets", ()) for run in since))
         return tuple(dict.fromkeys(chain(*targets))) if targets[0] else (), leftovers
+
+    def _appended_since(
+        self, first: Run, resumed: Sequence[Run], contexts: Contexts
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield what other runs have built since of targets that append: their rows must not come twice."""
+        if not contexts.parameters:
+            return
+        context, known = contexts.of(0), {run.run_id for run in resumed}
+        for run in self.journal.runs(project=self.project.name, since=first.started):
+            for each in self.journal.targets(run.run_id) if run.run_id not in known else ():
+                is_built = each["phase"] == Phase.BUILD.value and each["status"] in DONE
+                if is_built and _appends(each["name"], context):
+                    yield each
 
     def _has_all_steps(self, run: Run) -> bool:
         """Return whether a run had all steps up to the phase that is asked for."""
@@ -240,6 +255,7 @@ class _Observer:
         leftover: For a target and parameters, its taints, by phase.
         lost: Finds what was built into tables that do not exist any more.
         added: Finds earlier builds of what adds rows in each build.
+        is_resumed: Whether the run goes on with one that was killed, or failed.
         faults: Faults that show only when expressions are evaluated.
     """
 
@@ -248,6 +264,7 @@ class _Observer:
     leftover: Callable[[str, Mapping[str, str]], Mapping[Phase, Taint]]
     lost: LostRows
     added: AddedBefore
+    is_resumed: bool = False
     faults: dict[Fault, None] = field(default_factory=dict)
 
     def instances(self) -> Iterator[Instance]:
@@ -286,6 +303,7 @@ class _Observer:
                 return None
             phases = sorted(target.phases_in(context.workspace))
             nodes = {phase: node_of(target, context.workspace, phase) for phase in phases}
+            append = target.append(context.workspace, context.defaults) if Phase.BUILD in nodes else None
         except SpecError as error:
             self.faults.update(dict.fromkeys(_placed(error, name, context).faults))
             return None
@@ -298,13 +316,34 @@ class _Observer:
             observe=partial(self._look, target, context),
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             unfinished={phase: taint.reason for phase, taint in taints.items()},
-            warning=None if tainted is None else kept_rows_warning(self.lost.job.name, parameters, tainted),
+            warning=None if tainted is None else self._tainted(target, context, parameters, tainted),
             lost=partial(self.lost.warning, target, context, parameters),
             added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),
+            append=self._resumed(append, tainted),
         )
+
+    def _resumed(self, append: Append | None, taint: Taint | None) -> Append | None:
+        """Return an append with the identity under which a run that is resumed has begun it."""
+        if append is None or taint is None or not self.is_resumed:
+            return append
+        return replace(append, begun=taint.append_id)
+
+    def _tainted(
+        self, target: Target, context: Context, parameters: Mapping[str, str], taint: Taint
+    ) -> Fault | None:
+        """Return the warning of a target that is dirty, if building it leaves or repeats rows of before."""
+        job, append_id = self.lost.job.name, taint.append_id
+        kept = kept_rows_warning(job, parameters, taint)
+        if kept is not None or append_id is None or self.is_resumed:
+            return kept
+        try:
+            is_there = target.has_appended(context.workspace, append_id)
+        except LakewrightError:  # observing the target tells it
+            return None
+        return repeated_rows_warning(job, parameters, taint) if is_there else None
 
     def _look(self, target: Target, context: Context) -> Observation:
         try:
@@ -329,6 +368,15 @@ class _Observer:
                 log.warning("%s could not be observed: %s", target.name, error)
                 found = f"{type(error).__name__}: {error}"
         return Observation(f"target:{target.name}", error=found)
+
+
+def _appends(name: str, context: Context) -> bool:
+    if name not in context.workspace.project.targets:
+        return False
+    try:
+        return Target.named(context.workspace, name).append(context.workspace, context.defaults) is not None
+    except SpecError:  # planning tells it
+        return False
 
 
 def _placed(error: SpecError, target: str, context: Context) -> SpecError:

@@ -102,6 +102,7 @@ class StepRunner:
             within = replace(
                 context,
                 warn=warn,
+                append_id=step.append_id(self.run_id, instance),
                 is_stopping=lambda: limit.is_over or context.is_stopping() or self.is_cut_off(),
                 is_cut_off=self.is_cut_off,
             )

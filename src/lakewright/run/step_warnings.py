@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
-from lakewright.run.kept_rows import KEPT_ROWS
+from lakewright.run.kept_rows import KEPT_ROWS, REPEATED_ROWS
 from lakewright.run.lost_rows import LOST_ROWS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["with_warning"]
 
-_CODES = (KEPT_ROWS, LOST_ROWS)
+_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS)
 """Those that are known before the step runs; entities tell theirs by themselves."""
 
 

@@ -48,6 +48,7 @@ class Context:
         redact: Replaces the project's secrets in a text.
         dependents: Returns how many targets each job builds from the table of an entity with a name.
         takeover: Who may take over a stale lock.
+        append_id: The identity of the append of the step that runs; None if it has none.
         is_stopping: Returns whether the run was asked to stop; work in progress is finished, none is started.
         is_cut_off: Returns whether work in progress was cancelled; its errors then do not count as failures.
     """
@@ -65,5 +66,6 @@ class Context:
     redact: Callable[[str], str] = str
     dependents: Callable[[str], Mapping[str, int]] | None = None
     takeover: Takeover = Takeover.AUTO
+    append_id: str | None = None
     is_stopping: Callable[[], bool] = lambda: False
     is_cut_off: Callable[[], bool] = lambda: False

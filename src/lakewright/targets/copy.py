@@ -18,8 +18,11 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.plan.step import Append
+from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
+from lakewright.targets.appending import append_of, earlier_append, write_rows
 from lakewright.targets.built_from import (
     declared,
     fingerprint,
@@ -113,16 +116,26 @@ class CopyTarget(Target):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy."""
-        mode = self.mode or defaults.output_mode
-        policy = self._policy(defaults)
-        return build_dirtiness(policy, observation, each_build=mode.each_build, is_partitioned=True)
+        each_build, policy = self._mode(defaults).each_build, self._policy(defaults)
+        return build_dirtiness(policy, observation, each_build=each_build, is_partitioned=True)
+
+    def _mode(self, defaults: TargetDefaults) -> OutputMode:
+        return self.mode or defaults.output_mode
 
     def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
         return self.build_policy or defaults.build_policy
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
-        return kept_by(self.mode or defaults.output_mode)
+        return kept_by(self._mode(defaults))
+
+    def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
+        """Return that a build adds its rows to those that are there; None if it does not."""
+        return append_of(self.target.stored(workspace)[0], self._mode(defaults))
+
+    def has_appended(self, workspace: Workspace, append_id: str) -> bool:
+        """Return whether the target holds an append of that identity."""
+        return self.target.stored(workspace)[0].find_append(workspace, append_id) is not None
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Copy the rows, check that the target exists, or remove the rows."""
@@ -141,12 +154,9 @@ class CopyTarget(Target):
         workspace = context.workspace
         relation, partition = self.target.stored(workspace)
         mode, skipped = effective_mode(
-            self.label,
-            relation,
-            workspace,
-            partition=partition,
-            mode=self.mode or context.defaults.output_mode,
+            self.label, relation, workspace, partition=partition, mode=self._mode(context.defaults)
         )
+        skipped = skipped or earlier_append(context, self, relation, partition=partition, mode=mode)
         if skipped is not None:
             return skipped
         taken = self._built_from(context)
@@ -156,7 +166,7 @@ class CopyTarget(Target):
         frame = within_partition(frame, relation.partitions, partition)
         frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
         with telling_misfits(self.label, relation):
-            summary = relation.write(workspace, frame, partition=partition, mode=mode)
+            summary = write_rows(context, relation, frame, partition=partition, mode=mode, built_from=taken)
         if summary.left_out:
             context.warn(f"{self.label}: {told_left_out(relation, summary.left_out)}")
         if taken is not None:

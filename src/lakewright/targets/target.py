@@ -33,6 +33,7 @@ from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 
 if TYPE_CHECKING:
     from lakewright.plan.other_runs import OtherRun
+    from lakewright.plan.step import Append
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["BuildPolicyText", "DurationText", "Target", "VerifyPolicyText"]
@@ -181,6 +182,16 @@ class Target(Named):
         """Return why a build leaves rows that an earlier one wrote, in words; None if it replaces them."""
         del defaults
         return None
+
+    def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
+        """Return that a build adds its rows to those that are there; None if it does not."""
+        del workspace, defaults
+        return None
+
+    def has_appended(self, workspace: Workspace, append_id: str) -> bool:
+        """Return whether the target's output holds an append of that identity."""
+        del workspace, append_id
+        return False
 
     def other_runs(self, context: Context, slices: Sequence[str]) -> Sequence[OtherRun]:
         """Return the runs that take slices which the target leaves to others."""

@@ -23,9 +23,11 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.plan.step import Append
 from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
+from lakewright.targets.appending import append_of, earlier_append, write_rows
 from lakewright.targets.built_from import (
     declared,
     fingerprint,
@@ -222,6 +224,14 @@ class WritingTarget(Target):
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
         return None if self.mapping is None else kept_by(self.mode_of(defaults))
 
+    def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
+        """Return that a build adds its rows to those that are there; None if it does not."""
+        return None if self.mapping is None else append_of(self.stored(workspace), self.mode_of(defaults))
+
+    def has_appended(self, workspace: Workspace, append_id: str) -> bool:
+        """Return whether the relation holds an append of that identity."""
+        return self.stored(workspace).find_append(workspace, append_id) is not None
+
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Create or migrate the relation, write its rows, check, empty or remove it."""
         if phase is Phase.VERIFY:
@@ -255,6 +265,7 @@ class WritingTarget(Target):
         mode, skipped = effective_mode(
             self.label, relation, workspace, partition=partition, mode=self.mode_of(context.defaults)
         )
+        skipped = skipped or earlier_append(context, self, relation, partition=partition, mode=mode)
         if skipped is not None:
             return skipped
         mapping = self.mapping or ""  # only targets with a mapping have the phase BUILD
@@ -265,11 +276,19 @@ class WritingTarget(Target):
             if is_fingerprinted
             else declared(context, mapping)
         )
+        is_saved = is_fingerprinted or not self._always_runs(context.defaults)
         with telling_misfits(self.label, relation):
-            summary = relation.write(workspace, self._frame(context), partition=partition, mode=mode)
+            summary = write_rows(
+                context,
+                relation,
+                self._frame(context),
+                partition=partition,
+                mode=mode,
+                built_from=taken if is_saved else None,
+            )
         if summary.left_out:
             context.warn(f"{self.label}: {told_left_out(relation, summary.left_out)}")
-        if is_fingerprinted or not self._always_runs(context.defaults):
+        if is_saved:
             save_fingerprint(context, self, taken)
         return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})
 

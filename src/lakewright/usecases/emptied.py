@@ -134,7 +134,7 @@ def forget_emptied(app: App, before: Iterable[Taint], run: RunResult) -> None:
         before: The taints from before the run.
         run: The run.
     """
-    kept = [each for each in before if each.kept is not None]
+    kept = [each for each in before if each.kept is not None or each.append_id is not None]
     try:
         emptied = frozenset(_emptied(app, run)) if kept else frozenset()
         found = [each for each in kept if _is_within(app, each, emptied)]

@@ -107,7 +107,7 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     running = tuple(run for run in runs if run.status == RUNNING)
     failures = tuple(undone_runs(app.journal, runs, given_instances(app.project)))
     undone = [concern_of_run(app, run) for run in failures[:MOST]]
-    tainted = tainted_targets(app, {run.run_id for run in (*running, *failures)})
+    tainted = tainted_targets(app, {run.run_id for run in failures}, {run.run_id for run in running})
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
     warned = [concern_of_warning(each) for each in warnings[:MOST]]
     triggers = list_triggers(app)

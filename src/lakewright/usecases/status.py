@@ -126,7 +126,7 @@ def project_status(app: App) -> ProjectStatus:
         damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),
-        tainted=tuple(tainted_targets(app, {run.run_id for run in (*running, *undone)})),
+        tainted=tuple(tainted_targets(app, {run.run_id for run in undone}, {run.run_id for run in running})),
         unwritable=write_fault(select_backend(app.manifest_settings)),
         next_steps={run.run_id: next_step(app, run) for run in undone},
     )

@@ -63,7 +63,9 @@ class TaintedTarget:
         }
 
 
-def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTarget]:
+def tainted_targets(
+    app: App, told: Collection[str] = (), running: Collection[str] = ()
+) -> Iterator[TaintedTarget]:
     """Yield the targets that are dirty until they are built again, each with its reasons.
 
     What others read comes first, so that their commands can be typed in order.
@@ -73,10 +75,15 @@ def tainted_targets(app: App, told: Collection[str] = ()) -> Iterator[TaintedTar
 
     Args:
         app: The project.
-        told: Ids of runs that are told of by themselves, as they run or have failed: what these have left
-            undone is left out.
+        told: Ids of runs that are told of by themselves, as they have failed: what these have left undone is
+            left out, unless what it writes must be emptied before.
+        running: Ids of runs that go on: what these have begun is left out.
     """
-    taints = [each for each in former_names(app).taints() if each.run_id not in told]
+    taints = [
+        each
+        for each in former_names(app).taints()
+        if each.run_id not in running and (each.kept is not None or each.run_id not in told)
+    ]
     jobs = list(_targets_of_jobs(app)) if taints else []
     found: dict[_Subject, dict[_Instance, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}

@@ -27,7 +27,7 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import Plan, Step
+from lakewright.plan.step import Append, Plan, Step
 from lakewright.run import hooks
 from lakewright.run.job import JobRequest, JobRun
 from lakewright.run.result import RunResult, TargetResult
@@ -58,6 +58,7 @@ class World:
         broken: Names of targets that fail in BUILD.
         held: Names of targets that an unresolved failure holds.
         inside: Steps that are being done now, for tests of what may not meet.
+        appended: Identities of the appends that were done.
         meetings: Pairs of steps that were being done at the same time.
     """
 
@@ -69,6 +70,7 @@ class World:
     inside: list[tuple[Done, frozenset[Resource], frozenset[Resource]]] = field(default_factory=list)
     clashes: list[tuple[Done, Done]] = field(default_factory=list)
     most_at_once: int = 0
+    appended: list[str] = field(default_factory=list)
     pause: float = 0.0
     act: Callable[[FakeTarget, Context, Phase], Outcome | None] = lambda target, context, phase: None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -106,6 +108,7 @@ class FakeTarget(Target):
     reads: Texts = ()
     writes: str = ""
     table: str = ""
+    adds: str = ""
     in_phases: Texts = Declared(default=("build", "verify"), alias="phases")
 
     def phases(self) -> frozenset[Phase]:
@@ -147,6 +150,12 @@ class FakeTarget(Target):
     def build_dirtiness(self, observation: Observation, settings: TargetDefaults) -> Any:
         policy = self.build_policy or settings.build_policy
         return build_dirtiness(policy, observation, is_partitioned=bool(self.writes))
+
+    def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
+        return Append("a build adds its rows", self.adds == "once") if self.adds else None
+
+    def has_appended(self, workspace: Workspace, append_id: str) -> bool:
+        return append_id in self.world.appended
 
     def made_of(self) -> dict[str, Any]:
         return {

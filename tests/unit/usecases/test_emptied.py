@@ -11,7 +11,7 @@ from tests.commands import InProcess
 from tests.unit.usecases.test_downstream import built, lake
 
 from lakewright.app import App
-from lakewright.manifest.journal import TargetPhase
+from lakewright.manifest.journal import Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -24,6 +24,7 @@ from lakewright.usecases.downstream import downstream_taints, tainted_words
 from lakewright.usecases.emptied import forget_emptied
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.status import project_status
 from lakewright.usecases.tainted_targets import tainted_targets
 
 
@@ -109,6 +110,44 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
     (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
     assert step.warning is not None
     assert (step.warning.code, with_warning(Outcome(), step)) == (MISSING_INPUT, Outcome())
+    app.close()
+
+
+def test_what_a_killed_run_may_have_added_is_emptied_first_also_beside_the_command_to_resume_it(
+    tmp_path: Path,
+) -> None:
+    app = lake(tmp_path)
+    built(app, "daily", ("orders", "added"), hours_ago=2, day="2022-01-01")
+    app.begin_run()
+    now, given = app.store.now(), {"day": "2022-01-02"}
+    run = app.journal.start_run(Run("killed", "shop", "daily", "BUILD", given, now, app.holder))
+    said = "run killed may have added its rows already, and a build adds its rows"
+    place = TargetPhase("shop", "added", "BUILD", given)
+    app.store.write(Write(puts=(place.tainted("was left undone", "killed", kept=said),)))
+    assert not [each for each in read_inbox(app).concerns if each.kind == "tainted"]  # it runs
+    assert list(project_status(app).tainted) == []
+
+    app.journal.abort_run(run)
+    status = project_status(app)
+    assert [each.run_id for each in status.undone] == ["killed"]
+    (found,) = status.tainted
+    assert (found.target, found.reason) == ("added", said)
+    assert found.commands == (
+        "lakewright job daily truncate -t added day=2022-01-01,2022-01-02 --yes",
+        "lakewright job daily build --dirty=added -t +added day=2022-01-01,2022-01-02",
+    )
+    (concern,) = (each for each in read_inbox(app).concerns if each.kind == "tainted")
+    assert concern.command == found.commands[0]
+    app.close()
+
+
+def test_an_append_that_was_emptied_has_no_identity_any_more(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    place = TargetPhase("shop", "added", "BUILD", {"day": "2022-01-01"})
+    app.store.write(Write(puts=(place.tainted("was left undone", "r1", append_id="a"),)))
+    forget_emptied(app, tuple(app.journal.taints("shop")), emptied_by(app, "2022-01-03", targets=("added",)))
+    (taint,) = (each for each in app.journal.taints("shop") if each.run_id == "r1")
+    assert taint.append_id is None
     app.close()
 
 
