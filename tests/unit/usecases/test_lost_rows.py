@@ -12,6 +12,7 @@ from lakewright.app import App
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
 from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step
 from lakewright.relations.file import FileRelation
@@ -26,7 +27,8 @@ DAYS = ("2022-01-01", "2022-01-02", "2022-01-03")
 def creation(app: App, target: str, day: str = DAYS[-1], job: str = "daily") -> Step:
     """Return the step that creates a target's table in a run of a day."""
     arguments = (f"day={day}",) if job == "daily" else ()
-    steps = plan_job(app, JobRequest(job, Phase.BUILD, arguments)).steps()
+    request = JobRequest(job, Phase.BUILD, arguments, permissions=Permissions(allow_data_loss=True))
+    steps = plan_job(app, request).steps()
     return next(each for each in steps if each.phase is Phase.CREATE and each.target == target)
 
 
