@@ -22,6 +22,7 @@ from lakewright.run.hooks.check import notification_faults
 from lakewright.run.session_settings import state_folder
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
+from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
@@ -114,15 +115,30 @@ def cluster_faults(app: App) -> Iterator[Fault]:
 
 
 def find_notification_faults(project: Project) -> Iterator[Fault]:
-    """Yield a fault for each expression in the jobs' hooks and metrics that can't be evaluated."""
-    for job in project.jobs.values():
+    """Yield a fault for each expression in the jobs' hooks and metrics that can't be evaluated.
+
+    A job that others extend is also for their targets: its metrics may be about what these measure.
+    """
+    scopes: dict[str, Scope] = {}
+    measured: set[str] = set()
+    for name, job in project.jobs.items():
         try:
-            scope = sample_scope(project, job)
-            targets = [project.targets.get(name) for name in job.target_names(scope)]
+            scopes[name] = sample_scope(project, job)
+            targets = [project.targets.get(each) for each in job.target_names(scopes[name])]
         except LakewrightError:
             continue
-        has_measures = any(target is not None and target.kind == "measure" for target in targets)
-        yield from notification_faults(job, scope, has_measures=has_measures)
+        if any(target is not None and target.kind == "measure" for target in targets):
+            measured |= {name, *_extended(project, job)}
+    for name, scope in scopes.items():
+        yield from notification_faults(project.jobs[name], scope, has_measures=name in measured)
+
+
+def _extended(project: Project, job: Job) -> Iterator[str]:
+    """Yield the jobs that a job extends, also through others."""
+    for name in job.extends:
+        yield name
+        if name in project.jobs:
+            yield from _extended(project, project.jobs[name])
 
 
 def find_cycles(project: Project, session: SessionSettings) -> Iterator[Fault]:

@@ -91,6 +91,12 @@ def test_what_a_hook_or_board_cannot_evaluate_is_found(
     assert all(text in fault.message for text, fault in zip(found, faults, strict=True))
 
 
+def test_a_board_may_be_about_what_extending_jobs_measure(tmp_path: Path) -> None:
+    model = TOLD.replace("LABEL", "$country").replace("TARGETS", "[out]")
+    of_counts = "  counted: {extends: middle, targets: [counts]}\n  middle: {extends: daily}\n"
+    assert list(find_notification_faults(make_project(tmp_path, model + of_counts))) == []
+
+
 def test_a_run_provides_names_that_a_project_may_override(tmp_path: Path) -> None:
     """E7: what the project itself declares wins."""
     project = make_project(tmp_path, TOLD.replace("TARGETS", "[out]"))
