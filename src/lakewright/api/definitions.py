@@ -62,8 +62,7 @@ class Relation:
             SpecError: Its declaration uses other names, or it has no such partition column.
         """
         given = self._opened.values(values)
-        frame = read_relation(self._opened.app, self.name, partition=partition, values=given)
-        return self._opened.frame(frame)
+        return self._opened.read(lambda app: read_relation(app, self.name, partition=partition, values=given))
 
     def __repr__(self) -> str:
         return f"<Relation {self.name} ({self.kind})>"
@@ -87,9 +86,8 @@ class Mapping:
         Raises:
             SpecError: Its declaration, or one that it reads, uses other names.
         """
-        return self._opened.frame(
-            read_mapping(self._opened.app, self.name, values=self._opened.values(values))
-        )
+        given = self._opened.values(values)
+        return self._opened.read(lambda app: read_mapping(app, self.name, values=given))
 
     def __repr__(self) -> str:
         return f"<Mapping {self.name} ({self.kind})>"

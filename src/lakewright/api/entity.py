@@ -12,12 +12,12 @@ from lakewright.api.arguments import count_of, key_text, texts_of, time_text
 from lakewright.api.checked import checked_methods
 from lakewright.api.opened import Opened
 from lakewright.api.process_entity import process_entity
-from lakewright.api.watching import quiet_pyspark
 from lakewright.lake.frames import SupportsArrow
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.discover import item_id
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.result import ProcessResult
+from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spec.models import entity as spec
 from lakewright.stores.process import user_name
 from lakewright.usecases.land_slice import land
@@ -93,8 +93,7 @@ class Entity:
             TargetError: It has no table yet, or had none then.
             UsageError: `as_of` is neither a version nor a time.
         """
-        found = read_entity(self._opened.app, self.declared.id, as_of=as_of, current=current)
-        return self._opened.frame(found)
+        return self._opened.read(lambda app: read_entity(app, self.declared.id, as_of=as_of, current=current))
 
     def land(
         self, frame: DataFrame | SupportsArrow, slice_name: str, *, replace: bool = False
@@ -115,7 +114,8 @@ class Entity:
             ItemLocked: A run is processing the slice that would be replaced.
             NotInstalled: The frame is not one of Spark, and there is no pyarrow.
         """
-        return land(self._opened.app, self.declared.id, frame, slice_name, replace=replace)
+        with quiet_pyspark():
+            return land(self._opened.app, self.declared.id, frame, slice_name, replace=replace)
 
     def resolve(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Let a failed slice be processed again, with its present content.
@@ -211,7 +211,8 @@ class Entity:
         """
         app, name = self._opened.app, self.declared.id
         if dry_run:
-            return preview_undo(app, name, slice_name, is_requeued=requeue, is_over_foreign=over_foreign)
+            with quiet_pyspark():
+                return preview_undo(app, name, slice_name, is_requeued=requeue, is_over_foreign=over_foreign)
         with self._opened.run():
             return undo_slice(
                 app,

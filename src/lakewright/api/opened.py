@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -12,6 +12,7 @@ from lakewright.api.arguments import values_of
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.frames import frame_in
+from lakewright.spark.query_logs import quiet_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +66,8 @@ class Opened:
             )
         try:
             self.app.begin_run()
-            yield self.app.run_id
+            with quiet_pyspark():
+                yield self.app.run_id
         finally:
             self._busy.release()
 
@@ -88,6 +90,7 @@ class Opened:
         project = self.app.project
         return values_of(project.jobs.values(), project.scope, values)
 
-    def frame(self, frame: DataFrame) -> DataFrame:
-        """Return a frame as one of the caller's session."""
-        return frame_in(self.session, frame)
+    def read(self, read: Callable[[App], DataFrame]) -> DataFrame:
+        """Return the frame that a function reads, as one of the caller's session."""
+        with quiet_pyspark():
+            return frame_in(self.session, read(self.app))

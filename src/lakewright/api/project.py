@@ -26,7 +26,7 @@ from lakewright.api.definitions import Job, Mapping, Relation, named
 from lakewright.api.entity import Entity
 from lakewright.api.opened import Opened
 from lakewright.api.results import Runs
-from lakewright.api.watching import RunEvent, Watcher, quiet_pyspark, watched
+from lakewright.api.watching import RunEvent, Watcher, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
 from lakewright.errors import Fault
@@ -34,6 +34,7 @@ from lakewright.plan.step import Plan
 from lakewright.run.case_result import CaseResult
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
+from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spark.session import SharedSession
 from lakewright.usecases.history import list_runs
 from lakewright.usecases.plan_job import instance_parameters, plan_job
@@ -206,8 +207,7 @@ class Project:
             UsageError: Spark rejects the query, a name means several tables, or `as_of` is no time.
             TargetError: The log of a table doesn't reach back so far.
         """
-        with quiet_pyspark():
-            return self._opened.frame(query_frame(self.app, query, as_of=as_of))
+        return self._opened.read(lambda app: query_frame(app, query, as_of=as_of))
 
     def plan(
         self,
@@ -251,7 +251,8 @@ class Project:
             allow_data_loss=allow_data_loss,
             allow_backdated=allow_backdated,
         )
-        return plan_job(self.app, replace(request, preview=preview))
+        with quiet_pyspark():
+            return plan_job(self.app, replace(request, preview=preview))
 
     def run(
         self,

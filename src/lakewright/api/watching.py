@@ -15,7 +15,7 @@ from lakewright.plan.step import Step
 from lakewright.run.result import TargetResult
 from lakewright.slices.result import SliceReport
 
-__all__ = ["RunEvent", "Watcher", "quiet_pyspark", "watched"]
+__all__ = ["RunEvent", "Watcher", "watched"]
 
 log = logging.getLogger("lakewright.run")
 
@@ -25,8 +25,6 @@ _LEVELS = {
     Status.ABORTED: logging.WARNING,
     Status.SUCCESS_WITH_ERRORS: logging.WARNING,
 }
-
-_PYSPARKS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +112,9 @@ class Watcher:
 
 @contextmanager
 def watched(app: App, watcher: Watcher) -> Iterator[Watcher]:
-    """Pass the slices of a run to a watcher in the block, in which PySpark logs no stack traces."""
+    """Pass the slices of a run to a watcher in the block."""
     before, app.on_slice = app.on_slice, watcher.slice_ended
     try:
-        with quiet_pyspark():
-            yield watcher
+        yield watcher
     finally:
         app.on_slice = before
-
-
-@contextmanager
-def quiet_pyspark() -> Iterator[None]:
-    """Keep PySpark from printing the Java stack trace of each error in the block; errors are in results.
-
-    PySpark logs them to stderr by loggers of its own, whatever the user's logging is.
-    """
-    from pyspark.logger import PySparkLogger
-
-    loggers = [PySparkLogger.getLogger(name) for name in _PYSPARKS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger, was in zip(loggers, before, strict=True):
-            logger.disabled = was

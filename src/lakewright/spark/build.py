@@ -25,6 +25,7 @@ from lakewright.spark.java import find_java, java_home_for_spark
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spark.launch import environment_set, has_jvm, interrupts_kept
 from lakewright.spark.metastore import check_metastore_is_free, embedded_metastore
+from lakewright.spark.query_logs import filter_query_logs
 from lakewright.spark.s3 import log_store_jar, s3_jars
 from lakewright.spark.scratch import scratch_folder
 
@@ -94,6 +95,7 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
     try:
         from pyspark.sql import SparkSession
 
+        filter_query_logs()
         builder = SparkSession.builder
         for key, value in conf.items():
             builder = builder.config(key, value)
