@@ -17,7 +17,7 @@ import polars
 import pytest
 
 from lakewright import Project, RunEvent
-from lakewright.errors import ItemLocked, RunFailed, SpecError, TargetError, UsageError
+from lakewright.errors import ItemLocked, LakewrightError, RunFailed, SpecError, TargetError, UsageError
 from lakewright.slices.application import application_of
 
 if TYPE_CHECKING:
@@ -395,3 +395,50 @@ def test_the_job_for_dagster_runs_the_job_for_its_partition(
     assert sorted(line.partition(" processed")[0] for line in lines) == ["orders: slice 1", "texts: slice 1"]
     with Project.load(with_slice) as shop:
         assert [run.status for run in shop.history()] == ["SUCCESS"]
+
+
+MISSING = """
+connections:
+  db:
+    kind: jdbc
+    url: jdbc:derby:memory:missing;create=true
+    driver: org.apache.derby.iapi.jdbc.AutoloadedDriver
+relations:
+  view: {kind: view, view: nope7, sql: "SELECT 1 AS a"}
+  query: {kind: hiveQuery, sql: "SELECT * FROM nope9"}
+  given: {kind: provided, table: global_temp.nope}
+  broken: {kind: jdbcQuery, connection: db, sql: "SELEC 1"}
+mappings:
+  rejected: {kind: sql, sql: "SELECT nope FROM (SELECT 1 AS a)"}
+  of_broken: {kind: relation, relation: broken}
+"""
+
+
+def test_what_cannot_be_read_is_an_error_of_lakewright_s_and_pyspark_prints_nothing(
+    folder: Path, users: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In other tests, these loggers are silent.
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        monkeypatch.delitem(logging.root.manager.loggerDict, logger)
+    (folder / "model" / "missing.yml").write_text(MISSING)
+    told: dict[str, tuple[type[LakewrightError], str]] = {
+        "view": (TargetError, "relation 'view': there is no view nope7"),
+        "query": (SpecError, r"relation 'query': Spark rejects it: \[TABLE_OR_VIEW_NOT_FOUND\].*`nope9`"),
+        "given": (SpecError, r"relation 'given': Spark rejects it: .*`nope`"),
+        "broken": (TargetError, r"Spark failed while relation 'broken' was read: \[JDBC.*SELEC 1"),
+    }
+    with Project.load(folder, spark=users) as shop:
+        for name, (kind, said) in told.items():
+            with pytest.raises(kind, match=said) as refused:
+                shop.relation(name).read()
+            assert refused.value.remedy
+        with pytest.raises(SpecError, match="mapping 'rejected': Spark rejects it"):
+            shop.mapping("rejected").read()
+        with pytest.raises(TargetError, match="Spark failed while mapping 'of_broken' was read"):
+            shop.mapping("of_broken").read()
+        assert "QueryContextLogger" not in capsys.readouterr().err
+        with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+            users.sql("SELECT nope FROM (SELECT 1 AS a)")
+        assert (
+            "SQLQueryContextLogger" in capsys.readouterr().err
+        )  # the user's own queries are logged as before

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from lakewright.errors import (
     CommitConflict,
@@ -25,6 +26,7 @@ __all__ = [
     "STORAGE",
     "Meaning",
     "condition",
+    "failures_told",
     "file_of",
     "query_failure",
     "translated",
@@ -84,6 +86,25 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
         f"Spark failed {moment}: {condition(text)}",
         remedy="Correct the query or its inputs, then run again; -vv shows all that Spark says.",
     )
+
+
+@contextmanager
+def failures_told(moment: str) -> Iterator[None]:
+    """Raise what fails in the block in Spark, or in a database, as an error that names the cause.
+
+    Args:
+        moment: What goes on in the block, such as `while relation 'x' was read`.
+
+    Raises:
+        LakewrightError: For each error of Spark's.
+    """
+    try:
+        yield
+    except Exception as error:
+        told = None if isinstance(error, LakewrightError) else query_failure(error, moment)
+        if told is None:
+            raise
+        raise told from error
 
 
 def translated(text: str, moment: str, meanings: tuple[Meaning, ...]) -> LakewrightError | None:

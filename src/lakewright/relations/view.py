@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import MigrationError
+from lakewright.errors import MigrationError, TargetError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, refresh_tables, run_statement
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.partition import Partition, partition_condition
 from lakewright.lake.paths import local_path
+from lakewright.lake.spark_errors import analysis_error
 from lakewright.lake.table import ensure_database
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
@@ -152,10 +153,21 @@ class ViewRelation(ManagedRelation):
         return () if is_same else (TableChange("replace the view's query"),)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of the query."""
+        """Return the rows of the query.
+
+        Raises:
+            TargetError: The view does not exist.
+        """
         # The session may have cached which files the tables of the query had.
         refresh_tables(workspace.spark, [self.qualified()])
-        frame = workspace.spark.table(quoted(self.qualified()))
+        try:
+            frame = workspace.spark.table(quoted(self.qualified()))
+        except analysis_error() as error:
+            if workspace.spark.catalog.tableExists(quoted(self.qualified())):
+                raise
+            raise TargetError(
+                f"{self.label}: there is no view {self.qualified()}", remedy="Run the phase that creates it."
+            ) from error
         return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
 
     def create(self, workspace: Workspace) -> None:

@@ -11,10 +11,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
-from lakewright.errors import SpecError, UsageError
+from lakewright.errors import Location, SpecError, UsageError
 from lakewright.lake.observation import read_table
 from lakewright.lake.partition import expand_selection
 from lakewright.lake.past import check_version, readable
+from lakewright.lake.query_failures import failures_told
+from lakewright.lake.spark_errors import located_rejection
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
@@ -92,10 +94,18 @@ def read_relation(
         values: Values of names that its declaration uses, such as a job's parameters.
 
     Raises:
-        SpecError: There is no such relation, or its declaration needs other names or partitions.
+        SpecError: There is no such relation, its declaration needs other names or partitions, or what it
+            reads does not exist.
+        TargetError: It does not exist yet, or what it reads fails.
     """
     workspace = _workspace(app, values)
-    with _hint():
+
+    def locate() -> Location | None:
+        definition = app.project.definitions("relation").get(name)
+        return None if definition is None else definition.at()
+
+    subject, remedy = f"relation {name!r}", "Create what it reads, or correct the relation."
+    with _hint(), failures_told(f"while {subject} was read"), located_rejection(subject, locate, remedy):
         relation = workspace.relation(name)
         types = {each.name.lower(): each.value_type for each in relation.partitions}
         selection = {
@@ -116,7 +126,7 @@ def read_mapping(app: App, name: str, *, values: Mapping[str, object] | None = N
     Raises:
         SpecError: There is no such mapping, or its declaration needs other names.
     """
-    with _hint():
+    with _hint(), failures_told(f"while mapping {name!r} was read"):
         workspace = _workspace(app, values)
         return _told(workspace, workspace.frame(name))
 
