@@ -6,7 +6,6 @@ With `-o json` stdout gets one JSON document and nothing else; text for people g
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from lakewright.cli.page import Block, Span, line, plain
 from lakewright.cli.repeated_options import block_with_options
+from lakewright.manifest.plain import finite
 from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ class Output:
         shown = self.redacted(document)
         if isinstance(shown, dict) and self.schema is not None:
             shown = {"schema": self.schema, **shown}
-        finite = _finite(shown)
-        json.dump(finite, self.out, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+        json.dump(finite(shown), self.out, indent=2, ensure_ascii=False, allow_nan=False, default=str)
         self.out.write("\n")
         self.out.flush()
 
@@ -140,15 +139,6 @@ class Output:
             for block in blocks:
                 terminal.print(block)
         stream.flush()
-
-
-def _finite(value: Any) -> Any:
-    """Return a JSON value with infinite numbers and NaN as text, because JSON does not have them."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
 def is_colourful(stream: TextIO, environ: Mapping[str, str]) -> bool:

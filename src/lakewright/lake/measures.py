@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from datetime import date
+from datetime import time as clock_time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,23 @@ def measured(observation: Observation) -> dict[str, Any] | None:
             if time.monotonic() > deadline:
                 return None
             time.sleep(0.01)
-    return {
-        name: float(value) if isinstance(value, Decimal) else value for name, value in observation.get.items()
-    }
+    return {name: _plain(value) for name, value in observation.get.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Spark as JSON has it, but for NaN: times as ISO 8601, bytes in hexadecimal digits."""
+    if hasattr(value, "asDict"):
+        value = value.asDict()
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> float | str:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    return value.isoformat() if isinstance(value, date | clock_time) else str(value)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from lakewright.errors import UsageError
 
-__all__ = ["json_text", "plain"]
+__all__ = ["finite", "json_text", "plain"]
 
 
 class _PlainObject(dict[str, Any]):
@@ -37,6 +38,15 @@ def plain(value: Mapping[str, Any]) -> Mapping[str, Any]:
 def json_text(value: Mapping[str, Any]) -> str:
     """Return the JSON of a value; of one that `plain` returned, it is there already."""
     return value.text if isinstance(value, _PlainObject) else json.dumps(value)
+
+
+def finite(value: Any) -> Any:
+    """Return a JSON value with infinite numbers and NaN as text, because JSON does not have them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    return [finite(inner) for inner in value] if isinstance(value, list) else value
 
 
 _STRICT = json.JSONEncoder(allow_nan=False)

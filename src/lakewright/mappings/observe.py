@@ -17,7 +17,12 @@ __all__ = ["ObserveMapping"]
 
 
 class ObserveMapping(InputMapping):
-    """Returns its input; a target that writes it reports the measures as metrics of its own."""
+    """Returns its input; the first target that writes it reports the measures as metrics of its own.
+
+    Targets that write rows are those of the kinds `relation`, `file`, `merge`, `copy`, `local` and
+    `blackhole`. A measure may be of any type, but only numbers are published as metrics: others are in the
+    report and the result, times as ISO 8601 and bytes in hexadecimal digits.
+    """
 
     measures: dict[str, str] = Declared(
         min_length=1, description="SQL aggregate expression of each metric, such as `count(*)`."

@@ -10,6 +10,7 @@ from signal import SIGINT
 from typing import Any
 
 from lakewright.errors import Fault, ItemFailed, ItemLocked, LeaseHeld, RunFailed
+from lakewright.manifest.plain import finite
 from lakewright.manifest.record import format_instant
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
@@ -82,7 +83,7 @@ class TargetResult:
             "status": self.status.value,
             "reasons": list(self.reasons),
             "seconds": round(self.seconds, 3),
-            "metrics": dict(self.metrics),
+            "metrics": finite(dict(self.metrics)),
             "error": self.error.as_json() if self.error else None,
             "warnings": list(self.warnings),
         }

@@ -41,6 +41,7 @@ from lakewright.targets.target import Target
 from lakewright.targets.writing import (
     OutputModeText,
     effective_mode,
+    observed_measures,
     repartition,
     telling_misfits,
     told_left_out,
@@ -171,7 +172,9 @@ class CopyTarget(Target):
             context.warn(f"{self.label}: {told_left_out(relation, summary.left_out)}")
         if taken is not None:
             save_fingerprint(context, self, taken)
-        return Outcome(metrics={"target_records": summary.rows})
+        source = self.source
+        observed = observed_measures(workspace, source.mapping) if isinstance(source, MappingDataset) else {}
+        return Outcome(metrics={"target_records": summary.rows, **observed})
 
     def _built_from(self, context: Context) -> dict[str, str] | None:
         """Return what to save of the source before it is read; None if its state can't be told."""

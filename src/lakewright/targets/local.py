@@ -19,6 +19,7 @@ from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference, Texts, from_text
 from lakewright.targets.context import Context
 from lakewright.targets.file_output import FileOutput
+from lakewright.targets.writing import observed_measures
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -74,6 +75,11 @@ class LocalTarget(FileOutput):
         texts = frame.select(*(column(name).cast("string").alias(name) for name in names))
         part = Path(part_of(place))
         part.parent.mkdir(parents=True, exist_ok=True)
+        # Spark measures the rows of a query once it has ended, and this one is read step by step.
+        is_observed = bool(context.workspace.observations)
+        if is_observed:
+            texts = texts.persist()
+            texts.count()
         count = 0
         with part.open("w", encoding=self.encoding, newline="") as file:
             writer = csv.writer(
@@ -89,6 +95,9 @@ class LocalTarget(FileOutput):
             for row in texts.toLocalIterator():
                 writer.writerow(row)
                 count += 1
+        if is_observed:
+            texts.unpersist()
         context.workspace.lake.check_commit()
         part.replace(place)
-        return Outcome(metrics={"target_records": count})
+        measures = observed_measures(context.workspace, self.mapping)
+        return Outcome(metrics={"target_records": count, **measures})

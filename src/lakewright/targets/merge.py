@@ -20,6 +20,7 @@ from lakewright.spec.models.text_marks import SqlText
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.relation import RelationTarget
+from lakewright.targets.writing import observed_measures
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -113,4 +114,4 @@ class MergeTarget(RelationTarget):
             partition=canonical_partition(relation.partitions, self.partition),
             warn=lambda text: context.warn(f"{self.label}: {text}"),
         )
-        return Outcome(metrics=counts)
+        return Outcome(metrics={**counts, **observed_measures(workspace, self.mapping or "")})

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MODEL = """
 relations:
   delta: {kind: delta, location: delta}
+  merged: {kind: delta, location: merged}
   query: {kind: hiveQuery, sql: "SELECT id FROM flowman_targets.u_1 WHERE id > 1"}
   union:
     kind: hiveUnionTable
@@ -39,9 +40,20 @@ relations:
 mappings:
   rows: {kind: values, columns: {id: int, name: string}, records: [[1, 'it, "was"'], [2, null]]}
   watched: {kind: observe, input: rows, measures: {top: max(id)}}
+  in_csv: {kind: observe, input: rows, measures: {top: max(id)}}
+  in_copied: {kind: observe, input: rows, measures: {top: max(id)}}
+  in_merged: {kind: observe, input: rows, measures: {top: max(id)}}
+  typed:
+    kind: observe
+    input: rows
+    measures:
+      moment: "max(struct(date'2024-05-01' AS day, X'6162' AS bytes, array(1.5BD) AS list, null AS none))"
 targets:
   hole: {kind: blackhole, mapping: watched}
-  csv: {kind: local, mapping: rows, filename: out/rows.csv, delimiter: ";", columns: [name, id]}
+  csv: {kind: local, mapping: in_csv, filename: out/rows.csv, delimiter: ";", columns: [name, id]}
+  copied: {kind: copy, source: {kind: mapping, mapping: in_copied}, target: {kind: file, location: o}}
+  merged: {kind: merge, mapping: in_merged, relation: merged, mergeKey: id, clauses: [{action: insert}]}
+  typed: {kind: blackhole, mapping: typed}
   database: {kind: hiveDatabase, database: flowman_targets, location: db, description: Of tests}
   vacuum: {kind: deltaVacuum, relation: delta, compaction: true, maxFiles: 1}
 """
@@ -59,7 +71,14 @@ def test_targets_of_flowman_do_their_work(tmp_path: Path, spark: SparkSession) -
 
     labels = {"category": "mapping", "kind": "observe", "name": "watched"}
     assert run("hole") == {"top": [{"value": 2, "labels": labels}]}
-    assert run("csv") == {"target_records": 2}
+    run("merged", Phase.CREATE)
+    for name in ("csv", "copied", "merged"):
+        found = run(name)
+        assert found["target_records"] == 2
+        assert found["top"] == [{"value": 2, "labels": {**labels, "name": f"in_{name}"}}]
+    found = run("typed")
+    moment = {"day": "2024-05-01", "bytes": "6162", "list": [1.5], "none": None}
+    assert found["moment"] == [{"value": moment, "labels": {**labels, "name": "typed"}}]
     assert (tmp_path / "out" / "rows.csv").read_text() == 'name;id\nit, \\"was\\";1\n;2\n'
 
     run("database", Phase.CREATE)
