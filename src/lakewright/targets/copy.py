@@ -35,7 +35,7 @@ from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.kept_rows import kept_by
+from lakewright.targets.kept_rows import kept_by, telling_refusal
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.targets.writing import (
@@ -117,8 +117,10 @@ class CopyTarget(Target):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy."""
-        each_build, policy = self._mode(defaults).each_build, self._policy(defaults)
-        return build_dirtiness(policy, observation, each_build=each_build, is_partitioned=True)
+        mode = self._mode(defaults)
+        policy = self._policy(defaults)
+        found = build_dirtiness(policy, observation, each_build=mode.each_build, is_partitioned=True)
+        return telling_refusal(found, mode, observation)
 
     def _mode(self, defaults: TargetDefaults) -> OutputMode:
         return self.mode or defaults.output_mode

@@ -37,7 +37,7 @@ from lakewright.targets.built_from import (
 )
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
-from lakewright.targets.kept_rows import kept_by
+from lakewright.targets.kept_rows import kept_by, telling_refusal
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
 from lakewright.transform.casts import cast_error
@@ -213,12 +213,14 @@ class WritingTarget(Target):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy."""
-        return build_dirtiness(
+        mode = self.mode_of(defaults)
+        found = build_dirtiness(
             self._policy(defaults),
             observation,
-            each_build=self.mode_of(defaults).each_build,
+            each_build=mode.each_build,
             is_partitioned=bool(self.partition),
         )
+        return telling_refusal(found, mode, observation)
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""

@@ -46,6 +46,13 @@ targets:
   build: {kind: relation, mapping: ids, relation: gold, partition: {month: $month}}
   append: {kind: relation, mapping: ids, relation: gold, mode: append}
   update: {kind: relation, mapping: ids, relation: gold, mode: update}
+  strict: {kind: relation, mapping: ids, relation: gold, mode: errorIfExists}
+  stricter: {kind: relation, mapping: ids, relation: gold, mode: errorIfExists, buildPolicy: always}
+  copied_once:
+    kind: copy
+    source: {kind: mapping, mapping: ids}
+    target: {kind: file, location: once}
+    mode: error
   local: {kind: local, mapping: ids, filename: out.csv}
   schema: {kind: schema, schema: {kind: mapping, mapping: ids}, file: schema.json}
   loose: {kind: relation, mapping: ids, relation: loose}
@@ -145,6 +152,29 @@ def test_dirtiness_follows_from_policy_and_observation(
     dirtiness = Target.named(workspace, target).dirtiness(phase, found, settings)
     assert dirtiness.verdict is verdict
     assert dirtiness.reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "filled", "reason"),
+    [
+        (
+            "strict",
+            Answer.YES,
+            "mode ERROR_IF_EXISTS does not fail, as the build policy leaves it: `buildPolicy",
+        ),
+        ("copied_once", Answer.YES, "mode ERROR_IF_EXISTS does not fail, as the build policy leaves it"),
+        ("stricter", Answer.YES, "the build fails: rows are there (mode ERROR_IF_EXISTS)"),
+        ("stricter", Answer.NO, "build policy ALWAYS"),
+        ("strict", Answer.NO, "is empty"),
+    ],
+)
+def test_the_mode_that_refuses_rows_says_whether_it_is_asked(
+    workspace: Workspace, name: str, filled: Answer, reason: str
+) -> None:
+    """The build policy decides first; the docs said that the build fails."""
+    observation = Observation("gold", exists=Answer.YES, filled=filled)
+    found = Target.named(workspace, name).build_dirtiness(observation, TargetDefaults())
+    assert found.reasons[-1].startswith(reason)
 
 
 def test_changes_that_never_tolerates_are_named_and_clean(workspace: Workspace) -> None:
