@@ -31,7 +31,7 @@ class Candidate:
         dirtiness: Returns whether it must run in a phase, given an observation. Pure.
         unfinished: Phases that an earlier run did not finish, each with the reason.
         warning: What an operator should look at before it is built, or None.
-        lost: Returns the same if CREATE makes its table anew, given an observation.
+        lost: Returns the same if a phase makes its table anew, empties or removes it, given an observation.
         added: Returns the same if its build adds rows that an earlier one has added.
         missing: Returns the same if it is to be built from a table that does not exist. It is given whether
             a step of the plan makes a table.
@@ -49,7 +49,7 @@ class Candidate:
     dirtiness: Callable[[Phase, Observation], Dirtiness]
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     warning: Fault | None = None
-    lost: Callable[[Observation], Fault | None] = lambda _: None
+    lost: Callable[[Phase, Observation], Fault | None] = lambda *_: None
     added: Callable[[], Fault | None] = lambda: None
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()

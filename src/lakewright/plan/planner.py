@@ -193,7 +193,9 @@ class _InstancePlanning:
             step = replace(step, warning=candidate.warning or self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         if phase is Phase.CREATE and own.is_to_run:
-            step = replace(step, warning=_refused(observation) or candidate.lost(observation))
+            step = replace(step, warning=_refused(observation) or candidate.lost(phase, observation))
+        elif phase.is_cleanup and own.is_to_run:
+            step = replace(step, warning=candidate.lost(phase, observation))
         forced = self._forced(phase, candidate, observation, upstream)
         left = self._left(phase, candidate, observation)
         # What waits, or depends on what waits, is work that is left: --resume must find it.

@@ -143,6 +143,8 @@ class Recorder:
         return self._numbers[instance, step.phase] + phase.steps.index(step)
 
     def _taint(self, instance: int, step: Step, result: TargetResult) -> tuple[Put, ...]:
+        if step.phase.is_cleanup and not result.is_undone:
+            return lost_taints(self.run.project, self.run.run_id, step)
         if step.status is Planned.CLEAN or not _is_taintable(step):
             return ()
         place = _place(self.run, self.plan, instance, step)

@@ -1,12 +1,12 @@
-"""The warning that a table is made anew although the history says that it was built: its rows are lost.
+"""The warning that a table is made anew, emptied or removed although the history says that it was built.
 
-A run builds its own instances. What others built is gone, unless the table was emptied by a run.
+A run builds, or empties, its own instances. What others built is gone too, unless a run emptied it before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
     from lakewright.targets.context import Context
 
-__all__ = ["LOST_ROWS", "LostRows", "lost_taints"]
+__all__ = ["LOST_ROWS", "REMOVED_ROWS", "LostRows", "lost_taints"]
 
-LOST_ROWS = "lost_rows"
-"""The code of the warning."""
+LOST_ROWS, REMOVED_ROWS = "lost_rows", "removed_rows"
+"""The codes of the warning: if CREATE makes the table anew, and if a run is asked to empty or remove it."""
 
 FEW, RUNS = 20, 1000
 """Numbers of last runs: of the job, in which a table is looked for at all; of the project, for all builds."""
@@ -43,14 +43,19 @@ FEW, RUNS = 20, 1000
 MOST_NAMED = 3
 
 _CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
+_ENTITY = "entity"
+"""The kind of targets of which the manifest tells what is to be processed again."""
 
-Instance: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
+Key: TypeAlias = tuple[tuple[str, str], ...]
+"""The sorted parameters of an instance."""
+
+Instance: TypeAlias = tuple[str, Key]
 """The name of a target, and the sorted parameters of an instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostRows:
-    """Finds what was built into a table that does not exist any more, or that a migration empties.
+    """Finds what was built into a table that is gone, that a migration replaces, or that a run removes.
 
     Attributes:
         job: The job that is planned.
@@ -62,32 +67,54 @@ class LostRows:
     journal: Journal
     job: Job
     instances: Sequence[Mapping[str, str]]
+    _seen: list[tuple[Job, str, str, Mapping[str, str]]] = field(default_factory=list, init=False)
+    _places: dict[tuple[str, str, str, Key], frozenset[Resource]] = field(default_factory=dict, init=False)
 
     def warning(
-        self, target: Target, context: Context, parameters: Mapping[str, str], found: Observation
+        self,
+        target: Target,
+        context: Context,
+        parameters: Mapping[str, str],
+        phase: Phase,
+        found: Observation,
     ) -> Fault | None:
-        """Return the warning for a target whose table CREATE makes anew; None if nothing else was in it."""
+        """Return the warning for a target whose table a phase makes anew, empties or removes.
+
+        None is returned if nothing else was in it.
+        """
         workspace = context.workspace
-        if found.exists is not Answer.NO and not found.loses_rows:
+        if Phase.BUILD not in target.phases_in(workspace):
             return None
-        if Phase.BUILD not in target.phases_in(workspace) or target.name not in self.known_targets():
-            return None
-        created = target.provides(workspace, Phase.CREATE)
-        own = target.provides(workspace, Phase.BUILD)
-        replaces = target.kept_rows(context.defaults) is None
-        lost = {
-            (name, key): job
-            for (name, key), (job, written) in self.built_into(created).items()
-            if name != target.name or not (replaces and written == own)
-        }
+        if not phase.is_cleanup:
+            is_made = found.exists is Answer.NO or found.loses_rows
+            if not is_made or target.name not in self.known_targets():
+                return None
+        places = target.provides(workspace, phase)
+        lost = self._lost(target, context, places, is_whole=not phase.is_cleanup)
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
-        return self._fault(target, _Loss.of(created, found), lost) if lost else None
+        return self._fault(target, _Loss.of(phase, places, found), lost) if lost else None
+
+    def _lost(
+        self, target: Target, context: Context, places: frozenset[Resource], *, is_whole: bool
+    ) -> dict[Instance, Job]:
+        """Return what was built into places, with its job.
+
+        Of instances that replace what the others wrote, only the last one counts; none if the target is built
+        afterwards as a whole.
+        """
+        own, built = target.provides(context.workspace, Phase.BUILD), self.built_into(places)
+        replaces = target.kept_rows(context.defaults) is None and (is_whole or target.kind != _ENTITY)
+        same = [key for key, (_, written) in built.items() if key[0] == target.name and written == own]
+        gone = (same if is_whole else same[1:]) if replaces else []
+        return {key: job for key, (job, _) in built.items() if key not in gone}
 
     def _fault(self, target: Target, loss: _Loss, lost: Mapping[Instance, Job]) -> Fault | None:
         now = [tuple(sorted(self.journal.hide_secrets(each).items())) for each in self.instances]
         others = [(name, key) for name, key in lost if key not in now]
         if not others:
             return None
+        # What is emptied in this run is not built again in it.
+        tainted = others if loss.code == REMOVED_ROWS else list(lost)
         runs = [run_of(self._job_of(name, key, lost[name, key]).name, dict(key)) for name, key in others]
         ordered = sorted(runs, key=lambda run: run.parameters)
         typed = ", ".join(f"`{each}`" for each in commands_of(ordered))
@@ -97,9 +124,15 @@ class LostRows:
             f"target {target.name!r}: {loss.told}, and {were} built into it: "
             f"{first_of(instances, MOST_NAMED)}",
             remedy=f"{loss.remedy}: {typed}.",
-            code=LOST_ROWS,
-            details={"reason": loss.reason, "lost": [[name, dict(key)] for name, key in lost]},
+            code=loss.code,
+            details={
+                "reason": loss.reason,
+                "lost": [[name, dict(key)] for name, key in tainted if not self._is_entity(name)],
+            },
         )
+
+    def _is_entity(self, name: str) -> bool:
+        return name in self.project.targets and self.project.targets[name].kind == _ENTITY
 
     def _job_of(self, name: str, key: Sequence[tuple[str, str]], job: Job) -> Job:
         """Return the job that is planned if it builds an instance, or else the one that did."""
@@ -131,21 +164,36 @@ class LostRows:
         for job, name, phase, parameters in self._steps():
             key = (name, tuple(sorted(parameters.items())))
             if name not in of_table:  # each name is looked up once
-                written = written_by(self.project, self.lake, job, name, parameters)
-                of_table[name] = any(each.contains(one) for each in created for one in written)
+                tables = set(map(_whole, self._written(job, name, parameters)))
+                of_table[name] = any(_whole(each).contains(one) for one in tables for each in created)
             if key in seen or not of_table[name]:
                 continue
-            written = written_by(self.project, self.lake, job, name, parameters, phase=Phase(phase))
+            written = self._written(job, name, parameters, phase)
             if phase in _CLEANUP:
                 emptied |= written
                 continue
             seen.add(key)
-            if written and not all(any(one.contains(each) for one in emptied) for each in written):
+            is_there = not all(any(one.contains(each) for one in emptied) for each in written)
+            if is_there and any(each.contains(one) for each in created for one in written):
                 found[key] = (job, written)
         return found
 
-    def _steps(self) -> Iterator[tuple[Job, str, str, Mapping[str, str]]]:
-        """Yield the steps of the history that have built or emptied something, the last one first."""
+    def _written(
+        self, job: Job, name: str, parameters: Mapping[str, str], phase: str = Phase.BUILD.value
+    ) -> frozenset[Resource]:
+        """Return what an instance has written or emptied; each answer is looked up once."""
+        key = (job.name, name, phase, tuple(sorted(parameters.items())))
+        if key not in self._places:
+            self._places[key] = written_by(self.project, self.lake, job, name, parameters, phase=Phase(phase))
+        return self._places[key]
+
+    def _steps(self) -> Sequence[tuple[Job, str, str, Mapping[str, str]]]:
+        """Return the steps of the history that have built or emptied something, the last one first."""
+        if not self._seen:
+            self._seen.extend(self._read_steps())
+        return self._seen
+
+    def _read_steps(self) -> Iterator[tuple[Job, str, str, Mapping[str, str]]]:
         names = FormerNames(self.project, self.lake, self.journal)
         for run in islice(self.journal.runs(project=self.project.name), RUNS):
             job = self.project.jobs.get(run.job)
@@ -162,34 +210,52 @@ class _Loss:
     """How the rows of a table are lost.
 
     Attributes:
+        code: The code of the warning.
         told: What happens to the table.
         remedy: What to do about what was built into it, before the commands that build it again.
         reason: Why that is to be built again, once a run has done it.
     """
 
+    code: str
     told: str
     remedy: str
     reason: str
 
     @classmethod
-    def of(cls, places: Iterable[Resource], found: Observation) -> _Loss:
+    def of(cls, phase: Phase, places: Iterable[Resource], found: Observation) -> _Loss:
         place = ", ".join(sorted(each.name for each in places))
+        if phase.is_cleanup:
+            parts = {f"{column}={value}" for each in places for column, value in each.partition}
+            part = f"the partition {' '.join(sorted(parts))}" if parts else "the whole"
+            does = f"empties {part} of {place}" if phase is Phase.TRUNCATE else f"removes {place}"
+            return cls(
+                REMOVED_ROWS,
+                f"{phase} {does}",
+                "Build these again afterwards",
+                f"its rows were removed by {phase}",
+            )
         if found.exists is Answer.NO:
             return cls(
+                LOST_ROWS,
                 f"{place} does not exist any more",
                 "If the table is to be brought back, do so before it is created. Otherwise build these again",
                 f"{place} did not exist any more, and was made anew",
             )
         return cls(
+            LOST_ROWS,
             f"CREATE replaces {place} with an empty table",
             "Build these again afterwards",
             f"{place} was replaced with an empty table",
         )
 
 
+def _whole(resource: Resource) -> Resource:
+    return replace(resource, partition=())
+
+
 def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
-    """Return the taints of what was built into a table that a step has created anew; none for others."""
-    if step.warning is None or step.warning.code != LOST_ROWS:
+    """Return the taints of what was in a table that a step has made anew, emptied or removed."""
+    if step.warning is None or step.warning.code not in (LOST_ROWS, REMOVED_ROWS):
         return ()
     details = step.warning.details
     reason = f"{details['reason']} in run {run_id}"

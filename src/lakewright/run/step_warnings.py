@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import KEPT_ROWS, REPEATED_ROWS
-from lakewright.run.lost_rows import LOST_ROWS
+from lakewright.run.lost_rows import LOST_ROWS, REMOVED_ROWS
 
 if TYPE_CHECKING:
     from lakewright.plan.outcome import Outcome
@@ -23,12 +23,14 @@ _CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS)
 def with_warning(outcome: Outcome, step: Step) -> Outcome:
     """Return the outcome of a step with the warning of its plan; a failed one is told alone.
 
-    Rows that are added once more may be meant so: they are no error.
+    Rows that are added once more may be meant so, and what was removed was asked for: neither is an error.
     """
     warning = step.warning
-    if warning is not None and warning.code == ADDED_BEFORE and not outcome.status.is_failure:
-        return replace(outcome, warnings=(*outcome.warnings, warning.message))
-    if warning is None or warning.code not in _CODES or outcome.status.is_failure:
+    if warning is None or outcome.status.is_failure:
+        return outcome
+    if warning.code in (ADDED_BEFORE, REMOVED_ROWS):
+        return replace(outcome, warnings=(*outcome.warnings, f"{warning.message}. {warning.remedy}"))
+    if warning.code not in _CODES:
         return outcome
     error = warning if outcome.error is None else outcome.error.and_also(warning)
     return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=error)

@@ -424,7 +424,11 @@ def test_a_table_that_create_replaces_is_built_in_the_same_run() -> None:
         }
         return Instance(
             {"day": str(day)},
-            (Candidate("t", "relation", nodes, lambda: found, compared, lost=asked.append),),
+            (
+                Candidate(
+                    "t", "relation", nodes, lambda: found, compared, lost=lambda _, found: asked.append(found)
+                ),
+            ),
         )
 
     def compared(phase: Phase, observation: Observation) -> Dirtiness:

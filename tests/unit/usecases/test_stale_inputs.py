@@ -112,7 +112,9 @@ def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
     assert f"target 'log' adds its rows of day={DAY} once more: run " in step.warning.message
     assert f"`lakewright job daily truncate -t log day={DAY} --yes`" in str(step.warning.remedy)
     # It may be meant so.
-    assert with_warning(Outcome(), step) == Outcome(warnings=(step.warning.message,))
+    assert with_warning(Outcome(), step) == Outcome(
+        warnings=(f"{step.warning.message}. {step.warning.remedy}",)
+    )
     assert with_warning(Outcome(Status.FAILED), step) == Outcome(Status.FAILED)
 
     app.begin_run()

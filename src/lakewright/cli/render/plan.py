@@ -41,7 +41,7 @@ def plan_summary(plan: Plan) -> str:
 
 
 def removal_page(plan: Plan) -> Iterator[Block]:
-    """Yield one line for each target that a TRUNCATE or DESTROY would empty or remove."""
+    """Yield what a TRUNCATE or DESTROY would empty or remove: a line for each target, and its warning."""
     for instance in plan.instances:
         of_instance = f" ({assignments(instance.parameters)})" if instance.parameters else ""
         for phase in instance.phases:
@@ -49,6 +49,8 @@ def removal_page(plan: Plan) -> Iterator[Block]:
                 if step.status is Planned.WOULD_RUN:
                     does = "remove" if step.phase is Phase.DESTROY else "empty"
                     yield line(Span(f"{does} ", "bold red"), f"{step.target}{of_instance}: ", _reasons(step))
+                    if step.warning is not None:
+                        yield fault_branch(step.warning, is_warning=True)
 
 
 def _instance(instance: InstancePlan) -> Branch:
