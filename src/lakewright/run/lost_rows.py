@@ -115,9 +115,7 @@ class LostRows:
             return None
         # What is emptied in this run is not built again in it.
         tainted = others if loss.code == REMOVED_ROWS else list(lost)
-        runs = [run_of(self._job_of(name, key, lost[name, key]).name, dict(key)) for name, key in others]
-        ordered = sorted(runs, key=lambda run: run.parameters)
-        typed = ", ".join(f"`{each}`" for each in commands_of(ordered))
+        typed = ", ".join(f"`{each}`" for each in self._commands(others, lost))
         instances = [parameters_text(dict(key)) for key in sorted({key for _, key in others})]
         were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
         return Fault(
@@ -130,6 +128,16 @@ class LostRows:
                 "lost": [[name, dict(key)] for name, key in tainted if not self._is_entity(name)],
             },
         )
+
+    def _commands(self, built: Sequence[Instance], jobs: Mapping[Instance, Job]) -> Iterator[str]:
+        """Yield the commands that build instances again; other targets must not add their rows once more."""
+        by_job: dict[str, list[Instance]] = {}
+        for name, key in built:
+            by_job.setdefault(self._job_of(name, key, jobs[name, key]).name, []).append((name, key))
+        for job, of_job in by_job.items():
+            chosen = [text for name in sorted({name for name, _ in of_job}) for text in ("-t", name)]
+            runs = sorted((run_of(job, dict(key)) for _, key in of_job), key=lambda run: run.parameters)
+            yield from commands_of(runs, options=chosen)
 
     def _is_entity(self, name: str) -> bool:
         return name in self.project.targets and self.project.targets[name].kind == _ENTITY

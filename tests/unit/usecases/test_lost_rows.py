@@ -63,7 +63,7 @@ def test_a_table_that_is_made_anew_is_told_with_what_was_built_into_it(tmp_path:
         f"target 'names': {place} does not exist any more, and 2 other instances were built into it: "
         "day=2022-01-01, day=2022-01-02"
     )
-    assert "`lakewright job daily build day=2022-01-01,2022-01-02`" in str(step.warning.remedy)
+    assert "`lakewright job daily build -t names day=2022-01-01,2022-01-02`" in str(step.warning.remedy)
     assert warning(app, "whole") is None  # each instance replaces the whole table
 
     puts = lost_taints("shop", "r1", step)
@@ -109,7 +109,7 @@ def test_a_migration_that_replaces_a_table_is_told_with_what_was_built_into_it(
         "it: day=2022-01-01, day=2022-01-02"
     )
     assert step.warning.remedy == (
-        "Build these again afterwards: `lakewright job daily build day=2022-01-01,2022-01-02`."
+        "Build these again afterwards: `lakewright job daily build -t names day=2022-01-01,2022-01-02`."
     )
     puts = [put.value for put in lost_taints("shop", "r1", step) if put.value]
     assert {each["reason"] for each in puts} == {f"{place} was replaced with an empty table in run r1"}
