@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.columns import fields_of
+from lakewright.lake.spark_errors import analysis_error, first_line
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import TableOutput
 from lakewright.transform.sql import name_sql
@@ -41,6 +42,7 @@ class CatalogEntry:
         provider: Format of a table, in lower case.
         view_text: The query of a view; None for a table.
         location: Location of a table's files.
+        defect: Why Spark can't read a view, such as that a column of its table is gone; None if it can.
     """
 
     columns: tuple[Field, ...]
@@ -48,6 +50,7 @@ class CatalogEntry:
     provider: str | None = None
     view_text: str | None = None
     location: str | None = None
+    defect: str | None = None
 
 
 def needs_catalog(project: Project) -> bool:
@@ -106,12 +109,21 @@ def find_entry(lake: Lake, name: str) -> CatalogEntry | None:
         column.name for column in spark.catalog.listColumns(quoted(name)) if column.isPartition
     )
     provider = details.get("Provider")
+    columns: tuple[Field, ...] = ()
+    defect = None
+    try:
+        columns = fields_of(spark.table(quoted(name)).schema)
+    except analysis_error() as error:
+        if "View Text" not in details:
+            raise
+        defect = first_line(error)
     return CatalogEntry(
-        columns=fields_of(spark.table(quoted(name)).schema),
+        columns=columns,
         partition_columns=partitions,
         provider=None if provider is None else provider.lower(),
         view_text=details.get("View Text"),
         location=details.get("Location"),
+        defect=defect,
     )
 
 

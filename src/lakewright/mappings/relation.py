@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
+from lakewright.errors import SpecError
 from lakewright.lake.columns import conform, frame_of_records
 from lakewright.lake.partition import Partition, Selection, expand_selection
 from lakewright.mappings.mapping import Mapping
@@ -106,9 +107,22 @@ class RelationMapping(Mapping):
         Raises:
             SpecError: Only part of it is read, or a query cannot name it as a table.
         """
-        table = self.source(workspace).table_sql(workspace)
-        if table is None or self.partitions or self.columns:
-            return super().plain_sql(workspace)
+        source = self.source(workspace)
+        table = source.table_sql(workspace)
+        if table is None:
+            raise SpecError.of(
+                f"mapping {self.name!r} of project {workspace.project.name!r} cannot be used in a view: it "
+                f"reads the relation {source.name!r} of kind {source.kind!r}, which is no table that a view "
+                "could name",
+                remedy="Write its rows to a relation of kind delta or table with a target, and let the view "
+                "read that one.",
+            )
+        if self.partitions or self.columns:
+            named = "partitions" if self.partitions else "columns"
+            raise SpecError.of(
+                f"mapping {self.name!r} cannot be used in a view, because it has `{named}`",
+                remedy="Leave them out, and select what is needed in a mapping of kind sql or filter.",
+            )
         return all_rows(table)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import MigrationError, TargetError
+from lakewright.errors import Fault, MigrationError, SpecError, TargetError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, refresh_tables, run_statement
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.partition import Partition, partition_condition
@@ -125,8 +125,8 @@ class ViewRelation(ManagedRelation):
         (subject,) = self.resources(workspace)
         found = find_entry(workspace.lake, self.qualified())
         if found is None:
-            inputs = self.missing(workspace)
-            return WaitingView(str(subject), exists=Answer.NO, filled=Answer.NO, inputs=inputs)
+            inputs, fault = self.missing(workspace), self._query_fault(workspace)
+            return WaitingView(str(subject), exists=Answer.NO, filled=Answer.NO, inputs=inputs, refusal=fault)
         strategy = self.migration_strategy or default_strategy(workspace.project.config)
         changes = self._changes(workspace, found)
         if strategy is MigrationStrategy.NEVER:
@@ -134,6 +134,14 @@ class ViewRelation(ManagedRelation):
         refusal = self._refusal(found, changes, strategy)
         fault = None if refusal is None else refusal.as_fault()
         return Observation(str(subject), exists=Answer.YES, changes=changes, refusal=fault)
+
+    def _query_fault(self, workspace: Workspace) -> Fault | None:
+        """Return why there is no query for the view; None if there is one."""
+        try:
+            self.query(workspace)
+        except SpecError as error:
+            return error.as_fault()
+        return None
 
     def _refusal(
         self, found: CatalogEntry, changes: Sequence[TableChange], strategy: MigrationStrategy
@@ -149,8 +157,10 @@ class ViewRelation(ManagedRelation):
     def _changes(self, workspace: Workspace, found: CatalogEntry) -> tuple[TableChange, ...]:
         if found.view_text is None:
             return (TableChange("replace the table with a view", "the table"),)
-        is_same = _squeezed(found.view_text) == _squeezed(self.query(workspace))
-        return () if is_same else (TableChange("replace the view's query"),)
+        if _squeezed(found.view_text) != _squeezed(self.query(workspace)):
+            return (TableChange("replace the view's query"),)
+        # The view keeps the columns that its query had when it was made.
+        return () if found.defect is None else (TableChange(f"make the view anew: {found.defect}"),)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the query.
@@ -172,26 +182,23 @@ class ViewRelation(ManagedRelation):
 
     def create(self, workspace: Workspace) -> None:
         """Create the view."""
-        address = Address(name=self.qualified())
+        address, query = Address(name=self.qualified()), self.query(workspace)
         ensure_database(workspace.lake, address)
         comment = f" COMMENT {text_sql(self.description)}" if self.description else ""
-        run_statement(
-            workspace.lake, f"CREATE OR REPLACE VIEW {address.sql}{comment} AS {self.query(workspace)}"
-        )
+        run_statement(workspace.lake, f"CREATE OR REPLACE VIEW {address.sql}{comment} AS {query}")
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Replace the view if its query differs.
+        """Make the view anew: of the same query, too, as the columns of what it reads may have changed.
 
         Raises:
             MigrationError: There is a table in its place, or the strategy is FAIL.
         """
         del allow_data_loss
         found = find_entry(workspace.lake, self.qualified())
-        changes = self.observe(workspace).changes
         strategy = self.migration_strategy or default_strategy(workspace.project.config)
-        if not changes or found is None or strategy is MigrationStrategy.NEVER:
+        if found is None or strategy is MigrationStrategy.NEVER:
             return
-        if (refusal := self._refusal(found, changes, strategy)) is not None:
+        if (refusal := self._refusal(found, self._changes(workspace, found), strategy)) is not None:
             raise refusal
         self.create(workspace)
 

@@ -19,6 +19,7 @@ from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavaila
 from lakewright.lake.damaged_log import damage_in_text, with_remedy
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.lake import Lake
+from lakewright.lake.query_failures import query_failure
 from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.journal import Journal, Run, Taint
 from lakewright.plan.graph import Node
@@ -365,8 +366,9 @@ class _Observer:
             elif (damage := damage_in_text(str(error))) is not None:
                 found = with_remedy(damage.message)
             else:
-                log.warning("%s could not be observed: %s", target.name, error)
-                found = f"{type(error).__name__}: {error}"
+                told = query_failure(error, f"while {target.label} was observed")
+                found = f"{type(error).__name__}: {error}" if told is None else told.message
+                log.warning("%s could not be observed: %s", target.name, found)
         return Observation(f"target:{target.name}", error=found)
 
 

@@ -31,6 +31,11 @@ class ReadableRelation(Protocol):
         ...
 
     @property
+    def kind(self) -> str:
+        """Its kind."""
+        ...
+
+    @property
     def keeps_past(self) -> bool:
         """Whether its rows at an earlier time can be read, or never change."""
         ...
@@ -119,6 +124,11 @@ class ImportedRelation:
     def name(self) -> str:
         """Its name, preceded by its project's: `project/name`."""
         return f"{self.project}/{self.relation.name}"
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+        return self.relation.kind
 
     @property
     def keeps_past(self) -> bool:

@@ -60,6 +60,8 @@ relations:
   kept: {kind: view, database: kinds, view: v, sql: SELECT 1, migrationStrategy: NEVER}
   mapped: {kind: hiveView, database: kinds, view: m, mapping: joined}
   unmapped: {kind: view, view: u, mapping: values}
+  star: {kind: view, database: kinds, view: star, sql: "SELECT * FROM kinds.narrowed"}
+  named: {kind: view, database: kinds, view: named, sql: "SELECT id, note FROM kinds.narrowed"}
   provided: {kind: provided, table: kinds.plain}
   generic:
     kind: generic
@@ -194,6 +196,34 @@ def test_a_view_is_replaced_when_its_query_differs(workspace: Workspace) -> None
     mapped.destroy(workspace)
     with pytest.raises(SpecError, match="mapping 'values' of kind 'values' cannot be used in a view"):
         view(workspace, "unmapped").create(workspace)
+
+
+def test_a_view_is_made_anew_after_a_column_of_its_table_is_gone(workspace: Workspace) -> None:
+    """Spark names no column of such a view, and can't read it: CREATE failed again and again."""
+    spark, star = workspace.spark, view(workspace, "star")
+    spark.sql("CREATE DATABASE IF NOT EXISTS kinds")
+    spark.sql("CREATE TABLE kinds.narrowed (id INT, note STRING) USING parquet")
+    named = view(workspace, "named")
+    star.create(workspace)
+    named.create(workspace)
+    spark.sql("DROP TABLE kinds.narrowed")
+    spark.sql("CREATE TABLE kinds.narrowed (id INT, extra STRING) USING parquet")
+
+    (change,) = star.observe(workspace).changes
+    assert change.description.startswith("make the view anew: [INCOMPATIBLE_VIEW_SCHEMA_CHANGE] ")
+    assert "column note cannot be resolved" in change.description
+    star.migrate(workspace, allow_data_loss=False)
+    assert star.observe(workspace).changes == ()
+    assert star.read(workspace).columns == ["id", "extra"]
+
+    # The column of the query itself is gone: no plan of Spark's is told.
+    (change,) = named.observe(workspace).changes
+    assert "`note` cannot be resolved" in change.description
+    assert "\n" not in change.description
+    assert "Project" not in change.description
+    named.destroy(workspace)
+    star.destroy(workspace)
+    spark.sql("DROP TABLE kinds.narrowed")
 
 
 def test_a_view_shows_what_its_table_was_rewritten_to(workspace: Workspace) -> None:

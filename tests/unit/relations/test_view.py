@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.contexts import make_context
 from tests.projects import make_workspace
 
+from lakewright.errors import SpecError
 from lakewright.plan.graph import build_graph
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
@@ -52,6 +54,45 @@ def test_only_views_take_part_in_build_without_a_mapping(tmp_path: Path) -> None
     workspace = make_workspace(tmp_path, PROJECT)
     phases = {name: Target.named(workspace, name).phases_in(workspace) for name in ("view", "other")}
     assert phases["view"] - phases["other"] == {Phase.BUILD}
+
+
+FILES = """
+relations:
+  csv: {kind: file, format: csv, location: codes}
+  table: {kind: delta, location: table, partitions: [{name: day, type: date}]}
+  files: {kind: view, view: f, mapping: named}
+  day: {kind: view, view: d, mapping: day}
+mappings:
+  codes: {kind: relation, relation: csv}
+  named: {kind: alias, input: codes}
+  day: {kind: relation, relation: table, partitions: {day: "2022-01-01"}}
+targets:
+  files: {kind: relation, relation: files}
+  day: {kind: relation, relation: day}
+"""
+
+
+def test_a_view_that_can_not_name_what_it_reads_says_why_before_a_run(tmp_path: Path) -> None:
+    """It said that a mapping of kind 'relation' can't be used, and to use one of kind relation."""
+    workspace = make_workspace(tmp_path, FILES)
+    (tmp_path / "codes").mkdir()
+    (tmp_path / "table").mkdir()
+    told = {}
+    for name in ("files", "day"):
+        target, context = Target.named(workspace, name), make_context(workspace)
+        refusal = target.observe(context).refusal
+        assert refusal is not None
+        with pytest.raises(SpecError) as caught:
+            target.execute(context, Phase.CREATE)
+        told[name] = refusal.message
+        if name == "files":
+            assert caught.value.message == refusal.message
+            assert "let the view read that one" in str(refusal.remedy)
+    assert told["files"] == (
+        f"mapping 'codes' of project {workspace.project.name!r} cannot be used in a view: it reads the "
+        "relation 'csv' of kind 'file', which is no table that a view could name"
+    )
+    assert told["day"] == "mapping 'day' cannot be used in a view, because it has `partitions`"
 
 
 DATABASE = """

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.run.bench import Bench, ended, would_run
+from pyspark.errors import AnalysisException
+from tests.unit.run.bench import Bench, FakeTarget, ended, would_run
 
 from lakewright.errors import SpecError, UsageError
+from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 
@@ -42,6 +44,25 @@ def test_a_second_run_finds_everything_clean(bench: Bench) -> None:
 
     assert set(ended(again).values()) == {Status.SKIPPED}
     assert len(bench.world.performed) == 3
+
+
+def test_what_spark_says_of_a_target_that_can_not_be_observed_is_told_in_one_line(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason was the name of a class and a logical plan of several lines."""
+
+    def observe(*_: object) -> Observation:
+        raise AnalysisException(
+            "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `note` cannot be resolved. SQLSTATE: 42703; line 1 "
+            "pos 19;\n'Project [cast(getviewcolumnbynameandordinal(v, note, 0, 1) as string)]\n+- 'Project"
+        )
+
+    monkeypatch.setattr(FakeTarget, "observe", observe)
+    (reason, *_) = bench.plan(Phase.BUILD).steps()[0].reasons
+    assert reason == (
+        "Spark failed while target 'a' was observed: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `note` "
+        "cannot be resolved."
+    )
 
 
 def test_a_plan_writes_nothing(bench: Bench) -> None:
