@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 
 from lakewright.errors import Fault
 from lakewright.plan.active_targets import active_patterns
-from lakewright.plan.dirtiness import left_slices
+from lakewright.plan.dirtiness import Dirtiness, left_slices
 from lakewright.plan.expectations import Candidate, Expectations
 from lakewright.plan.graph import Graph, build_graph
-from lakewright.plan.observation import Observation
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.selectors import Selectable
 from lakewright.plan.status import NOT_REACHED, Planned
@@ -210,7 +210,7 @@ class _InstancePlanning:
         return replace(
             step,
             status=Planned.WOULD_RUN,
-            reasons=(*(own.reasons if own.is_to_run else ()), *forced, *left),
+            reasons=(*_own_reasons(phase, observation, own), *forced, *left),
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
@@ -296,6 +296,13 @@ class _InstancePlanning:
             written = self.planner.expected.written_before(self.index, candidate)
             reasons.extend([] if written is None else [f"tainted by {written[2]} of an earlier instance"])
         return tuple(reasons)
+
+
+def _own_reasons(phase: Phase, observation: Observation, own: Dirtiness) -> tuple[str, ...]:
+    """Return why a target runs by its own state; what waits for inputs may be created with them."""
+    if own.is_to_run:
+        return own.reasons
+    return ("does not exist",) if phase is Phase.CREATE and observation.exists is Answer.NO else ()
 
 
 def _refused(observation: Observation) -> Fault | None:

@@ -36,7 +36,7 @@ from lakewright.usecases.observed_lake import Observed, observed_concerns, obser
 from lakewright.usecases.status import is_requeued, warned_targets
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers
-from lakewright.usecases.undone_runs import given_instances, undone_runs
+from lakewright.usecases.undone_runs import runs_to_resume
 
 __all__ = ["Inbox", "read_inbox"]
 
@@ -105,7 +105,7 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     failed = sorted((concern_of_item(item, ready, typed_name(app, item)) for item in broken), key=_urgency)
     stale = [concern_of_lock(lock, item, typed_name(app, item)) for lock, item in locks if lock.is_stale]
     running = tuple(run for run in runs if run.status == RUNNING)
-    failures = tuple(undone_runs(app.journal, runs, given_instances(app.project)))
+    failures = runs_to_resume(app, runs)
     undone = [concern_of_run(app, run) for run in failures[:MOST]]
     tainted = tainted_targets(app, {run.run_id for run in failures}, {run.run_id for run in running})
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]

@@ -44,7 +44,7 @@ from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
 from lakewright.usecases.undeclared import undeclared_entities
-from lakewright.usecases.undone_runs import covers, given_instances, has_steps, recorded_phases, undone_runs
+from lakewright.usecases.undone_runs import covers, has_steps, recorded_phases, runs_to_resume
 from lakewright.usecases.unrecorded_slices import items_after_recovery, unrecorded_slices
 
 __all__ = [
@@ -86,7 +86,7 @@ def project_status(app: App) -> ProjectStatus:
     damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     running = tuple(run for run in runs if run.status == RUNNING)
-    undone = tuple(undone_runs(app.journal, runs, given_instances(app.project)))
+    undone = runs_to_resume(app, runs)
     return ProjectStatus(
         running=running,
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),

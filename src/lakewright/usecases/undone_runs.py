@@ -17,9 +17,19 @@ from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 
 if TYPE_CHECKING:
+    from lakewright.app import App
     from lakewright.spec.project import Project
 
-__all__ = ["covers", "given_instances", "has_steps", "hidden_parameters", "recorded_phases", "undone_runs"]
+__all__ = [
+    "covers",
+    "given_instances",
+    "has_steps",
+    "hidden_parameters",
+    "is_of_former_job",
+    "recorded_phases",
+    "runs_to_resume",
+    "undone_runs",
+]
 
 HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
@@ -82,6 +92,21 @@ def undone_runs(journal: Journal, newest_first: Sequence[Run], instances: _Insta
             elif not settled(run, [*later, *_holders(run, newest_first, results)], results, has_run):
                 yield run
         later.append(run)
+
+
+def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the failed runs whose work no later run has done, of jobs that can still be run.
+
+    What others left undone is told with the targets, as far as these are still declared.
+    """
+    found = undone_runs(app.journal, newest_first, given_instances(app.project))
+    return tuple(run for run in found if not is_of_former_job(app.project, run))
+
+
+def is_of_former_job(project: Project, run: Run) -> bool:
+    """Return whether a run is of a job that a project without faults does not declare any more."""
+    is_job = run.phase in Phase.__members__ and run.project == project.name
+    return is_job and run.job not in project.jobs and not project.faults
 
 
 def given_instances(project: Project) -> _Instances:

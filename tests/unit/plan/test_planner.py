@@ -20,7 +20,7 @@ from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
-from lakewright.plan.step import Plan
+from lakewright.plan.step import Plan, done_reasons
 from lakewright.spec.models.job import Execution
 
 BUILD_ONLY = PlanRequest(phases=(Phase.BUILD,))
@@ -455,6 +455,19 @@ def test_a_table_that_create_replaces_is_built_in_the_same_run() -> None:
     # If the build before fails, the third instance is not done: its rows are gone.
     assert plan.steps()[-1].relies_on == (0, Phase.BUILD, "t")
     assert [each.loses_rows for each in asked] == [True]
+
+
+def test_what_waits_for_a_table_that_is_made_in_the_same_phase_is_created() -> None:
+    """It was `tainted by base`, which is said of what exists."""
+
+    def waits(phase: Phase, observation: Observation) -> Dirtiness:
+        return Dirtiness.no("is created in BUILD, when /base exists")
+
+    view = replace(target("view", requires="/base", provides="/view"), dirtiness=waits)
+    plan = plan_of(view, target("base", provides="/base"), selection=PlanRequest((Phase.CREATE,)))
+    (step,) = (each for each in plan.steps() if each.target == "view")
+    assert step.reasons == ("does not exist", "tainted by base")
+    assert done_reasons(step)[0] == "created: did not exist"
 
 
 def test_a_migration_that_create_refuses_is_said() -> None:
