@@ -34,6 +34,7 @@ from lakewright.run.result import InstanceResult, PhaseResult, RunResult, Target
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.models.watermark import Watermark
@@ -152,7 +153,7 @@ class FakeApp:
             entities={"orders": entity},
             entity={"orders": entity}.__getitem__,
             entity_keys=lambda name: ["orders"] if name == "orders" else [],
-            jobs={"other": SimpleNamespace(targets=())},
+            jobs={"other": SimpleNamespace(targets=()), "daily": Job(name="daily")},
             targets={},
             triggers={},
             faults=(),

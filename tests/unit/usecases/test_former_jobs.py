@@ -37,7 +37,7 @@ def test_what_they_left_undone_is_told_with_the_targets_and_the_jobs_that_build_
     assert status.undone == ()
     (found,) = status.tainted
     assert (found.target, found.reason) == ("names", "failed in run old")
-    assert found.commands == ("lakewright job daily build day=2022-01-01",)
+    assert found.commands == ("lakewright job daily build -t names day=2022-01-01",)
     assert [each.kind for each in read_inbox(app).concerns] == ["tainted"]
     page = InProcess(tmp_path).run("status").out
     assert ("--resume" in page, "monthly" in page) == (False, True)  # it is among the last runs
