@@ -8,6 +8,7 @@ import runpy
 import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -222,6 +223,32 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     assert times == ["2024-05-01T06:00:00.000000+02:00"] + ["2024-05-01T06:00:00.123456+02:00"] * 5
 
 
+ODD_DAYS = ((27, 10, "occurs twice"), (31, 3, "does not exist"))
+
+
+def test_landing_refuses_times_that_the_lake_s_zone_has_twice_or_not_at_all(
+    folder: Path, users: SparkSession
+) -> None:
+    (folder / "project.yml").write_text(MODEL.replace("lake: {", "lake: {timezone: Europe/Amsterdam, "))
+    with Project.load(folder, spark=users) as shop:
+        orders = shop.entity("orders")
+        for (day, month, why), kind in product(ODD_DAYS, ("array<timestamp_ntz>", "timestamp_ntz")):
+            odd = datetime(2024, month, day, 2, 30)
+            row = (1, [odd] if "array" in kind else odd)
+            said = f"column 'at': 2024-{month:02}-{day} 02:30:00 {why} in Europe/Amsterdam"
+            with pytest.raises(UsageError, match=said) as refused:
+                orders.land(users.createDataFrame([row], f"id int, at {kind}"), "1")
+            assert "offsets" in str(refused.value.remedy)
+        with pytest.raises(UsageError, match="column 'at': 2024-03-31 02:30:00 does not exist"):
+            orders.land(pandas.DataFrame({"at": [datetime(2024, 3, 31, 2, 30)]}), "1")
+        around = [datetime(2024, 3, 31, 1, 59), datetime(2024, 3, 31, 3), datetime(2024, 10, 27, 3)]
+        orders.land(users.createDataFrame([(at,) for at in around], "at timestamp_ntz"), "1")
+    files = (folder / "lake/bronze/orders/1").glob("part-*")
+    found = sorted(json.loads(line)["at"] for each in files for line in each.read_text().splitlines())
+    clock = ("03-31T01:59:00.000000+01", "03-31T03:00:00.000000+02", "10-27T03:00:00.000000+01")
+    assert found == [f"2024-{each}:00" for each in clock]
+
+
 def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkSession) -> None:
     shop = Project.load(folder, spark=users)
     orders, texts = shop.entity("orders"), shop.entity("texts")
@@ -238,6 +265,7 @@ def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkS
         (orders, [{"id": 1}], "2", "a list can't be landed"),
         (orders, pandas.DataFrame({"id": [1, "x"]}), "2", "Conversion failed for column id"),
         (orders, pandas.DataFrame([[1, 2]], columns=["id", "id"]), "2", "Duplicate column names found"),
+        (texts, users.sql("SELECT 1.5D AS id"), "2", "column 'id': the value '1.5' doesn't fit the type int"),
         (texts, users.sql("SELECT 1 AS id, 2 AS ID"), "2", "several columns of the name id"),
         (orders, users.readStream.format("rate").load(), "2", "a streaming frame can't be landed"),
     )
@@ -247,6 +275,10 @@ def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkS
     with pytest.raises(SpecError, match="there is no entity 'order'"):
         shop.entity("order")
     assert [path for path in sorted(bronze.rglob("*")) if path.name != "texts"] == before
+    # Whole numbers with gaps are fractions in pandas.
+    texts.land(pandas.DataFrame({"id": [1, None, 3], "name": ["a", "b", "c"], "x": [1, None, 3]}), "2")
+    lines = "".join(each.read_text() for each in (bronze / "texts/2").glob("part-*")).splitlines()
+    assert {*lines} == {"id;name;x", "1;a;1.0", ";b;", "3;c;3.0"}
 
     ledger, holder = shop.app.ledger, shop.app.holder
     shop.plan("daily", "build")

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
 from lakewright.lake.executor_python import has_python_functions
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
 __all__ = [
     "SupportsArrow",
@@ -25,7 +23,6 @@ __all__ = [
     "created_frame",
     "frame_in",
     "holds_arrow",
-    "with_offsets",
 ]
 
 log = logging.getLogger(__name__)
@@ -72,48 +69,6 @@ def frame_in(session: SparkSession, frame: DataFrame) -> DataFrame:
     plan = frame._jdf.queryExecution().analyzed()
     moved = java._jvm.org.apache.spark.sql.classic.Dataset.ofRows(java._jsparkSession, plan)
     return ClassicFrame(moved, session)
-
-
-def with_offsets(frame: DataFrame, zone: str) -> DataFrame:
-    """Return a frame whose times without an offset, as of this zone, are instants, nested ones too.
-
-    The time zones of the frame's session and of what reads it make no difference.
-    """
-    from pyspark.sql import functions
-
-    instants = {
-        field.name: functions.expr(_instants_sql(name_sql(field.name), field.dataType, zone))
-        for field in frame.schema.fields
-        if _PLAIN_TIME in field.dataType.simpleString()
-    }
-    return frame.withColumns(instants) if instants else frame
-
-
-_PLAIN_TIME = "timestamp_ntz"
-
-
-def _instants_sql(value: str, kind: DataType, zone: str, depth: int = 0) -> str:
-    """Return a value in SQL with its times without an offset, as of this zone, as instants."""
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if _PLAIN_TIME not in kind.simpleString():
-        return value
-    inner = f"x{depth}"
-    if isinstance(kind, StructType):
-        parts = (
-            f"{text_sql(field.name)}, "
-            + _instants_sql(f"{value}.{name_sql(field.name)}", field.dataType, zone, depth + 1)
-            for field in kind.fields
-        )
-        return f"if({value} IS NULL, NULL, named_struct({', '.join(parts)}))"
-    if isinstance(kind, ArrayType):
-        return f"transform({value}, {inner} -> {_instants_sql(inner, kind.elementType, zone, depth + 1)})"
-    if isinstance(kind, MapType):
-        key = _instants_sql(f"{inner}.key", kind.keyType, zone, depth + 1)
-        held = _instants_sql(f"{inner}.value", kind.valueType, zone, depth + 1)
-        return f"map_from_entries(transform(map_entries({value}), {inner} -> struct({key}, {held})))"
-    utc = f"convert_timezone({text_sql(zone)}, 'UTC', {value})"
-    return f"timestamp_micros(timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {utc}))"
 
 
 def created_frame(session: SparkSession, rows: Any, schema: Any = None) -> DataFrame:

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from lakewright.errors import UsageError
+from lakewright.errors import TargetError, UsageError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
+from lakewright.lake.query_failures import failures_told
 from lakewright.notebook import html_table
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.spec.models.entity import Entity
+from lakewright.transform.casts import cast_sql
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,6 +39,9 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "json": {"ignoreNullFields": "false"},
 }
 
+
+_FRACTIONS = frozenset(("float", "double", "decimal"))
+_WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
 
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 """Spark's default writes milliseconds."""
@@ -158,14 +164,41 @@ def _write(frame: DataFrame, entity: Entity, staged: str, timezone: str, *, is_m
     # One text for an instant, whatever the session that it comes from.
     times = {"timeZone": timezone, "timestampFormat": _TIMESTAMP} if form.kind in _OPTIONS else {}
     options = {**mark, **times, **_OPTIONS.get(form.kind, {}), **form.options}
+    what = f"the frame can't be landed as {form.kind} for {entity.called}"
+    frame = _with_whole_numbers(frame, entity) if form.kind == "csv" else frame
     try:
-        frame.write.format(form.kind).options(**options).save(_uri(staged))
-    except AnalysisException as error:
-        first = str(error).strip().partition("\n")[0]
-        raise UsageError(
-            f"the frame can't be landed as {form.kind} for {entity.called}: {first}",
-            remedy="Cast or drop the columns that it names, or give the entity another `format`.",
-        ) from error
+        with failures_told("while the frame was landed"):
+            try:
+                frame.write.format(form.kind).options(**options).save(_uri(staged))
+            except AnalysisException as error:
+                raise UsageError(
+                    f"{what}: {str(error).strip().partition(chr(10))[0]}",
+                    remedy="Cast or drop the columns that it names, or give the entity another `format`.",
+                ) from error
+    except TargetError as error:
+        is_misfit = "column" in error.details
+        correct = "Correct the column, or declare another `datatype`. Nothing was written."
+        remedy = correct if is_misfit else error.remedy
+        raise UsageError(f"{what}: {error.message}", remedy=remedy) from error.__cause__
+
+
+def _with_whole_numbers(frame: DataFrame, entity: Entity) -> DataFrame:
+    """Return a frame with whole numbers in columns that the entity declares so; CSV would have 3.0 for 3.
+
+    A column of whole numbers with missing values is one of fractions in pandas. A true fraction fails the
+    query.
+    """
+    from pyspark.sql import functions
+
+    declared = {column.source.lower(): column.type for column in entity.columns if not column.is_calculated}
+    whole = {}
+    for field in frame.schema.fields:
+        kind = declared.get(field.name.lower())
+        is_fraction = field.dataType.typeName().partition("(")[0] in _FRACTIONS
+        if kind is not None and kind.ddl in _WHOLE and is_fraction:
+            value = name_sql(field.name)
+            whole[field.name] = functions.expr(cast_sql(value, field.dataType, kind.ddl, column=field.name))
+    return frame.withColumns(whole) if whole else frame
 
 
 def _check_content(files: Files, entity: Entity, staged: str, name: str) -> None:

@@ -14,8 +14,8 @@ from lakewright.lake.frames import (
     check_names,
     created_frame,
     holds_arrow,
-    with_offsets,
 )
+from lakewright.lake.plain_times import check_plain_times, with_offsets
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of
@@ -101,6 +101,7 @@ def _of_spark(app: App, frame: object) -> DataFrame:
             "of rows.",
         )
     table, session = arrow_table(frame), app.lake.new_session()
+    check_plain_times(table, app.lake.settings.timezone)
     session.conf.set("spark.sql.session.timeZone", app.lake.settings.timezone)
     from pyspark.errors import PySparkException
 
