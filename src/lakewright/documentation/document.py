@@ -55,10 +55,15 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A few rows, their values as text; None is null."""
+    """A few rows, their values as text; None is null.
+
+    Attributes:
+        left_out: Names of further columns, which are not shown.
+    """
 
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str | None, ...], ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.validate_definitions import evaluate_project
+from lakewright.usecases.validate_documented_columns import documented_column_faults
 from lakewright.usecases.validate_mappings import analyse_with_spark, mapping_faults
 from lakewright.usecases.validate_named_columns import named_column_faults
 from lakewright.usecases.validate_past import past_faults
@@ -72,6 +73,7 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     sql = sql_faults(evaluation, checker)
     mappings = mapping_faults(evaluation, checker)
     named = named_column_faults(evaluation, checker)
+    documented = documented_column_faults(evaluation, checker)
     checker.save()
     cycles = dict.fromkeys(mapping_cycles(evaluation))
     errors = [*evaluation.errors, *sql.errors, *mappings.errors, *named.errors]
@@ -87,6 +89,7 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
         *sql.warnings,
         *mappings.warnings,
         *named.warnings,
+        *documented,
         *past.warnings,
         *_idle_jobs(app.project),
     ]

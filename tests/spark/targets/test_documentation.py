@@ -94,6 +94,16 @@ mappings:
   ranked:
     kind: sql
     sql: SELECT item, row_number() OVER (PARTITION BY currency ORDER BY price) AS place FROM prices
+  stacked:
+    kind: stack
+    input: prices
+    nameColumn: k
+    valueColumn: v
+    stackColumns: {price: p, currency: c}
+    keepColumns: item
+  by_sql:
+    kind: sql
+    sql: SELECT k, v, w FROM prices LATERAL VIEW stack(2, 'p', currency, item, 'c', price || '', item) AS k, v, w
   broken: {kind: sql, sql: SELECT nothing FROM prices}
 targets:
   build: {kind: relation, mapping: prices, relation: built}
@@ -160,6 +170,18 @@ def test_failed_checks_show_rows(told: Document) -> None:
     assert shown["price is one of 2.5, 3.1, 200"] == ((), ())
 
 
+def test_a_check_that_cannot_run_says_why_in_few_words(told: Document) -> None:
+    checks = {check.label: check for check in item(told, "relation", "prices").all_checks()}
+    assert (
+        checks["nothing is not null"].message
+        == "there is no column 'nothing'; there are item, price, currency"
+    )
+    other = str(checks["no_such_column > 2"].message)
+    assert other.startswith("Spark rejects it: ")
+    assert "SQLSTATE" not in other
+    assert checks["assert_true(price < 100, 'no') IS NULL"].message
+
+
 def test_checks_of_one_relation_take_one_pass(workspace: Workspace, spark: SparkSession) -> None:
     from lakewright.documentation.checks.not_null import NotNullCheck
     from lakewright.documentation.checks.run_checks import CheckRequest, run_checks
@@ -196,6 +218,8 @@ SOURCES: Mapping[str, Mapping[str, set[str]]] = {
     },
     "twice": {"item": {"prices.item"}, "other": {"prices.price"}},
     "letters": {"letter": {"prices.item"}, "price": {"prices.price"}},
+    "stacked": {"item": {"prices.item"}, "k": set(), "v": {"prices.currency", "prices.price"}},
+    "by_sql": {"k": set(), "v": {"prices.currency", "prices.price"}, "w": {"prices.item"}},
     "ranked": {"item": {"prices.item"}, "place": {"prices.currency", "prices.price"}},
 }
 

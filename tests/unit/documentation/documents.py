@@ -36,7 +36,7 @@ def make_document(text: str = "plain") -> Document:
         status=CheckStatus.FAILED,
         passed=1200,
         failed=2,
-        sample=Sample(("price", text), (("-1", None), ("-2", text))),
+        sample=Sample(("price", text), (("-1", None), ("-2", text)), left_out=("ninth", "tenth")),
     )
     held = CheckResult("notNull", "id is not null", "id", status=CheckStatus.SUCCESS, passed=1202, failed=0)
     broken = CheckResult("sql", text, status=CheckStatus.ERROR, message=text)

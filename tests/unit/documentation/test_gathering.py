@@ -111,6 +111,20 @@ def test_columns_are_shown_as_declared(told: Document) -> None:
     assert [check.status for check in prices.all_checks()] == [CheckStatus.NOT_RUN] * 2
 
 
+def test_a_documented_column_that_does_not_exist_is_shown_and_marked(tmp_path: Path) -> None:
+    project = SHOP.replace(
+        "columns: {name: ID, description: Number, checks: [notNull]}",
+        "columns: [{name: ID, description: Number}, {name: idd, description: Gone, checks: [notNull]}]",
+    )
+    context = make_context(make_workspace(tmp_path, project))
+    request = DocumentRequest(collected=frozenset({"relations"}), tool="t")
+    found = item(gather_document(context, request), "relation", "prices")
+    first, second = found.columns
+    assert (first.name, first.description, first.marks) == ("id", "Number", ())
+    assert (second.name, second.description, second.marks) == ("idd", "Gone", ("does not exist",))
+    assert [check.label for check in second.checks] == ["idd is not null"]
+
+
 def test_an_entity_shows_strategy_keys_watermarks_and_slices(told: Document) -> None:
     people = item(told, "entity", "people")
     facts = dict(people.facts)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from tests.unit.documentation.documents import CANARY, CLEAN, HOSTILE, PRICES, RAW, READ, WRITE, make_document
 
+from lakewright.documentation.document import Ref, Source
 from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.documentation.pages.words import anchor
@@ -120,6 +122,28 @@ def test_texts_of_the_project_are_escaped_in_markdown() -> None:
 def test_links_in_markdown_lead_to_its_anchors() -> None:
     text = markdown_files(make_document())["documentation.md"]
     assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= set(re.findall(r'<a id="([^"]*)">', text))
+
+
+def test_items_of_imported_projects_are_named_without_a_link() -> None:
+    document = make_document()
+    foreign = Ref("mapping", "lib/codes")
+    first, read, *others = document.items
+    column = replace(read.columns[0], sources=(Source(foreign, "code"),), origins=(Source(foreign, "code"),))
+    read = replace(read, reads=(foreign,), columns=(column,))
+    document = replace(document, items=(first, read, *others))
+    page = Page(html_files(document)["index.html"])
+    assert page.open == []
+    assert {link.removeprefix("#") for link in page.links} <= {*page.ids, "top"}
+    assert page.words.count("lib/codes") == 1
+    text = markdown_files(document)["documentation.md"]
+    assert "- upstream: mapping lib/codes" in text
+    assert "| mapping lib/codes.code |" in text
+
+
+def test_columns_of_failing_rows_that_are_left_out_are_named() -> None:
+    document = make_document()
+    for text in (html_files(document)["index.html"], markdown_files(document)["documentation.md"]):
+        assert "not shown: ninth, tenth" in text
 
 
 def test_json_holds_the_whole_document() -> None:

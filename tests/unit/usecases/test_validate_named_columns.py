@@ -117,3 +117,33 @@ jobs: {daily: {targets: [out, read]}}
             (25, "read", "multline", "json", "multiLine"),
         )
     ]
+
+
+def test_documented_columns_that_no_declaration_has_are_warnings(tmp_path: Path) -> None:
+    found = validation(
+        tmp_path,
+        """
+  doc:
+    kind: filter
+    input: ids
+    condition: id > 1
+    documentation: {columns: [{name: ID}, {name: prise, description: misspelt}, {name: price}]}
+targets:
+  gold:
+    kind: relation
+    mapping: ids
+    relation: gold
+    partition: {day: 2024-05-01}
+    documentation: {columns: [{name: day}, {name: idd}], checks: [{kind: primaryKey, columns: [id, dai]}]}
+jobs: {daily: {targets: [gold]}}
+""",
+    )
+    told = [str(each) for each in found.warnings if "documentation" in each.message]
+    assert sorted(told) == [
+        "module.yml:21: mapping 'doc': its documentation names a column 'prise', which it lacks "
+        "(did you mean 'price'?)",
+        "module.yml:28: target 'gold': its documentation names a column 'dai', which it lacks "
+        "(did you mean 'day'?)",
+        "module.yml:28: target 'gold': its documentation names a column 'idd', which it lacks "
+        "(did you mean 'id'?)",
+    ]

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.documentation.checks.check import Check, KeyCheck, QueryCheck, RowCheck
 from lakewright.documentation.document import CheckResult, CheckStatus, Sample
-from lakewright.errors import LakewrightError
+from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.columns import column as column_of
+from lakewright.lake.columns import find_column
+from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import analysis_error, first_line
+from lakewright.spec.suggestions import hint
 from lakewright.workspace.query import all_rows, mapping_names
 
 if TYPE_CHECKING:
@@ -102,6 +106,7 @@ class _CheckRun:
         tallies: dict[int, _Tally] = {}
         for index, each in enumerate(requests):
             try:
+                self._check_columns(each)
                 result = self._prepare(each)
             except Exception as error:  # such as an unknown column; the page shows it
                 result = check_not_run(each, _message(error))
@@ -111,6 +116,17 @@ class _CheckRun:
                 found[index] = result
         found |= _count_together(tallies)
         return [found[index] for index in range(len(requests))]
+
+    def _check_columns(self, request: CheckRequest) -> None:
+        """Raise an error if the check applies to a column that the rows lack."""
+        check = request.check
+        names = check.key(request.column) if isinstance(check, KeyCheck) else (request.column,)
+        for name in filter(None, names):
+            if (
+                find_column(self.frame, name) is None
+                and find_column(self.frame, name.partition(".")[0]) is None
+            ):
+                raise TargetError(f"there is no column {name!r}; {hint(name, self.frame.columns)}")
 
     def _prepare(self, request: CheckRequest) -> _Tally | CheckResult:
         check = request.check
@@ -242,7 +258,8 @@ def _with_column_first(frame: DataFrame, column: str | None) -> DataFrame:
 def _sample(frame: DataFrame) -> Sample:
     names = frame.columns[:SHOWN_COLUMNS]
     rows = frame.select(*(column_of(name).cast("string").alias(name) for name in names)).limit(SHOWN_ROWS)
-    return Sample(tuple(names), tuple(tuple(map(_cut, row)) for row in rows.collect()))
+    shown = tuple(tuple(map(_cut, row)) for row in rows.collect())
+    return Sample(tuple(names), shown, left_out=tuple(frame.columns[SHOWN_COLUMNS:]))
 
 
 def _cut(value: str | None) -> str | None:
@@ -252,5 +269,9 @@ def _cut(value: str | None) -> str | None:
 def _message(error: Exception) -> str:
     if isinstance(error, LakewrightError):
         return error.message
+    if isinstance(error, analysis_error()):
+        return f"Spark rejects it: {first_line(error)}"
+    if (found := query_failure(error, "while the check ran")) is not None:
+        return found.message
     first = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {first}"

@@ -128,7 +128,10 @@ def target_item(workspace: Workspace, target: Target, *, is_checked: bool) -> It
 def with_documentation(
     item: Item, documentation: Documentation | None, results: Sequence[CheckResult]
 ) -> Item:
-    """Return an item with the descriptions of its documentation block and the results of its checks."""
+    """Return an item with the descriptions of its documentation block and the results of its checks.
+
+    Documented columns that the item lacks are added, and marked.
+    """
     if documentation is None:
         return item
     documented = {each.name.lower(): each for each in documentation.columns}
@@ -136,21 +139,31 @@ def with_documentation(
         replace(
             column,
             description=documented[column.name.lower()].description or column.description,
-            checks=tuple(each for each in results if (each.column or "").lower() == column.name.lower()),
+            checks=_checks_of(results, column.name.lower()),
         )
         if column.name.lower() in documented
         else column
         for column in item.columns
     ]
     known = {column.name.lower() for column in columns}
-    # Checks of unknown columns are shown with the item's own checks.
-    rest = tuple(each for each in results if each.column is None or each.column.lower() not in known)
+    # Where no column is known, those that are documented may well exist.
+    marks = ("does not exist",) if known else ()
+    columns += [
+        Column(each.name, description=each.description, marks=marks, checks=_checks_of(results, name))
+        for name, each in documented.items()
+        if name not in known
+    ]
     return replace(
         item,
         description=documentation.description or item.description,
         columns=tuple(columns),
-        checks=rest,
+        checks=tuple(each for each in results if each.column is None),
     )
+
+
+def _checks_of(results: Iterable[CheckResult], name: str) -> tuple[CheckResult, ...]:
+    """Return the results of a column's checks, by its name in lower case."""
+    return tuple(each for each in results if (each.column or "").lower() == name)
 
 
 def _check_results(

@@ -120,9 +120,10 @@ class _PlanReader:
         return [*children[0], *_id_and_name(node.get("windowExpressions", []))]
 
     def _generate(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        made = _id_and_name(node["generatorOutput"])
-        for key, _ in made:
-            self._add_dependencies(key, _attributes(node["generator"]))
+        made, generator = _id_and_name(node["generatorOutput"]), node["generator"]
+        parts = _generated(generator, len(made)) or [generator] * len(made)
+        for (key, _), part in zip(made, parts, strict=True):
+            self._add_dependencies(key, _attributes(part))
         return [*children[0], *made]
 
     def _expand(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
@@ -224,6 +225,45 @@ def _attributes(tree: Tree) -> Iterator[int]:
 
 def _key(node: Node) -> int:
     return int(node["exprId"]["id"])
+
+
+def _generated(generator: Tree, width: int) -> list[list[Node]] | None:
+    """Return what each column of a generator is made of; None if that is not known of each by itself.
+
+    Known are `stack(n, a, b, …)`, and `inline` of an array of structs that the query makes.
+    """
+    kind, values = _class_of(generator[0]), _arguments(generator)
+    if kind == "Stack":
+        values = values[1:]
+    elif kind == "Inline" and values and _class_of(values[0][0]) == "CreateArray":
+        structs = list(map(_without_casts, _arguments(values[0])))
+        if any(_class_of(each[0]) != "CreateNamedStruct" for each in structs):
+            return None
+        values = [value for each in structs for value in _arguments(each)[1::2]]
+    else:
+        return None
+    return [[node for value in values[place::width] for node in value] for place in range(width)]
+
+
+def _without_casts(tree: Tree) -> Tree:
+    """Return what is cast: structs whose fields have several types are cast to common ones."""
+    while _class_of(tree[0]) == "Cast":
+        (tree,) = _arguments(tree)
+    return tree
+
+
+def _class_of(node: Node) -> str:
+    return str(node["class"]).rpartition(".")[2]
+
+
+def _arguments(tree: Tree) -> list[Tree]:
+    """Return the arguments of the expression at the root of a tree."""
+    found, at = [], 1
+    for _ in range(int(tree[0]["num-children"])):
+        end = _end(tree, at)
+        found.append(tree[at:end])
+        at = end
+    return found
 
 
 def _end(tree: Tree, index: int) -> int:

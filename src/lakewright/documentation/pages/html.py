@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lakewright.documentation.document import CATEGORIES, CheckResult, CheckStatus, Document, Item, Ref
 from lakewright.documentation.pages.layout import Box, lay_out
-from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, where
+from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, left_out_of, where
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -120,6 +120,7 @@ def html_files(document: Document, *, is_inline: bool = True) -> Mapping[str, st
         checks=_check_counts(check for _, check in document.checks()),
         problems=[*_failed_checks(document), *_failed_phases(document)],
         graph=lineage_graph(document),
+        known=frozenset(item.ref for item in document.items),
         style=style if is_inline else None,
         style_file=STYLE,
         script=script,
@@ -145,6 +146,7 @@ def _environment() -> Environment:
         "assignments": _assignments,
         "check_counts": _check_counts,
         "counts": counts_of,
+        "left_out": left_out_of,
         "search_text": _search_text,
         "where": where,
         "words": lambda texts: " ".join(filter(None, texts)),

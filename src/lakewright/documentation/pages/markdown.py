@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from lakewright.documentation.document import (
     CheckResult,
@@ -14,7 +14,7 @@ from lakewright.documentation.document import (
     Ref,
     Source,
 )
-from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, where
+from lakewright.documentation.pages.words import CHAPTERS, anchor, counts_of, left_out_of, where
 
 __all__ = ["markdown_files"]
 
@@ -43,12 +43,13 @@ def _lines(document: Document) -> Iterator[str]:
         yield _text(f"{label}: {run.job} up to {run.phase}{status}, {run.started}.")
     yield ""
     yield from _bad_checks(document)
+    known = frozenset(item.ref for item in document.items)
     for category, title in CHAPTERS.items():
         items = document.of(category)
         if items:
             yield from (f"## {title}", "")
             for item in items:
-                yield from _item(item)
+                yield from _item(item, known)
 
 
 def _bad_checks(document: Document) -> Iterator[str]:
@@ -57,11 +58,11 @@ def _bad_checks(document: Document) -> Iterator[str]:
         yield from ("## Failed checks", "")
         yield from _table(
             ("item", "check", "result"),
-            ((_link(item.ref), _text(check.label), _text(_ending(check))) for item, check in bad),
+            ((_link(item.ref, {item.ref}), _text(check.label), _text(_ending(check))) for item, check in bad),
         )
 
 
-def _item(item: Item) -> Iterator[str]:
+def _item(item: Item, known: Collection[Ref]) -> Iterator[str]:
     yield f'<a id="{anchor(item.ref)}"></a>'
     yield ""
     yield f"### {_text(item.ref.name)}"
@@ -73,7 +74,7 @@ def _item(item: Item) -> Iterator[str]:
         yield f"- {_text(name)}: {_text(value)}"
     for title, refs in (("upstream", item.reads), ("downstream", item.read_by)):
         if refs:
-            yield f"- {title}: {', '.join(map(_link, refs))}"
+            yield f"- {title}: {', '.join(_link(ref, known) for ref in refs)}"
     for ending in item.endings:
         why = f": {'; '.join(ending.reasons)}" if ending.reasons else ""
         yield f"- {ending.phase}: {_text(f'{ending.status}{why}')}"
@@ -81,7 +82,7 @@ def _item(item: Item) -> Iterator[str]:
         yield f"- note: {_text(item.note)}"
     yield ""
     yield from _code(item.code)
-    yield from _columns(item.columns)
+    yield from _columns(item.columns, known)
     yield from _checks(item.all_checks())
 
 
@@ -91,7 +92,7 @@ def _code(code: str | None) -> Iterator[str]:
         yield from (f"{fence}sql", code.strip("\n"), fence, "")
 
 
-def _columns(columns: Sequence[Column]) -> Iterator[str]:
+def _columns(columns: Sequence[Column], known: Collection[Ref]) -> Iterator[str]:
     if columns:
         yield from _table(
             ("column", "type", "description", "comes from"),
@@ -100,7 +101,7 @@ def _columns(columns: Sequence[Column]) -> Iterator[str]:
                     _text(column.name),
                     _text(", ".join([_typed(column), *column.marks])),
                     _text(column.description or ""),
-                    _sources(column),
+                    _sources(column, known),
                 )
                 for column in columns
             ),
@@ -111,14 +112,14 @@ def _typed(column: Column) -> str:
     return column.type if column.nullable or not column.type else f"{column.type} not null"
 
 
-def _sources(column: Column) -> str:
+def _sources(column: Column, known: Collection[Ref]) -> str:
     if column.made:
         return _text(column.made)
-    return ", ".join(map(_source, column.origins or column.sources))
+    return ", ".join(_source(each, known) for each in column.origins or column.sources)
 
 
-def _source(source: Source) -> str:
-    return f"{_link(source.item)}.{_text(source.column)}"
+def _source(source: Source, known: Collection[Ref]) -> str:
+    return f"{_link(source.item, known)}.{_text(source.column)}"
 
 
 def _checks(checks: Sequence[CheckResult]) -> Iterator[str]:
@@ -132,6 +133,8 @@ def _checks(checks: Sequence[CheckResult]) -> Iterator[str]:
             yield from (f"Failing rows: {_text(each.label)}", "")
             rows = [[_text("null" if value is None else value) for value in row] for row in each.sample.rows]
             yield from _table(list(map(_text, each.sample.columns)), rows)
+            if each.sample.left_out:
+                yield from (_text(left_out_of(each.sample)), "")
 
 
 def _ending(check: CheckResult) -> str:
@@ -148,7 +151,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def _link(ref: Ref) -> str:
+def _link(ref: Ref, known: Collection[Ref]) -> str:
+    """Return the link to an item; the name alone of one that the page lacks, as of an imported project."""
+    if ref not in known:
+        return _text(where(ref))
     return f"[{_text(where(ref))}](#{anchor(ref)})"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from lakewright.documentation.document import CheckResult, Ref
+from lakewright.documentation.document import CheckResult, Ref, Sample
 
-__all__ = ["CHAPTERS", "anchor", "counts_of", "where"]
+__all__ = ["CHAPTERS", "anchor", "counts_of", "left_out_of", "where"]
 
 CHAPTERS = {"target": "Targets", "entity": "Entities", "relation": "Relations", "mapping": "Mappings"}
 """Titles of the chapters by category, in their order on the page."""
@@ -22,6 +22,16 @@ def counts_of(check: CheckResult) -> str:
     if check.passed is None or check.failed is None:
         return ""
     return f"{check.passed:,} passed, {check.failed:,} failed"
+
+
+def left_out_of(sample: Sample) -> str:
+    """Return which columns of failing rows are not shown; empty if all are.
+
+    Example:
+        >>> left_out_of(Sample(("a",), (("1",),), left_out=("b", "c")))
+        'not shown: b, c'
+    """
+    return f"not shown: {', '.join(sample.left_out)}" if sample.left_out else ""
 
 
 def where(ref: Ref) -> str:
