@@ -103,7 +103,9 @@ mappings:
     keepColumns: item
   by_sql:
     kind: sql
-    sql: SELECT k, v, w FROM prices LATERAL VIEW stack(2, 'p', currency, item, 'c', price || '', item) AS k, v, w
+    sql: |
+      SELECT k, v, w FROM prices LATERAL VIEW
+      stack(2, 'p', currency, item, 'c', price || '', item) AS k, v, w
   broken: {kind: sql, sql: SELECT nothing FROM prices}
 targets:
   build: {kind: relation, mapping: prices, relation: built}

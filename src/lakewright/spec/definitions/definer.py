@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -47,6 +47,7 @@ class Definer:
     def __init__(self, registry: Registry, templates: Mapping[str, RawDefinition]) -> None:
         self._registry = registry
         self._specs: dict[str, TemplateSpec] = {}
+        self._used = {name for each in templates.values() for name in _used_in(each.raw)}
         self._templates = {name: self._template(declared) for name, declared in templates.items()}
         self._templates_checked = {name: definition.check() for name, definition in self._templates.items()}
         self._specs = {
@@ -59,7 +60,11 @@ class Definer:
         return self._templates
 
     def template_faults(self) -> tuple[Fault, ...]:
-        """Return the faults of the templates."""
+        """Return the faults of the templates, once all entries are defined.
+
+        What is wrong with the keys of a definition that a template makes is told where the template is used.
+        Only of a template that nothing uses is it told here.
+        """
         faults = [
             replace(fault, touches=(("template", name),))
             for name, (_, found) in self._templates_checked.items()
@@ -76,7 +81,50 @@ class Definer:
                         touches=(template.key,),
                     )
                 )
+            elif template.name in self._specs:
+                faults += self._body_faults(template, self._specs[template.name])
         return tuple(faults)
+
+    def _body_faults(self, template: Definition, spec: TemplateSpec) -> tuple[Fault, ...]:
+        """Return what is wrong with the definition in a template."""
+        kind = spec.template.get("kind")
+        model = self._registry.find_or_none(spec.kind, kind) if isinstance(kind, str) else None
+        if template.name in self._used:
+            return ()
+        if model is None:
+            return (self._kind_fault(template, spec),)
+        made = self._made(template, spec, spec.template, model)
+        faults = replace(made, name=template.name, category="template").check()[1]
+        return tuple(replace(each, touches=(template.key,)) for each in faults)
+
+    def _kind_fault(self, template: Definition, spec: TemplateSpec) -> Fault:
+        kind, location = str(spec.template.get("kind")), template.at("template", "kind")
+        if kind.startswith(PREFIX):
+            return Fault(
+                f"{template.subject}: a template can't use a template as a whole, as {kind!r} would",
+                location,
+                "Write its definition out, or use the other one within it, as for a target's `relation`.",
+                touches=(template.key,),
+            )
+        fault = self._registry.fault(spec.kind, kind, location)
+        message = f"{template.subject}: {fault.message}"
+        return Fault(message, location, fault.remedy, touches=(template.key,))
+
+    def _made(
+        self, template: Definition, spec: TemplateSpec, raw: Mapping[str, object], model: type[Named]
+    ) -> Definition:
+        """Return the definition in a template, which is still to be named for its use."""
+        return Definition(
+            category=spec.kind,
+            name=template.name,
+            kind=str(spec.template.get("kind")),
+            raw=raw,
+            model=model,
+            document=template.document,
+            path=(*template.path, "template"),
+            registry=self._registry,
+            templates=self._specs,
+        )
 
     def define(
         self, category: str, declared: RawDefinition, among: Mapping[str, RawDefinition] | None = None
@@ -88,6 +136,7 @@ class Definer:
             declared: The entry.
             among: All entries of the category, which the entry may repeat.
         """
+        self._used.update(_used_in(declared.raw))
         if category in WITHOUT_KINDS:
             return self._definition(category, declared, category, WITHOUT_KINDS[category]), ()
         kind = declared.raw.get("kind")
@@ -188,23 +237,24 @@ class Definer:
         kind = spec.template.get("kind")
         model = self._registry.find_or_none(category, kind) if isinstance(kind, str) else None
         if model is None:
-            fault = self._registry.fault(category, str(kind), template.at("template", "kind"))
-            return None, (Fault(f"{template.subject}: {fault.message}", fault.location, fault.remedy),)
+            return None, (replace(self._kind_fault(template, spec), touches=()),)
         bindings, faults = bind(subject, declared.raw, spec, lambda path: declared.at(*path))
         around = {key: value for key, value in declared.raw.items() if key in AROUND}
-        made = Definition(
-            category=category,
-            name=declared.name,
-            kind=str(kind),
-            raw={**spec.template, **around},
-            model=model,
-            document=template.document,
-            path=(*template.path, "template"),
-            registry=self._registry,
-            bindings=bindings,
-            templates=self._specs,
-        )
-        return made, faults
+        made = self._made(template, spec, {**spec.template, **around}, model)
+        return replace(made, name=declared.name, bindings=bindings), faults
+
+
+def _used_in(value: object) -> Iterator[str]:
+    """Yield the names of the templates that a definition uses, at any depth."""
+    if isinstance(value, Mapping):
+        kind = value.get("kind")
+        if isinstance(kind, str) and kind.startswith(PREFIX):
+            yield kind.removeprefix(PREFIX)
+        for inner in value.values():
+            yield from _used_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _used_in(inner)
 
 
 def _read_repetition(

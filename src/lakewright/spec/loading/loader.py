@@ -326,13 +326,13 @@ class _Loader:
         declared["entity"] = merge_connections(declared["entity"], declared["connection"])
         definer = Definer(self.options.kinds, declared.pop("template"))
         self.definitions["template"] = dict(definer.templates)
-        self.sections.faults += definer.template_faults()
         for category, entries in declared.items():
             for entry in entries.values():
                 definition, faults = definer.define(category, entry, entries)
                 self.sections.faults += touching(faults, (category, entry.name))
                 if definition is not None:
                     self.keep(definition)
+        self.sections.faults += definer.template_faults()
 
     def keep(self, definition: Definition) -> None:
         self.definitions[definition.category][definition.name] = definition

@@ -495,6 +495,24 @@ def test_an_argument_of_a_template_that_is_no_value_of_its_type_is_an_error_in_u
         project.mappings["m"].resolve(project.scope)
 
 
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{kind: mapping, template: {kind: fliter, input: src}}", "unknown kind 'fliter' of mapping"),
+        (
+            "{kind: mapping, parameters: {name: x}, template: {kind: sql, sqll: $x}}",
+            "unknown key 'sqll'",
+        ),
+        ("{kind: mapping, template: {kind: template/fine}}", "a template can't use a template as a whole"),
+    ],
+)
+def test_a_template_that_nothing_uses_is_checked_too(tmp_path: Path, template: str, why: str) -> None:
+    fine = "{kind: relation, parameters: {name: n}, template: {kind: file, location: $n, options: {sep: $n}}}"
+    found = faults(tmp_path, f"templates: {{fine: {fine}, wrong: {template}}}")
+    assert any(each.startswith(f"m.yml:1: template 'wrong': {why}") for each in found), found
+    assert not any("template 'fine'" in each for each in found)
+
+
 NESTED = """
     templates:
       columns: {kind: schema, parameters: {name: column}, template: {kind: inline, fields: {name: $column}}}
