@@ -28,6 +28,7 @@ __all__ = [
     "condition",
     "failures_told",
     "file_of",
+    "missing_reader",
     "query_failure",
     "translated",
     "unreadable_reason",
@@ -158,11 +159,25 @@ def _no_access(match: re.Match[str], text: str, moment: str) -> LakewrightError:
     return StorageUnavailable(f"no access {moment}: {line.strip()}")
 
 
-def _no_reader(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
+_NO_SOURCE = re.compile(r"[Ff]ailed to find (?:the )?data source:? \W?(\w+)")
+
+
+def missing_reader(text: str) -> NotInstalled | None:
+    """Return the error for a format that Spark has no reader of; None if a text of Spark names none."""
+    found = _NO_SOURCE.search(text)
+    if found is None:
+        return None
+    kind = found[1].lower()
+    package = f"org.apache.spark:spark-{kind}_2.13:4.2.0" if kind == "avro" else "its package"
     return NotInstalled(
-        f"this Spark has no reader of {match[1].lower()} files",
-        remedy="Add it, as in config: spark.jars.packages=org.apache.spark:spark-avro_2.13:4.2.0.",
+        f"this Spark can't read or write {kind} files",
+        remedy=f"Add {package} to spark.jars.packages: in `config:` of the project, or where a session of "
+        "your own is made.",
     )
+
+
+def _no_reader(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
+    return missing_reader(text) or TargetError(f"Spark failed {moment}: {condition(text)}")
 
 
 def _damaged_log(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
@@ -202,7 +217,7 @@ EVERYWHERE: tuple[Meaning, ...] = (
         re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),
         _conflict,
     ),
-    (re.compile(r"[Ff]ailed to find (?:the )?data source:? \W?(\w+)"), _no_reader),
+    (_NO_SOURCE, _no_reader),
 )
 """Failures of what a query depends on, whatever it computes."""
 

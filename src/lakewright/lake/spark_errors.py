@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from lakewright.errors import Location, SpecError
+from lakewright.lake.query_failures import missing_reader
 
 __all__ = ["analysis_error", "first_line", "located_rejection", "reason_with_position", "spark_errors"]
 
@@ -59,12 +60,15 @@ def located_rejection(subject: str, locate: Callable[[], Location | None], remed
 
     Raises:
         SpecError: Spark rejects the query or the expression.
+        NotInstalled: Spark lacks the package of a format.
     """
     try:
         yield
     except SpecError as error:
         raise error.placed(subject, locate()) from error.__cause__
     except analysis_error() as error:
+        if (missing := missing_reader(str(error))) is not None:
+            raise missing from error
         raise SpecError.of(
             f"{subject}: Spark rejects it: {reason_with_position(error)}", location=locate(), remedy=remedy
         ) from error

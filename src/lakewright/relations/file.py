@@ -32,7 +32,7 @@ from lakewright.plan.resource import Resource
 from lakewright.relations.csv_layout import writing_options
 from lakewright.relations.file_reading import FileReader, files_below, union_of
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
-from lakewright.relations.staging import StagedFiles
+from lakewright.relations.staging import StagedFiles, check_single
 from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
@@ -124,7 +124,9 @@ class FileRelation(StoredRelation):
     location: str = Declared(description="Folder or file; relative to the project's folder.")
     format: FileFormat = Declared(default="csv", description="Format of the files.")
     pattern: str | None = Declared(
-        default=None, description="Path of a partition's files below the location, as in ${year}/*.csv."
+        default=None,
+        description="Path of a partition's files below the location, as in ${year}/*.csv. One with `*` or "
+        "`?` can only be read.",
     )
     options: TextMap = Declared(default_factory=dict, description="Spark's options for the format.")
 
@@ -324,6 +326,7 @@ class FileRelation(StoredRelation):
         wanted = canonical_partition(self.partitions, partition)
         open_columns = self.open_columns(wanted)
         place = self._removable(workspace, self.place(workspace, wanted))
+        check_single(self.label, place)
         check_written(workspace.lake, place, self.label)
         if mode is not OutputMode.OVERWRITE or partition:
             self._check_folders(workspace)
@@ -374,6 +377,8 @@ class FileRelation(StoredRelation):
 
     def open_columns(self, partition: Partition) -> list[str]:
         """Return the partition columns after those of the partition, whose values the rows bring."""
+        fixed = (part for part in parse_template(self.pattern or "").parts if isinstance(part, str))
+        check_single(self.label, "".join(fixed))
         names = [each.name for each in self.partitions]
         is_prefix = names[: len(partition)] == list(partition)
         if not is_prefix or (self.pattern is not None and len(partition) < len(names)):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lakewright.errors import TargetError
 from lakewright.lake.files import Files, append_folder, replace_folder
 from lakewright.lake.paths import join, parent
 from lakewright.relations.relation import OutputMode
@@ -14,7 +15,7 @@ from lakewright.relations.relation import OutputMode
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["StagedFiles"]
+__all__ = ["StagedFiles", "check_single"]
 
 log = logging.getLogger(__name__)
 
@@ -114,3 +115,16 @@ class StagedFiles:
     def _finish(self) -> None:
         self.files.remove(self.folder)
         self.files.make_folder(self.place)
+
+
+def check_single(label: str, place: str) -> None:
+    """Raise an error if rows are to be written to a path that stands for any number of files.
+
+    Raises:
+        TargetError: It has a wildcard, of which a folder of that very name would be made.
+    """
+    if "*" in place or "?" in place:
+        raise TargetError(
+            f"{label}: rows cannot be written to {place}, whose `*` and `?` stand for many files",
+            remedy="Write to a relation without them, such as one whose pattern is a folder.",
+        )

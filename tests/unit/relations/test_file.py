@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from tests.projects import make_workspace
 
-from lakewright.errors import SpecError
+from lakewright.errors import SpecError, TargetError
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.file import FileRelation
-from lakewright.relations.relation import Relation
+from lakewright.relations.relation import OutputMode, Relation
 from lakewright.workspace.workspace import Workspace
 
 FILES = """
@@ -145,6 +146,26 @@ def test_a_pattern_finds_the_files_of_a_partition(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path, FILES)
     assert observed(workspace, "patterned", day="2022-03-01").filled is Answer.YES
     assert observed(workspace, "patterned", day="2022-04-01").filled is Answer.NO
+
+
+@pytest.mark.parametrize(
+    ("location", "pattern"), [("x", "${year}/a-*.csv"), ("x", "${year}/a-?.csv"), ("x-*", "${year}")]
+)
+def test_rows_are_not_written_to_a_place_that_stands_for_many(
+    tmp_path: Path, location: str, pattern: str
+) -> None:
+    """A folder of that very name was made, with the `*` in it."""
+    more = f'pattern: "{pattern}", partitions: [{{name: year, type: int}}]'
+    sections = f'relations:\n  r: {{kind: file, location: "{location}", {more}}}\n'
+    workspace = make_workspace(tmp_path, sections)
+    rows: Any = None  # they are not looked at
+    with pytest.raises(
+        TargetError, match=r"cannot be written to .*, whose `\*` and `\?` stand for many files"
+    ):
+        relation(workspace, "r").write(workspace, rows, partition={"year": "2024"}, mode=OutputMode.OVERWRITE)
+    if "*" not in location:
+        with pytest.raises(TargetError):  # as `validate` looks at it
+            relation(workspace, "r").open_columns({"year": "2024"})
 
 
 def test_the_version_changes_with_the_files_asked_for(tmp_path: Path) -> None:
