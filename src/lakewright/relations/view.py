@@ -160,7 +160,9 @@ class ViewRelation(ManagedRelation):
         if _squeezed(found.view_text) != _squeezed(self.query(workspace)):
             return (TableChange("replace the view's query"),)
         # The view keeps the columns that its query had when it was made.
-        return () if found.defect is None else (TableChange(f"make the view anew: {found.defect}"),)
+        return (
+            () if found.defect is None else (TableChange(f"make the view anew: {found.defect.rstrip('.')}"),)
+        )
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the query.

@@ -43,12 +43,7 @@ def test_rows_that_a_run_has_added_are_there_once_after_it_is_resumed(
     (tmp_path / "model/model.yml").write_text(MODEL)
     shop = InProcess(tmp_path, spark)
 
-    def counts() -> list[int]:
-        return [row["n"] for row in shop.json("sql", COUNT)]
-
     try:
-        assert shop.run("job", "daily", "build", "day=2022-01-01").code == 0
-        assert counts() == [1, 1, 1]
         build = ("job", "daily", "build", "day=2022-01-02")
         cut_off = shop.run(*build, "-k", **{FAILPOINT: "after_append:raise"})
         assert (cut_off.code, cut_off.all.count("failpoint after_append") > 2) == (1, True), cut_off.all
@@ -61,7 +56,7 @@ def test_rows_that_a_run_has_added_are_there_once_after_it_is_resumed(
         resumed = shop.run(*build, "--resume")
         assert resumed.code == 0, resumed.all
         assert resumed.all.count("an earlier attempt has added its rows already") == 3
-        assert counts() == [2, 2, 2]
+        assert [row["n"] for row in shop.json("sql", COUNT)] == [1, 1, 1]
 
         # What the rows were built from was in the commit.
         assert "neither its definition nor its inputs have changed" in shop.run("plan", *build[1:]).all
