@@ -16,7 +16,8 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import parameters_text
 from lakewright.relations.relation import OutputMode
 from lakewright.run.leftovers import is_entry_undone
-from lakewright.run.outputs import written_by
+from lakewright.run.outputs import target_of, written_by
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
-    from lakewright.targets.defaults import TargetDefaults
     from lakewright.targets.target import Target
     from lakewright.workspace.workspace import Workspace
 
@@ -77,6 +77,17 @@ class AddedBefore:
             remedy=f"To have them once, choose the other targets with -t, or type `{emptied}` first, which "
             "says what else it removes.",
             code=ADDED_BEFORE,
+        )
+
+    def targets(self, parameters: Mapping[str, str]) -> frozenset[str]:
+        """Return the targets whose rows of an instance are there, and which a build would add once more."""
+        names = self.job.target_names(self.project.job_scope(self.job)) if parameters else ()
+        found = (target_of(self.project, self.lake, self.job, name, parameters) for name in names)
+        defaults = TargetDefaults.of(self.project.config)
+        return frozenset(
+            made[0].name
+            for made in found
+            if made is not None and self.warning(*made, parameters, defaults) is not None
         )
 
     def _run(self, target: Target, workspace: Workspace, parameters: Mapping[str, str]) -> Run | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["WRITES", "read_by", "recorded_places", "written_by"]
+__all__ = ["WRITES", "read_by", "recorded_places", "target_of", "written_by"]
 
 WRITES = "writes"
 """The entry of a target's result in the history that says what it has written."""
@@ -37,7 +37,7 @@ def written_by(
     phase: Phase = Phase.BUILD,
 ) -> frozenset[Resource]:
     """Return what an instance of a target writes, or empties, in a phase; nothing if that is not known."""
-    made = _instance(project, lake, job, name, parameters)
+    made = target_of(project, lake, job, name, parameters)
     try:
         return frozenset() if made is None else made[0].provides(made[1], phase)
     except LakewrightError:
@@ -48,14 +48,14 @@ def read_by(
     project: Project, lake: Lake, job: Job, name: str, parameters: Mapping[str, str]
 ) -> frozenset[Resource]:
     """Return what an instance of a target reads when it is built; nothing if that is not known."""
-    made = _instance(project, lake, job, name, parameters)
+    made = target_of(project, lake, job, name, parameters)
     try:
         return frozenset() if made is None else made[0].requires(made[1], Phase.BUILD)
     except LakewrightError:
         return frozenset()
 
 
-def _instance(
+def target_of(
     project: Project, lake: Lake, job: Job, name: str, parameters: Mapping[str, str]
 ) -> tuple[Target, Workspace] | None:
     """Return a target and the workspace of its instance.

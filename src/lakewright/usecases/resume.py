@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.manifest.item import Item, Verdict
@@ -18,6 +18,7 @@ from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
 from lakewright.usecases.refused_times import refused_time
+from lakewright.usecases.repeated_appends import targets_adding_once
 from lakewright.usecases.undone_runs import given_instances, hidden_parameters
 
 if TYPE_CHECKING:
@@ -64,11 +65,19 @@ def next_step(app: App, run: Run) -> NextStep:
     error = refused_time(app, run)
     if error is None:
         left_out = _left_out(app, run)
-        whole = resume.removesuffix(" --resume")
-        return NextStep((resume,)) if left_out is None else NextStep((whole,), left_out=left_out)
+        if left_out is None:
+            return NextStep((resume,))
+        return NextStep((_whole_command(app, run),), left_out=left_out)
     typed = tuple(error.details["commands"])
     is_all = len(typed) == error.details["slices"]
     return NextStep((*typed, resume) if is_all else typed, error.message)
+
+
+def _whole_command(app: App, run: Run) -> str:
+    """Return the command that does all of a run again, but adds no rows that an earlier one has added."""
+    names = run.facts.get("targets") or targets_adding_once(app, run.job, given_instances(app.project)(run))
+    chosen = replace(run, facts={**run.facts, "targets": names})
+    return resume_command(chosen).removesuffix(" --resume")
 
 
 def _left_out(app: App, run: Run) -> str | None:

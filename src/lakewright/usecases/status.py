@@ -16,7 +16,6 @@ from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.readiness import Readiness
 from lakewright.manifest.record import ANYONE
 from lakewright.manifest.store import Query
-from lakewright.plan.other_runs import commands_of
 from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
@@ -40,6 +39,7 @@ from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.readers import dependents
 from lakewright.usecases.rebuild_status import due_rebuilds
 from lakewright.usecases.refused_times import refused_arrived, refused_waiting
+from lakewright.usecases.repeated_appends import commands_adding_once
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, withheld_triggers
@@ -326,7 +326,8 @@ def _with_refusal(app: App, arrived: Arrived) -> Arrived:
 
 def _runs_of(app: App, entity: str, slices: Sequence[str]) -> tuple[str, ...]:
     """Return the commands of jobs that take slices; of several, the one that builds most from the table."""
-    return commands_of(find_other_runs(app.project, entity, slices, partial(dependents, app)))
+    runs = find_other_runs(app.project, entity, slices, partial(dependents, app))
+    return commands_adding_once(app, runs)
 
 
 def _limits(project: Project) -> dict[str, tuple[str, ...]]:

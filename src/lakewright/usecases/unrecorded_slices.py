@@ -15,7 +15,6 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
-from lakewright.plan.other_runs import commands_of
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
@@ -24,6 +23,7 @@ from lakewright.slices.other_runs import find_other_runs
 from lakewright.slices.recover_from_log import as_if_recovered, lacks_commits
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.readers import dependents
+from lakewright.usecases.repeated_appends import commands_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -80,7 +80,7 @@ def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
         if found:
             names = [slice_name(item) for item in found]
             runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
-            yield Unrecorded(entity.called, found, commands_of(runs))
+            yield Unrecorded(entity.called, found, commands_adding_once(app, runs))
 
 
 def items_after_recovery(unrecorded: Iterable[Unrecorded]) -> dict[str, Item]:

@@ -11,6 +11,7 @@ from tests.unit.usecases.test_downstream import PROJECT, built
 from lakewright.app import App
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
+from lakewright.plan.other_runs import run_of
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -20,6 +21,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.repeated_appends import commands_adding_once
 from lakewright.usecases.stale_inputs import keep_dirty
 from lakewright.usecases.tainted_targets import tainted_targets
 
@@ -116,6 +118,13 @@ def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
         warnings=(f"{step.warning.message}. {step.warning.remedy}",)
     )
     assert with_warning(Outcome(Status.FAILED), step) == Outcome(Status.FAILED)
+
+    # Commands choose the others.
+    runs = [run_of("daily", {"day": day}) for day in (DAY, "2022-01-02")]
+    assert commands_adding_once(app, runs) == (
+        f"lakewright job daily build -t visits day={DAY}",
+        "lakewright job daily build day=2022-01-02",
+    )
 
     app.begin_run()
     emptied = built(app, "daily", (), day="2022-01-02")

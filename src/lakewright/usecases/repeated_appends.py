@@ -1,0 +1,47 @@
+"""The commands of runs, without the targets whose rows they would add once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from lakewright.errors import LakewrightError
+from lakewright.plan.other_runs import MOST_TYPED, OtherRun, commands_of
+from lakewright.run.added_before import AddedBefore
+from lakewright.usecases.declared_nodes import offline_lake
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+__all__ = ["commands_adding_once", "targets_adding_once"]
+
+
+def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
+    """Return the commands of runs; those of instances that have added rows choose the job's other targets.
+
+    The rows of targets with mode APPEND are there since an earlier run of the instance.
+    """
+    chosen: dict[tuple[str, tuple[str, ...]], list[OtherRun]] = {}
+    for run in runs:
+        names = targets_adding_once(app, run.job, [run.parameters])
+        chosen.setdefault((run.job, names), []).append(run)
+    return tuple(
+        command
+        for (_, names), of_job in chosen.items()
+        for command in commands_of(of_job, options=[text for name in names for text in ("-t", name)])
+    )
+
+
+def targets_adding_once(
+    app: App, job: str, instances: Iterable[Sequence[tuple[str, str]]]
+) -> tuple[str, ...]:
+    """Return the targets of a job that add no rows once more in its instances; none if that is all of them."""
+    declared = app.project.jobs[job]
+    before = AddedBefore(app.project, offline_lake(app), app.journal, declared)
+    try:
+        added = frozenset().union(*(before.targets(dict(each)) for each in islice(instances, MOST_TYPED)))
+        names = declared.target_names(app.project.job_scope(declared)) if added else ()
+    except LakewrightError:  # a wrong definition is told by itself
+        return ()
+    return tuple(name for name in names if name not in added)
