@@ -36,7 +36,7 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
 def targets_adding_once(
     app: App, job: str, instances: Iterable[Sequence[tuple[str, str]]]
 ) -> tuple[str, ...]:
-    """Return the targets of a job that add no rows once more in its instances; none if that is all of them."""
+    """Return the targets of a job that add no rows once more in its instances; none if these are all."""
     declared = app.project.jobs[job]
     before = AddedBefore(app.project, offline_lake(app), app.journal, declared)
     try:
