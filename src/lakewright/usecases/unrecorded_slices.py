@@ -6,7 +6,8 @@ Only tables in folders of this machine are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,10 @@ from lakewright.slices.application import application_of
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
 from lakewright.slices.late import place_of
-from lakewright.slices.other_runs import find_other_runs
+from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import as_if_recovered, lacks_commits
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.readers import dependents
-from lakewright.usecases.repeated_appends import commands_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -78,9 +78,27 @@ def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
         except LakewrightError:  # what can't be read is told by itself
             continue
         if found:
-            names = [slice_name(item) for item in found]
-            runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
-            yield Unrecorded(entity.called, found, commands_adding_once(app, runs))
+            yield Unrecorded(entity.called, found, _commands(app, entity, list(map(slice_name, found))))
+
+
+def _commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the commands that record slices: others of a job's targets may add rows in every build."""
+    runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
+    found: list[str] = []
+    for job in dict.fromkeys(run.job for run in runs):
+        options = [text for target in _targets(app, entity, job) for text in ("-t", target)]
+        found += commands_of([run for run in runs if run.job == job], options=options)
+    return tuple(found) or (f"lakewright process {shlex.quote(entity.called)}",)
+
+
+def _targets(app: App, entity: Entity, job: str) -> Iterator[str]:
+    """Yield the targets of a job that process an entity."""
+    for name in app.project.jobs[job].targets:
+        definition = app.project.targets.get(name)
+        if definition is None or definition.kind != "entity":
+            continue
+        if entity_name(app.project, definition.raw) == entity.called:
+            yield name
 
 
 def items_after_recovery(unrecorded: Iterable[Unrecorded]) -> dict[str, Item]:

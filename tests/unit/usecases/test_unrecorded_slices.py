@@ -56,7 +56,7 @@ def test_status_tells_what_the_tables_hold_and_claims_no_refusal(tmp_path: Path,
         shop.json("manifest", "discover")
     page = " ".join(shop.run("status").out.split())
     assert f"In tables, but unknown to the manifest 1 orders: 1 slice: {NEW}" in page
-    assert "without processing them: `lakewright job daily build day=<day>`" in page
+    assert "without processing them: `lakewright job daily build -t orders day=<day>`" in page
     assert "refuse" not in page
     assert "not take" not in page
     told = checked(shop.json("status"))
@@ -72,7 +72,7 @@ def test_the_inbox_tells_it_with_the_command(tmp_path: Path) -> None:
         inbox = read_inbox(app, observe_lake(app))
     (concern,) = [each for each in inbox.concerns if each.kind == "damaged"]
     assert concern.why == f"its table holds slices that the manifest does not know: {NEW}"
-    assert concern.command == "lakewright job daily build day=2024-05-04"
+    assert concern.command == "lakewright job daily build -t orders day=2024-05-04"
 
 
 def test_plan_names_what_the_run_records_and_processes_only_the_rest(tmp_path: Path) -> None:

@@ -147,7 +147,10 @@ def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
         work.lake, processing.ledger, work.silver, processing.application
     ):
         return ()
-    return ("the manifest lacks commits of the table, which are of no slice in bronze as it is now",)
+    return (
+        "the manifest lacks commits of the table; none of them is of a slice as it is in bronze now, so that "
+        "none is recovered",
+    )
 
 
 def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
@@ -173,10 +176,9 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     if refused:
         called = called_name(work.entity.called, refused[0])
         them, one = ("it", "it") if len(refused) == 1 else ("them", "the first")
-        if strategy is Strategy.FULL:
-            typed = f"`{command('skip', called)}` leaves {one} out"
-        else:
-            typed = f"`{command('requeue', called)} --late` allows {one}"
+        typed = f"`{command('skip', called)}` leaves {one} out"
+        if strategy is not Strategy.FULL:
+            typed = f"`{command('requeue', called)} --late` allows {one}, {typed}"
         notes.append(f"{_are_late(refused)}: the run refuses {them}; {typed}")
     is_historic = strategy is Strategy.HISTORIC  # Merge has tombstones.
     if allowed and is_historic and work.entity.settings.sequence_by is not None:
