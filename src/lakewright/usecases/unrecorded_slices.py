@@ -16,6 +16,7 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
+from lakewright.plan.other_runs import commands_of
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
