@@ -67,17 +67,38 @@ class PastTable:
         return read_table(self.session, self.entity.places(self.app.project.lake).silver, version)
 
     def commit_of(self, name: str) -> tuple[Commit, AppliedSlice]:
-        """Return the last commit of a slice."""
+        """Return the last commit that was made for a slice, alone or folded with others.
+
+        An undo and a rebuild put slices into a table by one commit, which does not tell what each changed.
+
+        Raises:
+            UsageError: The log has none.
+        """
         known: dict[str, tuple[Commit, AppliedSlice]] = {}
+        rewound: dict[str, Commit] = {}
         for commit in self.log:
             for applied in slices_in(commit, self.app_id):
-                known[name_of(applied)] = (commit, applied)
-        if name not in known:
+                if "rewind" in commit.content:
+                    rewound[name_of(applied)] = commit
+                else:
+                    known[name_of(applied)] = (commit, applied)
+        if name in known:
+            return known[name]
+        if name in rewound:
             raise UsageError(
-                f"the log of {self.entity.name} has no commit of a slice {name!r}",
-                remedy=hint(name, known) if known else "The log no longer reaches back so far.",
+                f"the log of {self.entity.name} does not tell what slice {name!r} changed: it came into the "
+                f"table with others, by the undo or rebuild of version {rewound[name].version}",
+                remedy="`lakewright history row` shows the life of a record.",
             )
-        return known[name]
+        raise UsageError(
+            f"the log of {self.entity.name} has no commit of a slice {name!r}",
+            remedy=hint(name, known) if known else "The log no longer reaches back so far.",
+        )
+
+    def rewound_since(self, version: int) -> int | None:
+        """Return the last version after another one by which an undo or a rebuild replaced rows, or None."""
+        later = (each.version for each in self.log if "rewind" in each.content and each.version > version)
+        return max(later, default=None)
 
     def values(self, frame: DataFrame) -> str:
         """Return the source's columns of a frame as one JSON text in SQL."""

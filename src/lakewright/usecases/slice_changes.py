@@ -66,6 +66,8 @@ class SliceChanges:
         version: The version of the table that its commit made.
         run_id: The run that processed it; None if the commit doesn't say.
         together: Other slices in the same commit: what they changed is among the changes.
+        rewound: The version of an undo or a rebuild that has replaced rows since; None if there is
+            none.
         counts: Number of records by change.
         rows: Some of the records, by key.
     """
@@ -76,6 +78,7 @@ class SliceChanges:
     version: int
     run_id: str | None
     together: tuple[str, ...]
+    rewound: int | None
     counts: Mapping[str, int]
     rows: tuple[RowChange, ...]
 
@@ -84,8 +87,19 @@ class SliceChanges:
         return f"<SliceChanges {self.entity}/{self.slice} {counts or 'none'}>"
 
     def _repr_html_(self) -> str:
-        notes = [f"in one commit with {', '.join(self.together)}"] if self.together else []
-        return html_table(repr(self)[1:-1], CHANGE_COLUMNS, (row.shown for row in self.rows), notes)
+        return html_table(repr(self)[1:-1], CHANGE_COLUMNS, (row.shown for row in self.rows), self.notes)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the changes."""
+        notes = []
+        if self.together:
+            notes.append(f"in one commit with {', '.join(self.together)}: all changes are shown")
+        if self.rewound is not None:
+            notes.append(
+                f"the undo or rebuild of version {self.rewound} has replaced rows of the table since"
+            )
+        return notes
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `history diff` prints."""
@@ -96,6 +110,7 @@ class SliceChanges:
             "version": self.version,
             "run_id": self.run_id,
             "together": list(self.together),
+            "rewound": self.rewound,
             "counts": dict(self.counts),
             "rows": [row.as_json() for row in self.rows],
         }
@@ -127,6 +142,7 @@ def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) ->
         version=commit.version,
         run_id=commit.content.get("run"),
         together=others,
+        rewound=table.rewound_since(commit.version),
         counts=counts,
         rows=rows,
     )

@@ -78,10 +78,13 @@ def test_a_rebuild_shows_the_rows_that_differ_and_the_commits_that_are_lost() ->
 
 def test_changes_and_rehearsals_show_records_before_and_after() -> None:
     row = "<td>updated</td><td>id=1</td><td>name=&lt;b&gt;</td><td>name=c&amp;d</td>"
-    changes = SliceChanges("orders", "d3", "file:///d3", 3, None, ("d4",), {"updated": 1}, (CHANGE,))
+    changes = SliceChanges("orders", "d3", "file:///d3", 3, None, ("d4",), 9, {"updated": 1}, (CHANGE,))
     assert repr(changes) == "<SliceChanges orders/d3 updated=1>"
     assert row in changes._repr_html_()
-    assert changes._repr_html_().endswith("<p>in one commit with d4</p>")
+    assert changes._repr_html_().endswith(
+        "<p>in one commit with d4: all changes are shown</p>"
+        "<p>the undo or rebuild of version 9 has replaced rows of the table since</p>"
+    )
     rehearsed = RehearsedSlice(
         entity="orders",
         slice="d3",

@@ -25,10 +25,8 @@ def changes_page(found: SliceChanges) -> Iterator[Block]:
     """Yield what a slice changed."""
     by = "" if found.run_id is None else f", run {found.run_id[:_SHORT_ID]}"
     yield line(Span(found.entity, "bold"), f": slice {found.slice} made version {found.version}{by}")
-    if found.together:
-        yield line(
-            Span("note: ", "dim"), f"in one commit with {', '.join(found.together)}: all changes are shown"
-        )
+    for note in found.notes:
+        yield line(Span("note: ", "dim"), note)
     yield from _changes(found.counts, found.rows, "no record changed")
 
 
