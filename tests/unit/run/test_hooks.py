@@ -470,6 +470,23 @@ def test_an_operator_is_alerted_of_what_waits_for_one(
     assert server.paths == ([f"/a/{alert}"] if alert else [])
 
 
+def test_a_failed_run_is_told_with_the_error_of_the_first_target_that_failed(
+    tmp_path: Path, server: Heard
+) -> None:
+    categories = {"category": "job|lifecycle|run", "status": "FAILED"}
+    bench = bench_of(
+        tmp_path, {"kind": "rest", "url": f"{server.url}/$category", "method": "POST", "when": categories}
+    )
+
+    def act(target: FakeTarget, context: Any, phase: Phase) -> None:
+        raise TargetError("the query fails")
+
+    bench.world.act = act
+    bench.run(Phase.BUILD, targets=("a",))
+    told = [json.loads(body)["error"]["message"] for *_, body in server.requests]
+    assert told == ["a in BUILD: the query fails"] * 3
+
+
 def test_a_stale_lock_that_was_taken_over_is_an_alert_though_all_went_well(
     tmp_path: Path, server: Heard
 ) -> None:

@@ -60,7 +60,8 @@ class Event:
         target: Name of the target; empty for events of several targets.
         alert: Cause of an alert: `slice_failed`, `slices_changed`, `stale_lock` and so on.
         seconds: Duration; None at the start.
-        error: The error that a target ended with.
+        error: The error that a target ended with; of a phase, an instance or a run, that of the first target
+            that failed.
         reasons: Why a target ran or was skipped.
         metrics: Metrics of a target.
     """

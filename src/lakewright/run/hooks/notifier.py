@@ -58,10 +58,12 @@ class _Progress:
     Attributes:
         left: How many steps have not finished.
         is_cut: Whether a step was not reached.
+        error: The error of the first target that failed, with its name.
     """
 
     left: int
     is_cut: bool = False
+    error: Fault | None = None
     started: float | None = None
     statuses: set[Status] = field(default_factory=set)
 
@@ -120,7 +122,7 @@ class HookNotifier:
     def run_finished(self, result: RunResult) -> None:
         """Notify that the run has finished, with its status."""
         event = self._event(None, "run", result.status.value)
-        self._notify(None, replace(event, seconds=self._run.seconds))
+        self._notify(None, replace(event, seconds=self._run.seconds, error=self._run.error))
 
     def step_started(self, instance: int, step: Step) -> None:
         """Notify that a step starts; with the first step, also that its phase and instance start."""
@@ -146,6 +148,10 @@ class HookNotifier:
         self._notify(instance, ended)
         for alert in _alerts(result):
             self._notify(instance, replace(ended, category="alert", alert=alert))
+        if result.status.is_failure and ended.error is not None:
+            told = replace(ended.error, message=f"{step.target} in {step.phase}: {ended.error.message}")
+            for part in (self._phases[instance, step.phase], self._instances[instance], self._run):
+                part.error = part.error or told
         for category, part, phase in (
             ("job", self._phases[instance, step.phase], step.phase),
             ("lifecycle", self._instances[instance], None),
@@ -156,7 +162,7 @@ class HookNotifier:
             if part.left == 0:
                 status = status_of_part(part.statuses, is_cut=part.is_cut).value
                 done = self._event(instance, category, status, phase)
-                self._notify(instance, replace(done, seconds=part.seconds))
+                self._notify(instance, replace(done, seconds=part.seconds, error=part.error))
 
     def _shown(self, error: Fault | None) -> Fault | None:
         if error is None:
