@@ -46,6 +46,10 @@ class Looks:
         """Return what there is to do."""
         return self.seen
 
+    def processed(self, _: Trigger) -> str:
+        """Return what was processed up to now."""
+        return self.seen
+
     def forget(self, _: Trigger) -> None:
         """Do nothing."""
 

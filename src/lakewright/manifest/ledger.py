@@ -19,6 +19,7 @@ from lakewright.manifest.commit_counter import COUNTER, choose_token
 from lakewright.manifest.discovery import DiscoveredSlice, Discovery, discover, record_unknown
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, MOST_RACES, Holder, Lease
+from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.record import Application, Draft, State
 from lakewright.manifest.rewind_actions import RewindActions
 from lakewright.manifest.store import Append, Put, Write, Written
@@ -157,7 +158,8 @@ class Ledger(RewindActions):
 
         def all_puts() -> tuple[Put, ...]:
             recorded = content.get("watermarks") or {}
-            return (*self.watermarks.puts_for_item(claim.application, claim.item_id, recorded), *puts)
+            advanced = self.watermarks.puts_for_item(claim.application, claim.item_id, recorded)
+            return (*advanced, processed_put(claim.application), *puts)
 
         draft = self._drafter.draft(
             claim.item_id,
@@ -276,7 +278,8 @@ class Ledger(RewindActions):
         append = Append(item.item_id, (processing, processed), item.sequence)
         recorded = content.get("watermarks") or {}
         for _ in range(MOST_RACES):
-            puts = self.watermarks.puts_for_item(application, item.item_id, recorded)
+            advanced = self.watermarks.puts_for_item(application, item.item_id, recorded)
+            puts = (*advanced, processed_put(application))
             try:
                 return self.store.write(Write((append,), puts)).items[0]
             except SequenceConflict:

@@ -19,14 +19,13 @@ from pathlib import Path
 
 from lakewright.app import App
 from lakewright.lake.paths import is_s3, local_path
-from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.processed_marks import processed_mark
 from lakewright.manifest.record import Application
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import list_bronze
 from lakewright.slices.pending import find_pending
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.settle import seconds_to_settle
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.target_contexts import target_contexts
@@ -90,7 +89,7 @@ class Observer:
     _counts: Mapping[tuple[Application, Verdict], int] = field(default_factory=dict, init=False)
     _count_at: float = field(default=0.0, init=False)
     _since: dict[str, tuple[str | None, float]] = field(default_factory=dict, init=False)
-    _processed_marks: dict[str, str | None] = field(default_factory=dict, init=False)
+    _processed_marks: dict[str, str] = field(default_factory=dict, init=False)
 
     def mark(self, trigger: Trigger) -> str | None:
         """Return what there is to do for a trigger: equal marks are the same work, empty is none.
@@ -104,12 +103,15 @@ class Observer:
         if trigger.on is TriggerEvent.ARRIVAL:
             marks = [self._arrived(entity, trigger) for entity in trigger.sources]
             return "" if not any(marks) else _digest(*marks)
+        is_busy = any(map(self._is_in_process, trigger.sources))
+        return self._quiet(trigger, None if is_busy else self.processed(trigger))
+
+    def processed(self, trigger: Trigger) -> str:
+        """Return the mark of what was processed up to now, also while a slice is being processed."""
         for entity in trigger.sources:
             if entity not in self._processed_marks:
-                self._processed_marks[entity] = self._processed(entity)
-        found = [self._processed_marks[entity] for entity in trigger.sources]
-        mark = None if any(each is None for each in found) else " ".join(each or "" for each in found)
-        return self._quiet(trigger, mark)
+                self._processed_marks[entity] = processed_mark(self.app.store, self._application(entity))
+        return " ".join(self._processed_marks[entity] for entity in trigger.sources)
 
     def _quiet(self, trigger: Trigger, mark: str | None) -> str | None:
         """Return a mark that has not changed for `settle`: between two slices of a run no lock is held."""
@@ -139,19 +141,11 @@ class Observer:
         waiting = [look.again - now for look in self._looks.values() if look.again > now]
         return min(waiting, default=float("inf"))
 
-    def _processed(self, name: str) -> str | None:
-        """Return how many slices of an entity were processed, and the number of its table's last commit.
+    def _is_in_process(self, name: str) -> bool:
+        return bool(self._counts.get((self._application(name), Verdict.LOCKED)))
 
-        The number tells slices that were processed again.
-        """
-        entity = self.app.project.entity(name)
-        application = application_of(self.app.project.name, entity)
-        if self._counts.get((application, Verdict.LOCKED)):
-            return None
-        silver = entity.places(self.app.lake.settings).silver
-        counter = self.app.store.document(COUNTER, counter_of(silver))
-        last = 0 if counter is None else counter.value["last"]
-        return f"{self._counts.get((application, Verdict.PROCESSED), 0)}/{last}"
+    def _application(self, name: str) -> Application:
+        return application_of(self.app.project.name, self.app.project.entity(name))
 
     def _arrived(self, name: str, trigger: Trigger) -> str:
         bronze = self._bronze(name)

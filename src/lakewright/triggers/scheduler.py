@@ -49,6 +49,10 @@ class Looks(Protocol):
         """Return what there is to do; see `lakewright.triggers.observer.Observer`."""
         ...
 
+    def processed(self, trigger: Trigger) -> str:
+        """Return the mark of what was processed up to now, also while a slice is being processed."""
+        ...
+
     def forget(self, trigger: Trigger) -> None:
         """Look at all that a trigger waits for anew."""
         ...
@@ -214,7 +218,8 @@ class Scheduler:
         if state.running is not None and lane not in self._running:
             state = state.interrupt(trigger, now, self.jitter())
         if trigger.on is not None and state.running is None:
-            mark = self._mark(lane, trigger, looks)
+            is_first = trigger.on is TriggerEvent.PROCESSED and state.mark is None
+            mark = self._mark(lane, trigger, looks.processed if is_first else looks.mark)
             if mark is not None:
                 state = state.observe(mark, now, is_baseline=trigger.on is TriggerEvent.PROCESSED)
         else:
@@ -241,10 +246,10 @@ class Scheduler:
         held.next[lane] = (schedule, now, next_due(trigger, now))
         return state.look(trigger, now)
 
-    def _mark(self, lane: Lane, trigger: Trigger, looks: Looks) -> str | None:
+    def _mark(self, lane: Lane, trigger: Trigger, look: Callable[[Trigger], str | None]) -> str | None:
         """Return what there is to do, or None if that can't be seen; why is logged once."""
         try:
-            mark = looks.mark(trigger if not lane.entity or trigger.of else _only(trigger, lane.entity))
+            mark = look(trigger if not lane.entity or trigger.of else _only(trigger, lane.entity))
         except LakewrightError as error:
             if self._told.get(str(lane)) != error.message:
                 log.warning("trigger %s: cannot see what is due: %s", lane, error)

@@ -12,6 +12,10 @@ from tests.projects import KINDS
 from tests.sessions import no_session
 
 from lakewright.app import App
+from lakewright.manifest.claim import Claim
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.lease import Lease
+from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
@@ -126,37 +130,58 @@ def test_a_look_between_two_listings_reads_only_the_time_of_the_folder(
     assert world.mark(1) == first
 
 
-def test_processed_slices_change_the_mark_and_one_in_process_gives_none(world: World) -> None:
-    gold = Trigger.model_validate(
-        {"name": "g", "job": "gold", "phase": "build", "on": "processed", "of": "orders", "settle": "0s"}
-    )
-    world.observer.begin()
-    assert world.observer.mark(gold) == "0/0"
+def gold_trigger(**keys: str) -> Trigger:
+    given = {"name": "g", "job": "gold", "phase": "build", "on": "processed", "of": "orders", "settle": "0s"}
+    return Trigger.model_validate({**given, **keys})
+
+
+def claimed(world: World) -> Claim:
+    """Write a slice, and begin to process it."""
     world.write("a.json", age=60)
-    entity = world.app.project.entity("orders")
-    application = application_of("shop", entity)
+    application = application_of("shop", world.app.project.entity("orders"))
+    found = list(discovered(list_slices(str(world.bronze), world.app.lake), application, "orders"))
     ledger = world.app.ledger
-    slices = list_slices(str(world.bronze), world.app.lake)
-    ledger.discover(discovered(slices, application, "orders"), run_id="r")
-    (name,) = [found.item_id for found in discovered(slices, application, "orders")]
-    claim = ledger.acquire(
-        name, application, world.app.holder, duration=timedelta(minutes=1), token_counter="c"
-    )
+    ledger.discover(found, run_id="r")
+    minute = timedelta(minutes=1)
+    return ledger.acquire(found[0].item_id, application, world.app.holder, duration=minute, token_counter="c")
+
+
+def test_processed_slices_change_the_mark_and_one_in_process_gives_none(world: World) -> None:
+    world.trigger = gold_trigger()
+    before = world.mark()
+    claim = claimed(world)
     world.passed += 1
     world.observer.begin()
-    assert world.observer.mark(gold) is None
-    ledger.processed(claim, {})
-    world.passed += 1
-    world.observer.begin()
-    assert world.observer.mark(gold) == "1/0"
+    assert world.observer.mark(world.trigger) is None
+    assert world.observer.processed(world.trigger) == before
+    world.app.ledger.processed(claim, {})
+    assert world.mark(1) != before
+
+
+def test_only_processing_changes_the_mark_of_processed_slices(world: World) -> None:
+    world.trigger = gold_trigger()
+    before = world.mark()
+    claim, ledger = claimed(world), world.app.ledger
+    ledger.failed(claim, {"error": {"message": "the storage failed"}})
+    assert world.mark(1) == before
+    ledger.resolve(claim.item_id, "mended")
+    application, minute = claim.application, timedelta(minutes=1)
+    again = ledger.acquire(claim.item_id, application, world.app.holder, duration=minute, token_counter="c")
+    ledger.processed(again, {})
+    processed = world.mark(1)
+    assert processed != before
+    lease = Lease("table", world.app.holder, "token", world.clock(), world.clock())
+    rewind = ledger.announce_rewind("table", "undo of a.json", lease, "id", application)
+    ledger.record_rewind(rewind, application, [RewoundSlice(claim.item_id, 1)], {}, "undone")
+    assert ledger.item(claim.item_id).verdict(application) is Verdict.READY
+    assert world.mark(1) == processed
 
 
 def test_processed_slices_count_once_no_further_one_follows(world: World) -> None:
-    keys = {"name": "g", "job": "gold", "phase": "build", "on": "processed", "of": "orders", "settle": "2s"}
-    gold = Trigger.model_validate(keys)
+    gold = gold_trigger(settle="2s")
     found = []
     for _ in range(4):
         world.passed += 1
         world.observer.begin()
         found.append(world.observer.mark(gold))
-    assert found == [None, None, "0/0", "0/0"]
+    assert found == [None, None, "0", "0"]

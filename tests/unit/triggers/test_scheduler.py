@@ -28,6 +28,7 @@ class Looks:
 
     def __init__(self) -> None:
         self.marks: dict[str, str | None] = {}
+        self.done: dict[str, str] = {}
         self.error: StorageUnavailable | None = None
 
     def begin(self) -> None:
@@ -39,6 +40,10 @@ class Looks:
             raise self.error
         found = [self.marks.get(name, "") for name in trigger.sources]
         return None if None in found else "".join(map(str, found))
+
+    def processed(self, trigger: Trigger) -> str:
+        """Return what was processed so far of the trigger's sources."""
+        return "".join(self.done.get(name, self.marks.get(name) or "") for name in trigger.sources)
 
     def forget(self, trigger: Trigger) -> None:
         """Do nothing."""
@@ -232,21 +237,30 @@ def test_what_arrives_during_a_run_starts_the_next_one(world: World) -> None:
 def test_processed_slices_start_a_run_but_not_those_from_before(world: World) -> None:
     world.declare("gold", job="gold", phase="build", on="processed", of=["orders"])
     one = world.server("a")
-    world.looks.marks = {"orders": "7/7"}
+    world.looks.marks = {"orders": "7"}
     assert world.round(one, one) == []
     world.looks.marks = {"orders": None}  # one is being processed
     assert world.round(one) == []
-    world.looks.marks = {"orders": "8/8"}
+    world.looks.marks = {"orders": "8"}
     assert world.round(one) == ["a: gold"]
     world.end(one)
     assert world.round(one, one) == []
 
 
+def test_what_is_being_processed_when_a_trigger_is_first_seen_starts_a_run(world: World) -> None:
+    world.declare("gold", job="gold", phase="build", on="processed", of=["orders"])
+    one = world.server("a")
+    world.looks.marks, world.looks.done = {"orders": None}, {"orders": "7"}
+    assert world.round(one) == []
+    world.looks.marks = {"orders": "8"}
+    assert world.round(one) == ["a: gold"]
+
+
 def test_what_was_processed_while_no_server_ran_starts_a_run(world: World) -> None:
     world.declare("gold", job="gold", phase="build", on="processed", of=["orders"])
-    world.looks.marks = {"orders": "7/7"}
+    world.looks.marks = {"orders": "7"}
     world.round(world.server("a"))
-    world.looks.marks = {"orders": "9/9"}
+    world.looks.marks = {"orders": "9"}
     assert world.round(world.server("b"), after=HOUR) == ["b: gold"]
 
 

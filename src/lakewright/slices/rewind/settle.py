@@ -12,6 +12,7 @@ from lakewright.lake.commit import Commit
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import TAINT
+from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.store import Put
 from lakewright.manifest.watermark import Watermark
@@ -99,7 +100,9 @@ def record_landed(
     }
     slices = tuple(_with_version(each, commit) for each in rewound_slices(told["slices"]))
     taints = tuple(Put(TAINT, each["key"], each["value"]) for each in told.get("taints", ()))
-    return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"], also=taints)
+    # A rebuild processes its slices again; an undo processes none, though it may apply later slices again.
+    also = (*taints, processed_put(application)) if told.get("operation") == "rebuild" else taints
+    return context.ledger.record_rewind(rewind, application, slices, watermarks, told["reason"], also=also)
 
 
 def _settle_quarantine(context: ProcessingContext, entity: Entity, commit: Commit) -> None:
