@@ -27,18 +27,20 @@ class Relocated:
         old: Its old id, whose records stay.
         new: Its new id.
         fault: Why its records were not copied, or None.
+        counters: The counters that gave the numbers of its data commits.
     """
 
     old: str
     new: str
     fault: Fault | None = None
+    counters: frozenset[str] = frozenset()
 
 
 def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterator[Relocated]:
     """Copy the records of each item below `old` to the item of the same name below `new`.
 
-    An item below `new` that has been processed, skipped or claimed itself is left unchanged. Watermarks and
-    numbers of commits belong to applications and are not changed.
+    An item below `new` that has been processed, skipped or claimed itself is left unchanged. Watermarks
+    belong to applications, and stay. Numbers of commits belong to tables, whose new places the caller knows.
 
     Args:
         store: The manifest.
@@ -56,7 +58,8 @@ def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterat
         if present is not None and not _is_untouched(present):
             yield Relocated(item.item_id, to, Fault(f"{to} has a history of its own", code="usage"))
             continue
-        drafts = tuple(_copied(store.records(item.item_id), to, ids))
+        records = store.records(item.item_id)
+        drafts = tuple(_copied(records, to, ids))
         expected = 0 if present is None else present.sequence
         try:
             store.write(Write((Append(to, drafts, expected),)))
@@ -65,12 +68,17 @@ def relocate(store: Store, old: str, new: str, ids: Callable[[], str]) -> Iterat
         except LakewrightError as error:
             yield Relocated(item.item_id, to, error.as_fault())
         else:
-            yield Relocated(item.item_id, to)
+            yield Relocated(item.item_id, to, counters=_counters(records))
 
 
 def _is_untouched(item: Item) -> bool:
     """Return whether an item was only discovered."""
     return not (item.processed or item.failed or item.skipped or item.processing) and item.problem is None
+
+
+def _counters(records: tuple[Record, ...]) -> frozenset[str]:
+    named = (record.content.get("counter") for record in records if not record.is_foreign)
+    return frozenset(each for each in named if isinstance(each, str))
 
 
 def _copied(records: tuple[Record, ...], to: str, ids: Callable[[], str]) -> Iterator[Draft]:

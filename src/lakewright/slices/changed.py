@@ -18,6 +18,7 @@ from lakewright.plan.other_runs import commands_of
 from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 from lakewright.slices.late import last_processed, place_of
+from lakewright.slices.moved_lake import continued_items
 from lakewright.slices.time_check import repetition_commands
 from lakewright.spec.models.entity import Strategy
 
@@ -60,7 +61,7 @@ def find_deviations(
         processes=repetition_commands(context, entity, again) if again else None,
         keeps_records=is_partial and not entity.settings.delete_missing,
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
-        vanished=vanished_slices(context.ledger.store, context.application, items).count,
+        vanished=vanished_slices(context.ledger.store, context.application, bronze, items).count,
         is_lost=is_lost,
     )
 
@@ -88,15 +89,24 @@ class VanishedSlices:
     names: Iterable[str] = ()
 
 
-def vanished_slices(store: Store, application: Application, present: Mapping[str, Item]) -> VanishedSlices:
-    """Return the slices that an application processed, but that are not among the items in bronze, by id."""
+def vanished_slices(
+    store: Store, application: Application, bronze: str, present: Mapping[str, Item]
+) -> VanishedSlices:
+    """Return the slices that an application processed, but that are not among the items in bronze, by id.
+
+    Items of a place that the lake was moved from don't count if their slices have items in bronze.
+    """
     there = sum(1 for item in present.values() if item.verdict(application) is Verdict.PROCESSED)
     recorded = store.counts().get((application, Verdict.PROCESSED), 0)
     if recorded <= there:
         return VanishedSlices(0)
     query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
-    gone = (slice_name(item) for item in store.select(query) if item.item_id not in present)
-    return VanishedSlices(recorded - there, gone)
+    elsewhere = [each for each in store.candidates(query) if not each.startswith(f"{item_id(bronze)}/")]
+    processed = (i for i in store.read(elsewhere).values() if i.verdict(application) is Verdict.PROCESSED)
+    continued = continued_items(store, (item.item_id for item in processed), bronze)
+    known = present.keys() | continued
+    gone = (slice_name(item) for item in store.select(query) if item.item_id not in known)
+    return VanishedSlices(recorded - there - len(continued), gone)
 
 
 def _requeue_command(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.observation import last_commit_number
-from lakewright.manifest.item import has_same_amounts, is_changed
+from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
 from lakewright.manifest.store import Query
 from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import (
@@ -21,6 +21,7 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
+from lakewright.slices.moved_lake import continued_items
 from lakewright.slices.recover_from_log import has_landed, last_given_number, unrecorded_commits
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Places
 
 __all__ = ["Differences", "Inventory"]
+
+
+_CLOSED = (Verdict.PROCESSED, Verdict.SKIPPED)
 
 
 @dataclass(slots=True)
@@ -85,7 +89,7 @@ class Inventory:
             differences.new += [_entry(item) for item in found.new]
             present = {item_id(slice_.path): slice_ for slice_ in slices}
             known = self._items(entity)
-            gone = (item for item in known if item.item_id not in present)
+            gone = (item for item in self._standing(entity, known) if item.item_id not in present)
             differences.changed += map(self._changed_entry(entity, present), _changed(known, present))
             differences.missing += map(self._missing_entry(entity), gone)
             differences.unrecorded += self._unrecorded(entity, known)
@@ -125,6 +129,13 @@ class Inventory:
 
     def _items(self, entity: Entity) -> list[Item]:
         return list(self.ledger.store.select(Query(application=self.application_of(entity))))
+
+    def _standing(self, entity: Entity, items: Sequence[Item]) -> list[Item]:
+        """Return an entity's items without closed ones that `manifest move` has continued in its bronze."""
+        application = self.application_of(entity)
+        ids = [item.item_id for item in items if item.verdict(application) in _CLOSED]
+        continued = continued_items(self.ledger.store, ids, self.places_of(entity).bronze)
+        return [item for item in items if item.item_id not in continued]
 
     def _unrecorded(self, entity: Entity, known: Sequence[Item]) -> Iterator[dict[str, Any]]:
         """Yield commits of slices that the manifest never began to process.
@@ -192,7 +203,8 @@ class Inventory:
         if entity is None or name is None:
             return None, ()
         application = self.application_of(entity)
-        processed = (other for other in self._items(entity) if other.is_processed_by(application))
+        standing = self._standing(entity, self._items(entity))
+        processed = (other for other in standing if other.is_processed_by(application))
         named = sorted((natural_key(slice_name(other)), other.item_id) for other in processed)
         return entity, tuple(each for key, each in named if key > natural_key(name))
 

@@ -6,16 +6,16 @@ import shlex
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakeMoved
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.processed import first_processed, processed_items
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Iterable, Set
 
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
 
-__all__ = ["moved_lake_error"]
+__all__ = ["continued_items", "moved_lake_error"]
 
 
 def moved_lake_error(store: Store, application: Application, place: str, names: Set[str]) -> LakeMoved | None:
@@ -44,3 +44,14 @@ def moved_lake_error(store: Store, application: Application, place: str, names: 
         "If these are other slices, run DESTROY first to start over.",
         details={"old": old, "new": place},
     )
+
+
+def continued_items(store: Store, ids: Iterable[str], bronze: str) -> frozenset[str]:
+    """Return those of some items of other places whose slices have an item in the bronze folder.
+
+    `manifest move` has copied their records there and keeps them; they say nothing about the folder.
+    """
+    here = f"{item_id(bronze)}/"
+    present = {each: here + each.rpartition("/")[2] for each in ids if not each.startswith(here)}
+    known = store.read(list(present.values()))
+    return frozenset(each for each, there in present.items() if there in known)

@@ -176,7 +176,7 @@ def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) 
     arrived = (
         Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, late, is_full=is_full, refused=told),
     )
-    gone = vanished_slices(app.store, application, present)
+    gone = vanished_slices(app.store, application, bronze, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     fault = _changed(app, entity, listing, present)
     return BronzeStatus(

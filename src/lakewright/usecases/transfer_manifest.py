@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lakewright.app import App
 from lakewright.errors import Fault, UsageError
 from lakewright.manifest import transfer
-from lakewright.manifest.relocate import relocate
+from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.manifest.relocate import Relocated, relocate
 from lakewright.manifest.transfer import Imported
+from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
+from lakewright.slices.recover_from_log import counter_of
+from lakewright.usecases.placed import placed_entities
 
 __all__ = ["Moved", "export_manifest", "import_manifest", "move_items"]
 
@@ -54,7 +58,8 @@ def import_manifest(app: App, lines: Iterable[str], *, source: str, keep_going: 
 def move_items(app: App, old: str, new: str) -> Moved:
     """Copy the records of slices below one location to slices of the same names below another.
 
-    This is for a lake that was moved or copied. The records below the old location are kept.
+    This is for a lake that was moved or copied. The records below the old location are kept. The numbers of
+    commits to the tables of the moved slices continue.
 
     Raises:
         UsageError: Both are the same location, or the manifest has no item below the old one.
@@ -67,8 +72,24 @@ def move_items(app: App, old: str, new: str) -> Moved:
         raise UsageError(
             f"the manifest has no item below {source}", remedy="`lakewright manifest ls` lists the items."
         )
+    moved = [each for each in found if each.fault is None]
+    _continue_numbers(app, moved)
     return Moved(
         goal,
-        items=tuple(each.new for each in found if each.fault is None),
+        items=tuple(each.new for each in moved),
         faults=tuple(each.fault for each in found if each.fault is not None),
     )
+
+
+def _continue_numbers(app: App, moved: Sequence[Relocated]) -> None:
+    """Raise the counters of the tables of moved slices to the numbers that were given where they were."""
+    for entity, places in placed_entities(app):
+        here, application = f"{item_id(places.bronze)}/", application_of(app.project.name, entity)
+        own = [each for each in moved if each.new.startswith(here)]
+        counters = {name for each in own for name in each.counters}
+        items = app.store.read([each.new for each in own]).values()
+        given = [item.tokens.get(application.key, 0) for item in items]
+        seen = app.store.look_up([], [(COUNTER, name) for name in counters]).documents.values()
+        last = max((*given, *(document.value["last"] for document in seen)), default=0)
+        if last:
+            raise_counter(app.store, counter_of(places.silver), last)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,13 +19,16 @@ from tests.unit.cli.surroundings import Answered, FakeApp, call_with
 
 from lakewright.errors import SliceError
 from lakewright.manifest.claim import Claim
+from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.fsck import fsck
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
 from lakewright.manifest.store import Query
+from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.models.places import Address
 
 ORDERS = Application.named("lakewright/shop/orders", "orders")
@@ -864,6 +868,51 @@ def test_the_manifest_follows_a_lake_that_was_moved() -> None:
     # The numbers of commits come along: a table that holds one is recognised.
     assert now["a"].tokens == app.ledger.item(ITEM + "a").tokens
     assert verdicts(app, "--application", str(ORDERS)).keys() == ALL.keys()
+
+
+class TestAfterAMove:
+    """Of the lake's old place nothing is missing: its records were continued."""
+
+    def moved(self, folder: Path) -> FakeApp:
+        """Return a lake of s1.csv and s2.csv, both processed, after it was copied and the manifest moved."""
+        (folder / "old").mkdir()
+        for name in ("s1.csv", "s2.csv"):
+            (folder / "old" / name).write_text("1")
+        shutil.copytree(folder / "old", folder / "new")
+        app = FakeApp(bronze=folder / "old")
+        document(app, "manifest", "discover")
+        for name in ("s1.csv", "s2.csv"):
+            app.ledger.processed(claim(app, name, f"{(folder / 'old').as_uri()}/"), {})
+        app.project.lake = str(folder / "new")
+        document(app, "manifest", "move", str(folder / "old"), str(folder / "new"))
+        return app
+
+    def test_no_slice_is_told_as_gone_from_bronze(self, tmp_path: Path) -> None:
+        app = self.moved(tmp_path)
+        assert document(app, "status")["vanished"] == []
+        assert document(app, "manifest", "discover")["missing"] == []
+
+    def test_a_slice_that_is_gone_is_told_once(self, tmp_path: Path) -> None:
+        app = self.moved(tmp_path)
+        (tmp_path / "new" / "s2.csv").unlink()
+        found = document(app, "status")["vanished"]
+        assert found == [{"entity": "orders", "count": 1, "slices": ["s2.csv"]}]
+        (row,) = document(app, "manifest", "discover")["missing"]
+        assert (row["slice"], row["is_elsewhere"]) == ("s2.csv", False)
+
+    def test_the_numbers_of_commits_continue(self, tmp_path: Path) -> None:
+        app = self.moved(tmp_path)
+        counter = counter_of(app.project.entities["orders"].places(app.project.lake).silver)
+        found = app.store.document(COUNTER, counter)
+        assert found is not None
+        assert found.value == {"last": 2}
+
+    def test_a_cascade_takes_the_items_of_the_new_place_only(self, tmp_path: Path) -> None:
+        app = self.moved(tmp_path)
+        document(app, "manifest", "requeue", "orders/s1.csv", "--cascade", "--reason", "r")
+        ready = app.store.select(Query(verdicts=frozenset({Verdict.READY})))
+        here = (tmp_path / "new").as_uri()
+        assert [item.item_id for item in ready] == [f"{here}/s1.csv", f"{here}/s2.csv"]
 
 
 def test_what_has_a_history_in_the_other_place_is_left_alone() -> None:
