@@ -240,9 +240,9 @@ def test_landing_refuses_times_that_the_lake_s_zone_has_twice_or_not_at_all(
                 orders.land(users.createDataFrame([row], f"id int, at {kind}"), "1")
             assert "offsets" in str(refused.value.remedy)
         with pytest.raises(UsageError, match="column 'at': 2024-03-31 02:30:00 does not exist"):
-            orders.land(pandas.DataFrame({"at": [datetime(2024, 3, 31, 2, 30)]}), "1")
+            orders.land(pandas.DataFrame({"id": [1], "at": [datetime(2024, 3, 31, 2, 30)]}), "1")
         around = [datetime(2024, 3, 31, 1, 59), datetime(2024, 3, 31, 3), datetime(2024, 10, 27, 3)]
-        orders.land(users.createDataFrame([(at,) for at in around], "at timestamp_ntz"), "1")
+        orders.land(users.createDataFrame(list(enumerate(around)), "id int, at timestamp_ntz"), "1")
     files = (folder / "lake/bronze/orders/1").glob("part-*")
     found = sorted(json.loads(line)["at"] for each in files for line in each.read_text().splitlines())
     clock = ("03-31T01:59:00.000000+01", "03-31T03:00:00.000000+02", "10-27T03:00:00.000000+01")
