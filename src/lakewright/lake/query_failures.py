@@ -38,7 +38,8 @@ Meaning = tuple[re.Pattern[str], Callable[[re.Match[str], str, str], LakewrightE
 """What Spark's text holds, and the error for it, made of the match, the text, and what went on meanwhile."""
 
 STORAGE = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Input/output error"
+    r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Input/output error|"
+    r"Stale file handle|Transport endpoint is not connected|Remote I/O error"
 )
 
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\][^\n]*")
@@ -154,6 +155,19 @@ def _no_storage(match: re.Match[str], _text: str, moment: str) -> LakewrightErro
     )
 
 
+def _no_folder(match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+    """Return the error for a folder that can't be created or emptied; Hadoop does not tell why."""
+    found = {name: each for name, each in match.groupdict().items() if each}
+    ((name, uri),) = found.items()
+    place = _STATE.sub("", uri).partition("/_temporary/")[0].strip()
+    done = "emptied" if name == "emptied" else "created"
+    return StorageUnavailable(
+        f"the storage failed {moment}: {local_path(place) or place} can't be {done}",
+        remedy="Look whether the disk is full or read-only, and whether this user may write there, then run "
+        "again; nothing is applied twice.",
+    )
+
+
 def _no_access(match: re.Match[str], text: str, moment: str) -> LakewrightError:
     line = next((line for line in text.splitlines() if match[0] in line), match[0])
     return StorageUnavailable(f"no access {moment}: {line.strip()}")
@@ -212,6 +226,15 @@ EVERYWHERE: tuple[Meaning, ...] = (
             r"java\.net\.(?:NoRouteToHost|Connect|SocketTimeout)Exception"
         ),
         _no_access,
+    ),
+    # Hadoop does not tell why: a disk that is read-only or full, or a folder of another user.
+    (
+        re.compile(
+            r"\[DELTA_CANNOT_CREATE_LOG_PATH\] Cannot create (?P<log>[^\n]+)|"
+            r"java\.io\.IOException: Mkdirs failed to create (?P<folder>[^\n]+?) \(exists=|"
+            r"SparkException: Unable to clear (?:output|partition) directory (?P<emptied>[^\n]+?) prior to"
+        ),
+        _no_folder,
     ),
     (
         re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),

@@ -96,6 +96,24 @@ UNREAD = (
             "storage failed",
         ),
         (
+            "org.apache.spark.sql.delta.DeltaIOException: [DELTA_CANNOT_CREATE_LOG_PATH] Cannot create "
+            "file:/lake/gold/a b/_delta_log SQLSTATE: 42KD5\n\tat org.apache",
+            StorageUnavailable,
+            "the slice s1 of crm was processed: /lake/gold/a b/_delta_log can't be created",
+        ),
+        (
+            "[TASK_WRITE_FAILED] x\nCaused by: java.io.IOException: Mkdirs failed to create "
+            "file:/lake/out/_temporary/0/_temporary/attempt_1 (exists=false, cwd=file:/work)",
+            StorageUnavailable,
+            ": /lake/out can't be created",
+        ),
+        (
+            "org.apache.spark.SparkException: Unable to clear output directory file:/lake/out prior to "
+            "writing to it.",
+            StorageUnavailable,
+            ": /lake/out can't be emptied",
+        ),
+        (
             "[FAILED_READ_FILE] x\nCaused by: java.io.FileNotFoundException: /b/s1 (Permission denied)",
             StorageUnavailable,
             "/b/s1 (Permission denied)",
