@@ -217,17 +217,20 @@ def _recorded_error(item: Item) -> Mapping[str, Any]:
     return error if isinstance(error, Mapping) else {}
 
 
-def stale_advice(lock: Lock, typed: str | None = None) -> str:
+def stale_advice(lock: Lock, typed: str | None = None, *, is_taken_over: bool) -> str:
     """Return what to do about a stale lock, as the rest of a sentence.
 
-    The next run of a job takes over an entity's lock. What another program did before it was killed is not
-    known to the manifest, so an operator frees the item.
+    The next run of a job takes over an entity's lock, unless the manifest leaves that to an operator. What
+    another program did before it was killed is not known to the manifest, so an operator frees the item.
 
     Args:
         lock: The lock.
         typed: The command that releases the item; made from its id by default.
+        is_taken_over: Whether runs take over stale locks.
     """
     release = f"`{typed or command('release', lock.item_id)}`"
+    if lock.processing.application.is_of_entity and not is_taken_over:
+        return f"{release}, then run the job again"
     if lock.processing.application.is_of_entity:
         return f"run the job again, which takes it over, or {release}"
     return f"see whether its work is done, then {release}, and run {lock.processing.application} again"

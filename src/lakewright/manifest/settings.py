@@ -12,7 +12,7 @@ from lakewright.manifest.ledger import Takeover
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.expressions.values import Duration
 
-__all__ = ["SETTINGS", "check_locks_and_history", "kept_since", "lease_duration", "takeover"]
+__all__ = ["SETTINGS", "check_locks_and_history", "is_taken_over", "kept_since", "lease_duration", "takeover"]
 
 SETTINGS = frozenset({"lease", "retention", "takeover"})
 """The keys of `manifest:` that this module reads."""
@@ -52,6 +52,11 @@ def takeover(settings: Mapping[str, Any]) -> Takeover:
         raise SpecError.of(
             f"manifest: takeover: {text!r} is neither auto nor operator", remedy="Write one of the two."
         ) from None
+
+
+def is_taken_over(settings: Mapping[str, Any]) -> bool:
+    """Return whether runs take over stale locks."""
+    return takeover(settings) is Takeover.AUTO
 
 
 def kept_since(settings: Mapping[str, Any], now: Callable[[], datetime]) -> datetime | None:

@@ -172,16 +172,21 @@ def _behind(application: Application, ready: Mapping[tuple[str, str | None], int
     return ready.get(application.key, 0)
 
 
-def concern_of_lock(lock: Lock, item: Item, named: str) -> Concern:
-    """Return what a stale lock of an item asks for."""
+def concern_of_lock(lock: Lock, item: Item, named: str, *, is_taken_over: bool) -> Concern:
+    """Return what a stale lock of an item asks for; runs may take such locks over."""
+    program = lock.processing.application
+    if not program.is_of_entity:
+        advice = f"See whether its work is done, release it, and run {program} again."
+    elif is_taken_over:
+        advice = "Run the job again, which takes it over, or release it."
+    else:
+        advice = "Release it, then run the job again, which does not take it over (takeover: operator)."
     return Concern(
         kind="stale",
-        subject=f"{_entity(item) or lock.processing.application} {slice_name(item)}",
+        subject=f"{_entity(item) or program} {slice_name(item)}",
         why=f"its lock is stale: {lock.stale_reason}",
         since=lock.processing.since,
-        advice="Run the job again, which takes it over, or release it."
-        if lock.processing.application.is_of_entity
-        else f"See whether its work is done, release it, and run {lock.processing.application} again.",
+        advice=advice,
         command=command("release", named),
         action="release",
         item_id=item.item_id,

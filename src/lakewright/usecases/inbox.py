@@ -17,6 +17,7 @@ from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.lease import LEASE, Lease
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import format_instant
+from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Query
 from lakewright.usecases.concerns import (
     MOST,
@@ -103,7 +104,12 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     locks = _locks(app, islice(store.select(Query(verdicts=frozenset({Verdict.LOCKED}))), MOST), now)
     broken = islice(store.select(Query(verdicts=frozenset({Verdict.FAILED, Verdict.INVALID}))), MOST)
     failed = sorted((concern_of_item(item, ready, typed_name(app, item)) for item in broken), key=_urgency)
-    stale = [concern_of_lock(lock, item, typed_name(app, item)) for lock, item in locks if lock.is_stale]
+    is_auto = is_taken_over(app.project.manifest)
+    stale = [
+        concern_of_lock(lock, item, typed_name(app, item), is_taken_over=is_auto)
+        for lock, item in locks
+        if lock.is_stale
+    ]
     running = tuple(run for run in runs if run.status == RUNNING)
     failures = runs_to_resume(app, runs)
     undone = [concern_of_run(app, run) for run in failures[:MOST]]

@@ -13,6 +13,7 @@ from lakewright.errors import UsageError
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command, stale_advice
 from lakewright.manifest.record import ANYONE, Application, State, format_instant
+from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
@@ -47,10 +48,10 @@ class Row:
     """An item's verdict for one application.
 
     Attributes:
-        waits_for: The id of the item that must be processed, resolved or skipped first, or the applications
-            that must process this one first, if any.
+        waits_for: The id of the item that must be finished first, or the applications that must be, if any.
         name: The entity's name, if the item was added by another program and so has none.
         short_name: `entity/slice`, if commands find the item by it.
+        is_taken_over: Whether runs take over stale locks.
     """
 
     item: Item
@@ -60,6 +61,7 @@ class Row:
     waits_for: str | None = None
     name: str | None = None
     short_name: str | None = None
+    is_taken_over: bool = True
 
     @property
     def mark(self) -> Mark | None:
@@ -132,7 +134,9 @@ class Row:
         typed = self.next_command
         if typed is None or self.item.problem is not None:
             return typed and f"`{typed}`"
-        return recovery_advice(self.item, self.typed) if self.lock is None else stale_advice(self.lock, typed)
+        if self.lock is None:
+            return recovery_advice(self.item, self.typed)
+        return stale_advice(self.lock, typed, is_taken_over=self.is_taken_over)
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as `manifest ls -o json` prints it."""
@@ -217,13 +221,14 @@ class Rows:
         self._held: dict[Application, Item | None] = {}
         self._after_of = partial(declared_after, app)
         self._typed = partial(typed_name, app)
+        self._row = partial(Row, is_taken_over=is_taken_over(app.project.manifest))
 
     def of(self, item: Item, only: Application | None = None) -> Iterator[Row]:
         """Yield a row for each application that the item concerns, or for those that `only` covers."""
         lock = self._find_lock(item) if item.problem is None else None
         for application, verdict in item.verdicts().items():
             if only is None or application == ANYONE or only.covers(application):
-                row = Row(item, application, verdict, lock, short_name=self._typed(item))
+                row = self._row(item, application, verdict, lock, short_name=self._typed(item))
                 yield replace(row, waits_for=self._obstacle(row)) if verdict is Verdict.READY else row
 
     def _obstacle(self, row: Row) -> str | None:

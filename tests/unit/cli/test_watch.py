@@ -112,7 +112,7 @@ def test_a_lock_that_became_stale_is_told_once_with_what_to_do() -> None:
     (said, do) = answered.out.splitlines()
     assert said.startswith(f"stale lock: {ITEM}a is locked by ada@elsewhere (process 7, run run-1) since")
     assert "its lease expired at" in said
-    assert do == (f"  do: run the job again, which takes it over, or `lakewright manifest release {ITEM}a`")
+    assert do == f"  do: run the job again, which takes it over, or `lakewright manifest release {ITEM}a`"
     (document,) = map(
         json.loads, watched(wait, nothing, options=("-o", "json"), before=hold).out.splitlines()
     )

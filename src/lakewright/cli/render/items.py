@@ -140,10 +140,10 @@ def record_line(record: Record) -> Line:
     )
 
 
-def stale_lock_page(lock: Lock) -> Iterator[Block]:
-    """Yield the notice that a lock has become stale, with its remedy."""
+def stale_lock_page(lock: Lock, *, is_taken_over: bool) -> Iterator[Block]:
+    """Yield the notice that a lock has become stale, which runs may take over, with its remedy."""
     yield line(Span("stale lock", "bold yellow"), f": {locked_error(lock).message}")
-    yield line(Span("  do: ", "dim"), stale_advice(lock))
+    yield line(Span("  do: ", "dim"), stale_advice(lock, is_taken_over=is_taken_over))
 
 
 def stats_page(stats: Mapping[str, Mapping[str, int]]) -> Iterator[Block]:

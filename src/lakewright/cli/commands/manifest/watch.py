@@ -16,6 +16,7 @@ from lakewright.cli.render.items import record_line, stale_lock_page
 from lakewright.cli.signals import Stopper, listening
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import Record, State
+from lakewright.manifest.settings import is_taken_over
 
 __all__ = ["watch"]
 
@@ -86,7 +87,8 @@ def _print(call: Call, found: Record | Lock) -> None:
     elif call.output.is_json:
         _print_json(call, {"alert": "stale_lock", **found.as_json()})
     else:
-        call.output.page(stale_lock_page(found))
+        taken = is_taken_over(call.app.project.manifest)
+        call.output.page(stale_lock_page(found, is_taken_over=taken))
 
 
 def _print_json(call: Call, document: Mapping[str, Any]) -> None:
