@@ -73,16 +73,17 @@ class TriggerStatus:
 
     @property
     def word(self) -> str:
-        """Its state in one word: disabled, paused, interrupted, running, retrying, failed, due or waiting.
+        """Its state in one word: disabled, running, paused, interrupted, retrying, failed, due or waiting.
 
-        A run is interrupted if its server has ended, and no other one has begun to repeat it.
+        A run is interrupted if its server has ended, and no other one has begun to repeat it. A trigger that
+        was paused during its run is running until that ends.
         """
         state = self.state
         words = {
             "disabled": not self.trigger.enabled,
+            "running": state.running is not None and self.holder is not None,
             "paused": state.is_paused,
-            "interrupted": state.running is not None and self.holder is None,
-            "running": state.running is not None,
+            "interrupted": state.running is not None,
             "retrying": state.failures > 0,
             "failed": bool(state.waits),
             "due": bool(state.pending),
@@ -96,7 +97,9 @@ class TriggerStatus:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands to type in this order after a failure: the last one has a run begin."""
+        """The commands to type in this order after a failure or a pause: the last one has a run begin."""
+        if self.state.is_paused:
+            return (shlex.join(("lakewright", "triggers", "resume", self.lane.trigger)),)
         if self.word in {"retrying", "interrupted"} and self.holder is None:
             return ("lakewright serve",)
         return (*self.first, shlex.join(("lakewright", "triggers", "run", self.lane.trigger)))
@@ -127,7 +130,8 @@ class TriggerStatus:
             "failures": state.failures,
             "message": self.message or None,
             "warnings": list(self.warnings),
-            "do": list(self.commands) if self.word in {"failed", "interrupted"} else [],
+            "is_paused": state.is_paused,
+            "do": list(self.commands) if state.is_paused or self.word in {"failed", "interrupted"} else [],
             "last": None
             if last is None
             else {

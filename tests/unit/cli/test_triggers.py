@@ -209,6 +209,34 @@ def test_a_paused_trigger_is_told_until_it_is_resumed(shell: InProcess) -> None:
     assert resumed["state"] == "waiting"
 
 
+def test_a_run_of_a_paused_trigger_is_said_to_begin_once_it_is_resumed(shell: InProcess) -> None:
+    """It did nothing, and exited with 0."""
+    shell.run("triggers", "pause", "arrivals")
+    told = " ".join(shell.run("triggers", "run", "arrivals").out.split())
+    assert "a run is due, and begins once it is resumed" in told
+    assert "do: `lakewright triggers resume arrivals`" in told
+    found = {each["trigger"]: each for each in shell.json("triggers")}["arrivals"]
+    assert (found["state"], found["do"]) == ("paused", ["lakewright triggers resume arrivals"])
+    (resumed,) = shell.json("triggers", "resume", "arrivals")
+    assert (resumed["state"], resumed["is_paused"], resumed["do"]) == ("due", False, [])
+
+
+def test_a_trigger_that_was_paused_during_its_run_is_running_until_that_ends(shell: InProcess) -> None:
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    running = TriggerState(pending=(DUE,)).start(DUE).paused(True)
+    TriggerRecords(app.store, "shop").change(NIGHTLY, lambda _: running)
+    found = {each["trigger"]: each for each in shell.json("triggers")}["nightly"]
+    assert (found["state"], found["do"]) == ("paused", ["lakewright triggers resume nightly"])
+
+    app.leases().acquire("trigger shop/nightly")
+    found = {each["trigger"]: each for each in shell.json("triggers")}["nightly"]
+    assert (found["state"], found["is_paused"]) == ("running", True)
+    told = " ".join(shell.run("status").out.split())
+    assert "paused: it begins no further run until it is resumed" in told
+    app.close()
+
+
 def test_the_list_names_the_server_that_runs_a_trigger(shell: InProcess) -> None:
     app = App.open(shell.folder, environ={})
     app.make_store()

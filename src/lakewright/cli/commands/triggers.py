@@ -54,7 +54,10 @@ def triggers(context: click.Context, /) -> None:
 @click.argument("trigger", shell_complete=names_of("triggers"))
 @click.pass_obj
 def run(call: Call, /, trigger: str) -> None:
-    """Have a trigger run now, although it is not due; one that waits after a failure goes on."""
+    """Have a trigger run now, although it is not due; one that waits after a failure goes on.
+
+    A paused trigger runs once it is resumed.
+    """
     from lakewright.usecases.triggers import run_trigger
 
     call.accept_faults()

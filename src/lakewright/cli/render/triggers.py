@@ -36,13 +36,14 @@ def triggers_page(triggers: Sequence[TriggerStatus], now: datetime) -> Iterator[
     columns = ("trigger", "runs", "when", "state", "next", "last", "held by")
     yield Table(columns, tuple(_row(each, now) for each in triggers))
     for each in triggers:
-        if (each.message and each.word in STUCK) or each.warnings:
+        if (each.message and each.word in STUCK) or each.warnings or each.state.is_paused:
             yield trigger_branch(each, now)
 
 
 def trigger_branches(triggers: Sequence[TriggerStatus], now: datetime) -> tuple[Branch, ...]:
     """Return the triggers that an operator should look at."""
-    return tuple(trigger_branch(each, now) for each in triggers if each.word in STUCK or each.warnings)
+    told = (each for each in triggers if each.word in STUCK or each.warnings or each.state.is_paused)
+    return tuple(trigger_branch(each, now) for each in told)
 
 
 def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Iterator[Block]:
@@ -86,14 +87,23 @@ def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
         below.append(Branch(line(f"attempt {state.failures + 1} {when}, by itself")))
     if trigger.run_id is not None:
         below.append(Branch(line(Span("look: ", "dim"), f"`lakewright history show {trigger.run_id}`")))
-    if trigger.word == "paused":
-        below = [_do(f"`lakewright triggers resume {trigger.lane.trigger}`")]
+    if state.is_paused:
+        below = [*_paused(trigger), _do(f"`{trigger.commands[-1]}`")]
     if trigger.word == "failed":
         typed = ", then ".join(f"`{each}`" for each in trigger.commands)
         below.append(_do(f"mend the cause, then {typed}"))
     elif trigger.word in ("retrying", "interrupted") and trigger.holder is None:
         below.append(_do(", then ".join(f"`{each}`" for each in trigger.commands)))
     return Branch(head, (*below, *_warnings(trigger, now)))
+
+
+def _paused(trigger: TriggerStatus) -> Iterator[Branch]:
+    """Yield what a paused trigger will do, which is no news if it only waits."""
+    state = trigger.state
+    if state.running is not None and trigger.holder is not None:
+        yield Branch(line("paused: it begins no further run until it is resumed"))
+    elif state.running is not None or state.pending:
+        yield Branch(line("a run is due, and begins once it is resumed"))
 
 
 def _warnings(trigger: TriggerStatus, now: datetime) -> Iterator[Branch]:
