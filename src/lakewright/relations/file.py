@@ -38,6 +38,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.transform.spark_types import binary_column
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -333,6 +334,7 @@ class FileRelation(StoredRelation):
         if self.declared_schema is None:
             self._check_names(frame)
         outgoing = self._outgoing(workspace, frame, wanted)
+        self._check_binary(outgoing)
         options = self._writing()
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
@@ -346,6 +348,14 @@ class FileRelation(StoredRelation):
             raise TargetError(
                 f"{self.label}: the rows have several columns of one name: {', '.join(doubled)}",
                 remedy="Rename or drop all but one of them in the mapping; case does not count.",
+            )
+
+    def _check_binary(self, frame: DataFrame) -> None:
+        name = binary_column(frame) if self.format == "csv" else None
+        if name is not None:
+            raise TargetError(
+                f"{self.label}: column {name!r} has binary values, which CSV does not hold",
+                remedy="Write them as text, such as `base64(…)` gives it, or in another format.",
             )
 
     def _writing(self) -> Mapping[str, str]:

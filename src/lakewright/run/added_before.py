@@ -15,6 +15,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import parameters_text
 from lakewright.relations.relation import OutputMode
+from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.run.outputs import target_of, written_by
 from lakewright.targets.defaults import TargetDefaults
@@ -93,8 +94,9 @@ class AddedBefore:
     def _run(self, target: Target, workspace: Workspace, parameters: Mapping[str, str]) -> Run | None:
         """Return the last run that built an instance, unless its output was emptied since."""
         wanted = self.journal.hide_secrets(parameters)
+        names = FormerNames(self.project, self.lake, self.journal)
         for run in self.journal.runs(RUNS, project=self.project.name, job=self.job.name):
-            for each in self.journal.targets(run.run_id):
+            for each in names.entries(run):
                 if each["name"] != target.name:
                     continue
                 if each["phase"] in _CLEANUP and self._is_emptied(

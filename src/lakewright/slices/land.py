@@ -21,6 +21,7 @@ from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.spec.models.entity import Entity
 from lakewright.transform.casts import cast_sql
+from lakewright.transform.spark_types import binary_column
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -165,6 +166,11 @@ def _write(frame: DataFrame, entity: Entity, staged: str, timezone: str, *, is_m
     times = {"timeZone": timezone, "timestampFormat": _TIMESTAMP} if form.kind in _OPTIONS else {}
     options = {**mark, **times, **_OPTIONS.get(form.kind, {}), **form.options}
     what = f"the frame can't be landed as {form.kind} for {entity.called}"
+    if form.kind in _OPTIONS and (name := binary_column(frame)) is not None:
+        raise UsageError(
+            f"{what}: column {name!r} has binary values, which files of text do not hold",
+            remedy="Land them as text, such as `base64(…)` gives it, or in another format, such as parquet.",
+        )
     frame = _with_whole_numbers(frame, entity) if form.kind == "csv" else frame
     try:
         with failures_told("while the frame was landed"):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-__all__ = ["type_of"]
+__all__ = ["binary_column", "type_of"]
 
 
 def type_of(kind: DataType) -> Type:
@@ -44,3 +45,19 @@ def _nested(kind: DataType) -> Type | None:
     if isinstance(kind, types.StructType):
         return Struct(tuple(StructField(field.name, type_of(field.dataType)) for field in kind.fields))
     return None
+
+
+def binary_column(frame: DataFrame) -> str | None:
+    """Return the first column with binary values, also inside of others; None if there is none.
+
+    CSV has these in a form that no reader takes for bytes again.
+    """
+    return next((each.name for each in frame.schema.fields if _has_binary(type_of(each.dataType))), None)
+
+
+def _has_binary(kind: Type) -> bool:
+    if isinstance(kind, Struct):
+        return any(_has_binary(field.type) for field in kind.fields)
+    if isinstance(kind, MapOf):
+        return _has_binary(kind.key) or _has_binary(kind.value)
+    return _has_binary(kind.element) if isinstance(kind, Array) else kind == Scalar("binary")

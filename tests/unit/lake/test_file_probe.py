@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
@@ -54,7 +55,10 @@ def test_one_pass_misses_no_field_with_a_line_break(content: str, block: int) ->
         scan = scan_csv(path, "utf-8")
         assert scan is not None
         if content and not scan.may_break:
-            assert quoted_line_ends(path, has_been_scanned=True) == frozenset()
+            # A quote that is closed inside its field, such as "a"b, is left to Spark.
+            with suppress(ValueError):
+                assert quoted_line_ends(path, has_been_scanned=True) == frozenset()
+            assert quoted_line_ends(path) == frozenset()
 
 
 @pytest.mark.parametrize(
