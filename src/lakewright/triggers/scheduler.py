@@ -22,7 +22,7 @@ from lakewright.manifest.lease import Lease, Leases
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.stores.heartbeat import seconds_awake
 from lakewright.triggers.records import Lane, SavedState, TriggerRecords, lease_key
-from lakewright.triggers.state import Attempt, Ending, TriggerState, next_due
+from lakewright.triggers.state import Attempt, Ending, Result, TriggerState, next_due
 
 __all__ = ["Looks", "Scheduler", "Start", "lanes"]
 
@@ -311,7 +311,8 @@ def _differs(before: TriggerState, after: TriggerState) -> bool:
 
 def _log_ending(lane: Lane, ending: Ending) -> None:
     seconds = (ending.finished - ending.started).total_seconds()
-    if ending.message:
-        log.warning("trigger %s: %s after %.1f s: %s", lane, ending.result, seconds, ending.message)
-    else:
-        log.info("trigger %s: %s after %.1f s", lane, ending.result, seconds)
+    if not ending.message:
+        log.info("trigger %s: its run of %.1f s %s", lane, seconds, ending.result)
+        return
+    result = "failed, and is tried again" if ending.result is Result.RETRY else ending.result
+    log.warning("trigger %s: its run of %.1f s %s: %s", lane, seconds, result, ending.message)

@@ -281,6 +281,20 @@ def test_a_retryable_failure_is_tried_again_after_a_pause_and_by_another_server_
     assert world.started[-1][2].number == 3
 
 
+def test_the_log_tells_how_long_a_run_took_and_not_when_it_is_tried_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`retry after 1.0 s` was read as the pause."""
+    hourly(world)
+    one = world.server("a")
+    world.round(one)
+    world.round(one, after=HOUR)
+    world.now += SECOND
+    world.end(one, Result.RETRY)
+    world.round(one, after=timedelta(0))
+    assert caplog.messages[-1] == "trigger hourly: its run of 1.0 s failed, and is tried again: why"
+
+
 def test_an_operator_pauses_resumes_and_asks_while_a_server_runs(world: World) -> None:
     hourly(world)
     one, records = world.server("a"), TriggerRecords(world.store, "shop")
