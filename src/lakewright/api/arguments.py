@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, TypedDict, TypeVar, Unpack
+from zoneinfo import ZoneInfo
 
 from lakewright.errors import UsageError
 from lakewright.plan.permissions import Permissions
@@ -132,13 +133,25 @@ def count_of(name: str, value: N) -> N:
     return value
 
 
-def time_text(value: str | date | datetime | None) -> str | None:
+def time_text(value: str | date | datetime | None, zone: ZoneInfo) -> str | None:
     """Return a processing time as the text that the command line takes.
 
+    The second of the two times of a clock that is put back (`fold=1`) gets its offset.
+
+    Args:
+        value: The time; without an offset it is in `zone`.
+        zone: The lake's time zone.
+
     Example:
-        >>> time_text(date(2024, 5, 1)), time_text("${slice.date}")
+        >>> from zoneinfo import ZoneInfo
+        >>> zone = ZoneInfo("Europe/Amsterdam")
+        >>> time_text(date(2024, 5, 1), zone), time_text("${slice.date}", zone)
         ('2024-05-01', '${slice.date}')
+        >>> time_text(datetime(2024, 10, 27, 2, 30, fold=1), zone)
+        '2024-10-27T02:30:00+01:00'
     """
+    if isinstance(value, datetime) and value.tzinfo is None and value.fold:
+        value = value.replace(tzinfo=zone)
     return value.isoformat() if isinstance(value, date) else value
 
 

@@ -256,7 +256,7 @@ class Entity:
                 self._opened.app,
                 self.declared.id,
                 from_slice=from_slice,
-                from_time=time_text(from_time),
+                from_time=time_text(from_time, self._opened.app.project.lake.zone),
                 include=texts_of("include", include),
                 is_over_foreign=over_foreign,
                 is_check=check,
@@ -300,7 +300,7 @@ class Entity:
             self.declared.id,
             slice_name,
             strategy=strategy,
-            processing_time=time_text(processing_time),
+            processing_time=time_text(processing_time, self._opened.app.project.lake.zone),
             permissions=Permissions(
                 allow_data_loss=allow_data_loss, allow_backdated=allow_backdated, allow_late=late
             ),
@@ -366,7 +366,7 @@ class Entity:
                 self.declared.id,
                 slice_name,
                 strategy=strategy,
-                processing_time=time_text(processing_time),
+                processing_time=time_text(processing_time, self._opened.app.project.lake.zone),
                 permissions=Permissions(
                     allow_data_loss=allow_data_loss, allow_backdated=allow_backdated, allow_late=late
                 ),

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import Fault
+from lakewright.lake.paths import local_path
 from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
@@ -90,6 +91,8 @@ class LostRows:
             if not is_made or target.name not in self.known_targets():
                 return None
         places = target.provides(workspace, phase)
+        if found.exists is Answer.NO and not phase.is_cleanup and any(map(_has_table, places)):
+            return None  # CREATE enters it into the catalog
         lost = self._lost(target, context, places, is_whole=not phase.is_cleanup)
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
         return self._fault(target, _Loss.of(phase, places, found), lost) if lost else None
@@ -255,6 +258,12 @@ class _Loss:
             "Build these again afterwards",
             f"{place} was replaced with an empty table",
         )
+
+
+def _has_table(resource: Resource) -> bool:
+    """Return whether the log of a Delta table is in a folder on this machine."""
+    folder = local_path(resource.name) if resource.category == "file" else None
+    return folder is not None and (folder / "_delta_log").is_dir()
 
 
 def _whole(resource: Resource) -> Resource:

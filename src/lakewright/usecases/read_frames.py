@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -221,8 +221,10 @@ def instant_of(app: App, as_of: object) -> datetime:
     """
     if isinstance(as_of, date) and not isinstance(as_of, datetime):
         as_of = datetime.combine(as_of, time())
-    text = as_of.isoformat() if isinstance(as_of, datetime) else as_of
-    found = parse_instant_in(text, app.project.lake.zone) if isinstance(text, str) else None
+    zone = app.project.lake.zone
+    if isinstance(as_of, datetime):
+        return (as_of.replace(tzinfo=zone) if as_of.tzinfo is None else as_of).astimezone(UTC)
+    found = parse_instant_in(as_of, zone) if isinstance(as_of, str) else None
     if found is None:
         raise UsageError(
             f"as_of={as_of!r} is neither a version of the table nor a time",
