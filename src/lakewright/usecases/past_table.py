@@ -10,9 +10,11 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import read_table
+from lakewright.manifest.item import Verdict
 from lakewright.relations.entity import observe_silver
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice, slices_in
+from lakewright.slices.discover import item_id
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import hint
@@ -90,10 +92,20 @@ class PastTable:
                 f"table with others, by the undo or rebuild of version {rewound[name].version}",
                 remedy="`lakewright history row` shows the life of a record.",
             )
+        if self._is_processed(name):
+            raise UsageError(
+                f"the log of {self.entity.name} has no commit of slice {name!r}, although it was processed",
+                remedy="A slice that changes no row makes none: `lakewright manifest show` tells more.",
+            )
         raise UsageError(
             f"the log of {self.entity.name} has no commit of a slice {name!r}",
             remedy=hint(name, known) if known else "The log no longer reaches back so far.",
         )
+
+    def _is_processed(self, name: str) -> bool:
+        place = f"{self.entity.places(self.app.project.lake).bronze}/{name}"
+        application = application_of(self.app.project.name, self.entity)
+        return self.app.ledger.item(item_id(place)).verdict(application) is Verdict.PROCESSED
 
     def rewound_since(self, version: int) -> int | None:
         """Return the last version after another one by which an undo or a rebuild replaced rows, or None."""
