@@ -157,9 +157,10 @@ class Ledger(RewindActions):
         """
 
         def all_puts() -> tuple[Put, ...]:
-            recorded = content.get("watermarks") or {}
-            advanced = self.watermarks.puts_for_item(claim.application, claim.item_id, recorded)
-            return (*advanced, processed_put(claim.application), *puts)
+            recorded, mark = content.get("watermarks") or {}, processed_put(claim.application)
+            beside = [(mark.kind, mark.key)]
+            advanced = self.watermarks.puts_for_item(claim.application, claim.item_id, recorded, beside)
+            return (*advanced, mark, *puts)
 
         draft = self._drafter.draft(
             claim.item_id,

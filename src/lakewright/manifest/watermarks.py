@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from lakewright.manifest.record import Application, format_instant, parse_instant
-from lakewright.manifest.store import Document, Put, Store, Write
+from lakewright.manifest.store import Document, DocumentKey, Put, Store, Write
 from lakewright.manifest.watermark import Watermark
 
 __all__ = ["CHANGE", "WATERMARK", "StoredWatermark", "WatermarkChange", "Watermarks", "watermark_key"]
@@ -241,7 +241,11 @@ class Watermarks:
         return change
 
     def puts_for_item(
-        self, application: Application, item_id: str, recorded: Mapping[str, Mapping[str, Any]]
+        self,
+        application: Application,
+        item_id: str,
+        recorded: Mapping[str, Mapping[str, Any]],
+        beside: Sequence[DocumentKey] = (),
     ) -> tuple[Put, ...]:
         """Return the puts that advance the watermarks to those of an item; smaller ones are ignored.
 
@@ -249,19 +253,21 @@ class Watermarks:
             application: Whose watermarks they are.
             item_id: The item they came from.
             recorded: Column to `{"type", "value"}`, as a PROCESSED payload holds them.
+            beside: Documents that the same write puts: looking them up here saves a round trip.
         """
-        return self.puts_for(
-            [
-                StoredWatermark(application, column, Watermark.from_json(document), item_id)
-                for column, document in recorded.items()
-            ]
-        )
+        found = [
+            StoredWatermark(application, column, Watermark.from_json(document), item_id)
+            for column, document in recorded.items()
+        ]
+        return self.puts_for(found, beside)
 
-    def puts_for(self, watermarks: Sequence[StoredWatermark]) -> tuple[Put, ...]:
+    def puts_for(
+        self, watermarks: Sequence[StoredWatermark], beside: Sequence[DocumentKey] = ()
+    ) -> tuple[Put, ...]:
         """Return the puts that advance the watermarks to those greater than the current ones."""
         if not watermarks:
             return ()
-        seen = self.store.look_up([], [(WATERMARK, each.key) for each in watermarks])
+        seen = self.store.look_up([], [*((WATERMARK, each.key) for each in watermarks), *beside])
         puts = []
         for each in watermarks:
             present = seen.documents.get((WATERMARK, each.key))

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from inspect import Parameter, signature
 from types import SimpleNamespace
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import click
 import pytest
@@ -114,10 +115,12 @@ def test_processing_hands_on_the_slice_the_time_and_what_is_allowed(
 ) -> None:
     seen: dict[str, Any] = {}
     monkeypatch.setattr(of_entity, "process_entity", lambda *args, **options: seen.update(options, args=args))
-    orders = Entity(cast("Any", SimpleNamespace(id="7")), cast("Any", "opened"))
+    lake = SimpleNamespace(zone=ZoneInfo("Europe/Amsterdam"))
+    opened: Any = SimpleNamespace(app=SimpleNamespace(project=SimpleNamespace(lake=lake)))
+    orders = Entity(cast("Any", SimpleNamespace(id="7")), opened)
     orders.process("d1", processing_time=given, late=True, wait=True)
     assert seen == {
-        "args": ("opened", "7", "d1"),
+        "args": (opened, "7", "d1"),
         "processing_time": text,
         "strategy": None,
         "permissions": Permissions(allow_late=True),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -72,6 +73,15 @@ def test_an_error_at_the_end_of_a_target_fails_it_and_the_run_ends(
     assert recorded(bench) == {"bad": "FAILED", "beside": "SUCCESS", "after_bad": "BLOCKED"}
 
 
+@pytest.fixture
+def unlogged() -> Iterator[None]:
+    """Log nothing: handlers that format an error need its text."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("unlogged")
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_an_error_without_a_text_fails_its_target(bench: Bench, jobs: int) -> None:
     def act(target: FakeTarget, context: Context, phase: Phase) -> None:
