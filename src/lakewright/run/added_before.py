@@ -6,17 +6,16 @@ With the mode APPEND, each build of an instance adds its rows, also one that was
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Status
 from lakewright.plan.step import parameters_text
 from lakewright.relations.relation import OutputMode
 from lakewright.run.former_names import FormerNames
-from lakewright.run.leftovers import is_entry_undone
+from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.run.outputs import target_of, written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.writing import WritingTarget
@@ -38,7 +37,6 @@ ADDED_BEFORE = "added_before"
 RUNS = 200
 """Number of the job's last runs in which an earlier build is looked for."""
 
-_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
 _CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
 
 
@@ -54,6 +52,7 @@ class AddedBefore:
     lake: Lake
     journal: Journal
     job: Job
+    _read: dict[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict, init=False)
 
     def warning(
         self,
@@ -94,19 +93,24 @@ class AddedBefore:
     def _run(self, target: Target, workspace: Workspace, parameters: Mapping[str, str]) -> Run | None:
         """Return the last run that built an instance, unless its output was emptied since."""
         wanted = self.journal.hide_secrets(parameters)
-        names = FormerNames(self.project, self.lake, self.journal)
         for run in self.journal.runs(RUNS, project=self.project.name, job=self.job.name):
-            for each in names.entries(run):
+            for each in self._entries(run):
                 if each["name"] != target.name:
                     continue
                 if each["phase"] in _CLEANUP and self._is_emptied(
                     each, target.provides(workspace, Phase.BUILD)
                 ):
                     return None
-                is_built = each["phase"] == Phase.BUILD.value and each["status"] in _DONE
-                if is_built and each.get("instance", {}) == wanted:
+                if is_built(each) and each.get("instance", {}) == wanted:
                     return run
         return None
+
+    def _entries(self, run: Run) -> tuple[Mapping[str, Any], ...]:
+        """Return the entries of a run, which are read once for all instances of a plan."""
+        if run.run_id not in self._read:
+            names = FormerNames(self.project, self.lake, self.journal)
+            self._read[run.run_id] = tuple(names.entries(run))
+        return self._read[run.run_id]
 
     def _is_emptied(self, entry: Mapping[str, Any], written: frozenset[Resource]) -> bool:
         """Return whether an entry of the history says that all that a target writes was emptied."""

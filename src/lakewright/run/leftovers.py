@@ -11,9 +11,9 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import StepKey
 from lakewright.run.result import is_undone
 
-__all__ = ["DONE", "Leftovers", "is_entry_undone", "tells_outcome"]
+__all__ = ["Leftovers", "is_built", "is_entry_undone", "tells_outcome"]
 
-DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
+_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
 """Statuses of a recorded target that has done its work."""
 
 
@@ -84,6 +84,11 @@ def _index(instances: Sequence[Mapping[str, str]]) -> dict[tuple[tuple[str, str]
 def tells_outcome(entry: Mapping[str, Any]) -> bool:
     """Return whether a recorded target was done or left undone, and not skipped for another reason."""
     return Status(entry["status"]) is not Status.SKIPPED or is_entry_undone(entry)
+
+
+def is_built(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry of the history says that a target was built."""
+    return entry["phase"] == Phase.BUILD.value and entry["status"] in _DONE
 
 
 def is_entry_undone(entry: Mapping[str, Any]) -> bool:

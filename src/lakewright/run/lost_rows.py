@@ -18,7 +18,7 @@ from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step, parameters_text
 from lakewright.run.former_names import FormerNames
-from lakewright.run.leftovers import DONE, is_entry_undone
+from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.run.outputs import written_by
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.target import Target
@@ -210,9 +210,8 @@ class LostRows:
             job = self.project.jobs.get(run.job)
             entries = [] if job is None else list(names.entries(run))
             for each in reversed(entries):
-                is_built = each["phase"] == Phase.BUILD.value and each["status"] in DONE
                 is_emptied = each["phase"] in _CLEANUP and not is_entry_undone(each)
-                if job is not None and (is_built or is_emptied):
+                if job is not None and (is_built(each) or is_emptied):
                     yield job, each["name"], each["phase"], each.get("instance", {})
 
 

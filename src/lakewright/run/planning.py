@@ -31,7 +31,7 @@ from lakewright.plan.step import Append, Plan
 from lakewright.run.added_before import AddedBefore
 from lakewright.run.former_names import FormerNames
 from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
-from lakewright.run.leftovers import DONE, Leftovers, is_entry_undone, tells_outcome
+from lakewright.run.leftovers import Leftovers, is_built, is_entry_undone, tells_outcome
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
@@ -200,8 +200,7 @@ class Planning:
         context, known = contexts.of(0), {run.run_id for run in resumed}
         for run in self.journal.runs(project=self.project.name, since=first.started):
             for each in self.journal.targets(run.run_id) if run.run_id not in known else ():
-                is_built = each["phase"] == Phase.BUILD.value and each["status"] in DONE
-                if is_built and _appends(each["name"], context):
+                if is_built(each) and _appends(each["name"], context):
                     yield each
 
     def _has_all_steps(self, run: Run) -> bool:

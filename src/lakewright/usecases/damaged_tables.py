@@ -14,9 +14,10 @@ from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_built
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
-from lakewright.usecases.earlier_builds import RUNS, is_built
+from lakewright.usecases.earlier_builds import RUNS
 from lakewright.usecases.placed import placed_entities
 
 if TYPE_CHECKING:

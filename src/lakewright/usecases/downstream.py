@@ -13,6 +13,7 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_built
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.spec.expressions.secrets import HIDDEN
@@ -23,7 +24,6 @@ from lakewright.usecases.earlier_builds import (
     built_before,
     built_instances,
     first_arrivals,
-    is_built,
 )
 from lakewright.usecases.emptied import kept_rows_of
 from lakewright.usecases.left_partitions import left_instances, recovered_at, untold_instances

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lakewright.manifest.record import State
 from lakewright.manifest.settings import kept_since
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import Status
 from lakewright.run.former_names import FormerNames
+from lakewright.run.leftovers import is_built
 from lakewright.usecases.declared_nodes import offline_lake
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ __all__ = [
     "built_instances",
     "first_arrivals",
     "former_names",
-    "is_built",
 ]
 
 RUNS = 100
@@ -42,8 +41,6 @@ RUNS = 100
 
 Built: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 """The name of a target, and the sorted parameters of an instance."""
-
-_DONE = (Status.SUCCESS.value, Status.SUCCESS_WITH_ERRORS.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +125,6 @@ def built_instances(
 def former_names(app: App) -> FormerNames:
     """Return what finds the declared targets of names in the history that are not declared any more."""
     return FormerNames(app.project, offline_lake(app), app.journal)
-
-
-def is_built(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry of the history says that a target was built."""
-    return entry["phase"] == Phase.BUILD.value and entry["status"] in _DONE
 
 
 def _position(run: Run, entries: Sequence[Mapping[str, Any]], arrival: Arrival) -> int:

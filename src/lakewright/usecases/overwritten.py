@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.plan.phase import Phase
 from lakewright.relations.relation import OutputMode
+from lakewright.run.outputs import target_of
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.declared_nodes import offline_lake
-from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,18 +31,17 @@ def overwritten_output(
     app: App, job: Job, target: str, parameters: Mapping[str, str]
 ) -> frozenset[Resource] | None:
     """Return what an instance of a target overwrites; None if it adds to it, or if that is not known."""
-    if not parameters:
+    made = target_of(app.project, offline_lake(app), job, target, parameters) if parameters else None
+    if made is None:
+        return None
+    found, workspace = made
+    if not isinstance(found, WritingTarget):
+        return None
+    if found.mode_of(TargetDefaults.of(app.project.config)) is not OutputMode.OVERWRITE:
         return None
     try:
-        values = {each.name: each.parse(parameters[each.name]) for each in job.parameters}
-        scope = app.project.job_scope(job, values)
-        workspace = Workspace(app.project.within(scope), scope, offline_lake(app))
-        found = Target.named(workspace, target)
-        if not isinstance(found, WritingTarget):
-            return None
-        mode = found.mode_of(TargetDefaults.of(app.project.config))
-        return found.provides(workspace, Phase.BUILD) if mode is OutputMode.OVERWRITE else None
-    except (LakewrightError, KeyError, ValueError):  # a secret value is not recorded, parameters have changed
+        return found.provides(workspace, Phase.BUILD)
+    except LakewrightError:  # its definition is wrong for these parameters
         return None
 
 

@@ -23,8 +23,11 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     The rows of targets with mode APPEND are there since an earlier run of the instance.
     """
     chosen: dict[tuple[str, tuple[str, ...]], list[OtherRun]] = {}
+    before: dict[str, AddedBefore] = {}
     for run in runs:
-        names = targets_adding_once(app, run.job, [run.parameters])
+        if run.job not in before:
+            before[run.job] = _added_before(app, run.job)
+        names = _adding_once(before[run.job], [run.parameters])
         chosen.setdefault((run.job, names), []).append(run)
     return tuple(
         command
@@ -37,11 +40,17 @@ def targets_adding_once(
     app: App, job: str, instances: Iterable[Sequence[tuple[str, str]]]
 ) -> tuple[str, ...]:
     """Return the targets of a job that add no rows once more in its instances; none if these are all."""
-    declared = app.project.jobs[job]
-    before = AddedBefore(app.project, offline_lake(app), app.journal, declared)
+    return _adding_once(_added_before(app, job), instances)
+
+
+def _added_before(app: App, job: str) -> AddedBefore:
+    return AddedBefore(app.project, offline_lake(app), app.journal, app.project.jobs[job])
+
+
+def _adding_once(before: AddedBefore, instances: Iterable[Sequence[tuple[str, str]]]) -> tuple[str, ...]:
     try:
         added = frozenset().union(*(before.targets(dict(each)) for each in islice(instances, MOST_TYPED)))
-        names = declared.target_names(app.project.job_scope(declared)) if added else ()
+        names = before.job.target_names(before.project.job_scope(before.job)) if added else ()
     except LakewrightError:  # a wrong definition is told by itself
         return ()
     return tuple(name for name in names if name not in added)

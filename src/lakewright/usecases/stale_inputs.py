@@ -10,10 +10,10 @@ from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_built
 from lakewright.run.outputs import read_by, written_by
 from lakewright.spec.words import first_of
 from lakewright.usecases.declared_nodes import offline_lake
-from lakewright.usecases.earlier_builds import is_built
 from lakewright.usecases.emptied import kept_rows_of
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import LakewrightError
 from lakewright.manifest.record import State
 from lakewright.plan.observation import Answer, Observation
+from lakewright.run.leftovers import is_built
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.slices.other_runs import is_limited, is_mentioned, processing_jobs, takes_slice
@@ -25,7 +26,7 @@ from lakewright.spec.expressions.values import ValueType
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
-from lakewright.usecases.earlier_builds import RUNS, Built, former_names, is_built
+from lakewright.usecases.earlier_builds import RUNS, Built, former_names
 from lakewright.usecases.left_partitions import left_instances
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 
