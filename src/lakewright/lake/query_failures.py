@@ -322,12 +322,20 @@ def _null(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
     )
 
 
+_MISSING_MODULE = (
+    "Spark's Python processes import installed packages only: install this one where they run, or put the "
+    "code into the file of the function; `spark.sparkContext.addPyFile(…)` sends a module to them."
+)
+
+
 def _of_python(match: re.Match[str], _text: str, _moment: str) -> LakewrightError:
     lines = re.findall(r'File "([^"]+)", line (\d+), in ([^\n]+)', match["frames"])
     place = f" ({lines[-1][0]}, line {lines[-1][1]}, in {lines[-1][2].strip()})" if lines else ""
     return TargetError(
         f"a Python function failed: {match['error'].strip()}{place}",
-        remedy="Correct the function or its input, then run again; -vv shows its traceback.",
+        remedy=_MISSING_MODULE
+        if match["error"].startswith("ModuleNotFoundError")
+        else "Correct the function or its input, then run again; -vv shows its traceback.",
     )
 
 

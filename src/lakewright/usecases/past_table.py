@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from lakewright.slices.applied import AppliedSlice, slices_in
 from lakewright.slices.discover import item_id
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Entity
-from lakewright.spec.suggestions import hint
+from lakewright.spec.suggestions import suggestion
 from lakewright.transform.row_values import object_sql
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
@@ -92,20 +93,27 @@ class PastTable:
                 f"table with others, by the undo or rebuild of version {rewound[name].version}",
                 remedy="`lakewright history row` shows the life of a record.",
             )
-        if self._is_processed(name):
+        verdict = self._verdict(name)
+        if verdict is Verdict.PROCESSED:
             raise UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, although it was processed",
                 remedy="A slice that changes no row makes none: `lakewright manifest show` tells more.",
             )
+        if verdict is not Verdict.UNKNOWN:
+            raise UsageError(
+                f"the log of {self.entity.name} has no commit of slice {name!r}, which is {verdict}",
+                remedy=f"`lakewright process {self.entity.name} {shlex.quote(name)} --rehearse` shows what "
+                "it would change.",
+            )
         raise UsageError(
             f"the log of {self.entity.name} has no commit of a slice {name!r}",
-            remedy=hint(name, known) if known else "The log no longer reaches back so far.",
+            remedy=suggestion(name, known) or "The log no longer reaches back so far.",
         )
 
-    def _is_processed(self, name: str) -> bool:
+    def _verdict(self, name: str) -> Verdict:
         place = f"{self.entity.places(self.app.project.lake).bronze}/{name}"
         application = application_of(self.app.project.name, self.entity)
-        return self.app.ledger.item(item_id(place)).verdict(application) is Verdict.PROCESSED
+        return self.app.ledger.item(item_id(place)).verdict(application)
 
     def rewound_since(self, version: int) -> int | None:
         """Return the last version after another one by which an undo or a rebuild replaced rows, or None."""

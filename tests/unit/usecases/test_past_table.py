@@ -11,6 +11,7 @@ from tests.unit.slices.test_applied import APP, commit
 
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit
+from lakewright.manifest.item import Verdict
 from lakewright.usecases.past_table import PastTable
 
 
@@ -34,8 +35,12 @@ def test_after_a_rebuild_a_slice_is_told_by_its_own_commit(app_id: object) -> No
     assert [found.rewound_since(version) for version in (1, 4)] == [3, None]
     with pytest.raises(UsageError, match=r"with others, by the undo or rebuild of version 3"):
         found.commit_of("late.csv")
-    with patch.object(PastTable, "_is_processed", side_effect=lambda name: name == "same.csv"):
-        with pytest.raises(UsageError, match=r"no commit of a slice '4\.csv'"):
+    verdicts = {"same.csv": Verdict.PROCESSED, "waits.csv": Verdict.READY}
+    with patch.object(PastTable, "_verdict", side_effect=lambda name: verdicts.get(name, Verdict.UNKNOWN)):
+        with pytest.raises(UsageError, match=r"no commit of a slice '4\.csv'") as refused:
             found.commit_of("4.csv")
+        assert refused.value.remedy == "did you mean '3.csv'?"
+        with pytest.raises(UsageError, match=r"no commit of slice 'waits\.csv', which is ready"):
+            found.commit_of("waits.csv")
         with pytest.raises(UsageError, match=r"no commit of slice 'same\.csv', although it was processed"):
             found.commit_of("same.csv")
