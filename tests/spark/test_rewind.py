@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -296,6 +298,28 @@ def test_a_table_is_built_again_from_a_slice_on(spark: SparkSession, tmp_path: P
     shop.load("prices", *SLICES)
     part = shop.json("rebuild", "prices", "--from", "2024-05-03.json", "--check")
     assert (part["slices"], part["difference"]["rows_equal"]) == (["2024-05-03.json"], len(HISTORY))
+
+
+def test_versions_older_than_a_week_are_read_while_their_files_are_there(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Delta itself refuses them, so that the last of monthly slices could not be undone."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("orders", *SLICES)
+    before = shop.rows("orders", 1)
+    (millis,) = (each["timestamp"] for each in shop.table("orders").history() if each["version"] == 1)
+    second = datetime.fromtimestamp(millis / 1000, UTC).isoformat()
+    log = sorted((shop.folder / "lake/silver/orders/_delta_log").glob("*.json"))
+    for number, commit in enumerate(log):
+        then = (datetime.now(UTC) - timedelta(days=100 - 30 * number)).timestamp()
+        os.utime(commit, (then, then))
+    found = shop.json("history", "diff", "orders", "2024-05-02.json")
+    assert found["counts"] == {"inserted": 1, "updated": 1, "deleted": 1}
+    assert len(shop.json("sql", "SELECT id FROM silver.orders", "--as-of", second)) == len(before)
+    assert shop.json("rebuild", "orders", "--from", "2024-05-02.json", "--check")["difference"]
+    done = shop.run("undo", "orders", "2024-05-03.json", "--yes")
+    assert done.code == 0, done.all
+    assert shop.rows("orders") == before
 
 
 @pytest.mark.nightly

@@ -11,6 +11,7 @@ from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.slices.deviations import Deviations
 from lakewright.slices.discover import slice_of_id
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 
 __all__ = ["ProcessResult", "SliceReport", "SliceResult", "named_fault"]
@@ -84,7 +85,12 @@ class SliceReport:
                 ended = "has an end that could not be recorded, which the next run finds out"
             return f"{subject} {ended}" if self.error is None else f"{subject} {ended}: {self.error.message}"
         found = self.result.summary
-        counts = ("records_in_slice", "inserted", "updated", "deleted", "unchanged", "closed")
+        # Historic counts the deletes that it infers as deleted, Merge counts them beside.
+        inferred = () if found.strategy is Strategy.HISTORIC else ("inferred_deletes",)
+        counts = (
+            *("records_in_slice", "inserted", "updated", "deleted", *inferred, "unchanged", "closed"),
+            *("superseded", "outdated", "quarantined"),
+        )
         named = ", ".join(f"{name} {getattr(found, name)}" for name in counts if getattr(found, name))
         done = f"processed by {found.strategy.value} in {found.seconds:.1f} s"
         return f"{subject} {done}: {named or 'no records'}"

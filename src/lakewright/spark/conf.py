@@ -164,7 +164,13 @@ def session_conf(
 
 def results_conf() -> dict[str, str]:
     """Return the keys that decide the results of queries, for sessions of every kind."""
-    return {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "false"}
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "false",
+        # By default Delta refuses versions that are older than the time for which VACUUM keeps removed files,
+        # also if none was removed: the newest of weekly slices could not be undone.
+        "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+    }
 
 
 def runtime_conf(settings: SessionSettings, master: str, executor_cores: int = 0) -> dict[str, str]:
