@@ -41,6 +41,7 @@ __all__ = [
     "item_contents",
     "latest_commits",
     "read_commits",
+    "slice_key",
     "strict_session",
 ]
 
@@ -223,8 +224,13 @@ def _of_item(found: LandedCommit, item_id: str) -> LandedCommit | None:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Return whether two ids are of the same slice of an entity; the folder of a moved lake has changed."""
-    return one.rpartition("/")[2] == other.rpartition("/")[2]
+    """Return whether two ids are of the same slice of an entity."""
+    return slice_key(one) == slice_key(other)
+
+
+def slice_key(item_id: str) -> str:
+    """Return what is the same in all ids of a slice of an entity; the folder of a moved lake has changed."""
+    return item_id.rpartition("/")[2]
 
 
 def item_contents(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_commits
+from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_commits, slice_key
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Mark, Verdict
@@ -175,11 +175,12 @@ def _undone(
     lake: Lake, silver: Address, items: Iterable[Item], application: Application, *, held: Collection[str]
 ) -> Iterator[tuple[Item, str]]:
     """Yield the items of slices that were undone, as the table's log tells, with the reason for a skip."""
-    by_id = {item.item_id: item for item in items if item.item_id not in held}
+    by_key = {slice_key(item.item_id): item for item in items if item.item_id not in held}
     for commit in effective_commits(read_commits(lake, silver), str(application)):
         rewind = commit.content.get("rewind") or {}
         for told in rewind.get("slices", ()):
-            if told["is_skipped"] and (item := by_id.pop(told["item_id"], None)) is not None:
+            item = by_key.pop(slice_key(told["item_id"]), None) if told["is_skipped"] else None
+            if item is not None:
                 yield item, f"according to the table's log: {rewind['reason']}"
 
 
@@ -196,10 +197,10 @@ def unrecorded_commits(
     for commit in effective_commits(read_commits(lake, silver), app):
         # The last of the items of a fold is the newest.
         for content in reversed(commit.items if commit.content.get("app") == app else ()):
-            last.setdefault(content["item"], replace(commit, content=content))
-    by_id = {item.item_id: item for item in items}
-    for item_id, commit in reversed(last.items()):
-        item = by_id.get(item_id)
+            last.setdefault(slice_key(content["item"]), replace(commit, content=content))
+    by_key = {slice_key(item.item_id): item for item in items}
+    for key, commit in reversed(last.items()):
+        item = by_key.get(key)
         if item is not None and _is_untouched(item, application) and _is_commit_of(commit, item):
             yield item, commit
 

@@ -24,9 +24,9 @@ from lakewright.slices.applied import (
     effective_commits,
     foreign_since,
     since_empty,
-    slices_in,
 )
 from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.moved_lake import HeldSlices, held_slices
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import known_slices, name_of
@@ -153,13 +153,14 @@ def plan_rebuild(
         SliceError: Slices are gone from bronze, or have changed.
         MigrationError: The past versions of the entity can't be read.
     """
-    silver = entity.places(context.lake.settings).silver
-    state = observe_table(context.lake, silver)
+    places = entity.places(context.lake.settings)
+    state = observe_table(context.lake, places.silver)
     app = str(context.application)
-    log = read_commits(context.lake, silver) if state.exists else ()
+    log = read_commits(context.lake, places.silver) if state.exists else ()
     chain = tuple(effective_commits(log, app))
-    logged = [each for commit in reversed(chain) for each in slices_in(commit, app)]
-    applied = _with_included(_in_order(context, logged), included)
+    held = held_slices(context.ledger.store, chain, app, places.bronze)
+    logged = [each for _, slices in reversed(held) for each in slices]
+    applied = _with_included(_in_order(context, entity, logged), included)
     skipped = skipped_items(context, applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))
     first = next(starts, None)
@@ -169,7 +170,7 @@ def plan_rebuild(
             remedy=f"`lakewright manifest ls --entity {entity.called}` lists the slices.",
         )
     is_whole = start == RebuildStart()
-    base = None if is_whole else _base(entity, chain, app, applied[first])
+    base = None if is_whole else _base(entity, held, applied[first])
     kept = () if is_whole else tuple(applied[:first])
     rest = applied[len(kept) :]
     again = [each for each in rest if each.item_id not in skipped]
@@ -177,7 +178,7 @@ def plan_rebuild(
 
     def without(last: AppliedSlice) -> str:
         behind = dropwhile(lambda each: each.item_id != last.item_id, chosen)
-        later = _first_start(context, entity, chain, islice(behind, 1, None))
+        later = _first_start(context, entity, held, islice(behind, 1, None))
         if later is None:
             return ""
         return f", or keep the rows before {later}: `{rebuild_command(entity)} --from {shlex.quote(later)}`"
@@ -238,27 +239,28 @@ def _is_after(applied: AppliedSlice, at: datetime) -> bool:
     return time is not None and parse_instant(time) > at
 
 
-def _in_order(context: ProcessingContext, logged: Sequence[AppliedSlice]) -> list[AppliedSlice]:
+def _in_order(
+    context: ProcessingContext, entity: Entity, logged: Sequence[AppliedSlice]
+) -> list[AppliedSlice]:
     """Return all processed slices, each once, in the order in which they were last applied."""
-    unlogged = unlogged_slices(context, logged)
+    unlogged = unlogged_slices(context, entity, logged)
     return list(each_once(sorted((*logged, *unlogged), key=lambda each: each.number)))
 
 
-def _base(entity: Entity, chain: Sequence[Commit], app: str, first: AppliedSlice) -> int | None:
+def _base(entity: Entity, held: Sequence[HeldSlices], first: AppliedSlice) -> int | None:
     """Return the version that a table had before a slice.
 
     Raises:
         DataLossError: The log does not show it, or one commit holds it with slices before it.
     """
-    for commit in chain:
-        held = slices_in(commit, app)
-        if any(each.item_id == first.item_id for each in held):
-            if held[0].item_id == first.item_id:
+    for commit, slices in held:
+        if any(each.item_id == first.item_id for each in slices):
+            if slices[0].item_id == first.item_id:
                 return version_before(commit)
             raise DataLossError(
                 f"version {commit.version} of {entity.name} holds {name_of(first)} together with slices "
                 "before it, so there is no version without it",
-                remedy=f"Start with {name_of(held[0])}, or build the table from all slices.",
+                remedy=f"Start with {name_of(slices[0])}, or build the table from all slices.",
             )
     raise DataLossError(
         f"the log of {entity.name} does not show the commit of {name_of(first)}",
@@ -267,12 +269,15 @@ def _base(entity: Entity, chain: Sequence[Commit], app: str, first: AppliedSlice
 
 
 def _first_start(
-    context: ProcessingContext, entity: Entity, chain: Sequence[Commit], slices: Iterable[AppliedSlice]
+    context: ProcessingContext,
+    entity: Entity,
+    held: Sequence[HeldSlices],
+    slices: Iterable[AppliedSlice],
 ) -> str | None:
     """Return the name of the first of some slices with which a rebuild can start; None if there is none."""
     for each in slices:
         try:
-            check_version(context, entity, _base(entity, chain, str(context.application), each))
+            check_version(context, entity, _base(entity, held, each))
         except DataLossError:
             continue
         return name_of(each)

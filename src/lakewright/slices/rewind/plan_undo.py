@@ -17,8 +17,9 @@ from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
-from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since, slices_in
+from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since
 from lakewright.slices.discover import called_name, item_id, slice_name
+from lakewright.slices.moved_lake import HeldSlices, continued_items, held_slices
 from lakewright.slices.processed import processed_items
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
@@ -78,8 +79,9 @@ def plan_undo(
     app = str(context.application)
     log = read_commits(context.lake, places.silver) if state.exists else ()
     chain = tuple(effective_commits(log, app))
-    item = _processed_item(context, entity, name, lambda item: _may_hold(item, log, chain, app))
-    held = _Held.of(context, [(c, slices_in(c, app)) for c in reversed(chain)], item)
+    stored = held_slices(context.ledger.store, chain[::-1], app, places.bronze)
+    item = _processed_item(context, entity, name, lambda item: _may_hold(item, log, stored))
+    held = _Held.of(context, entity, stored, item)
     if not held.is_written:
         _check_unwritten(context, entity, item, is_requeued=is_requeued)
         if len(held.since) == 1 or not (entity.settings.delete_missing and entity.watermarks):
@@ -148,13 +150,11 @@ class _Held:
     repeated: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, context: ProcessingContext, chain: Sequence[tuple[Commit, Sequence[AppliedSlice]]], item: Item
-    ) -> _Held:
+    def of(cls, context: ProcessingContext, entity: Entity, chain: Sequence[HeldSlices], item: Item) -> _Held:
         """Return where a slice stands in a table, given its effective commits with their slices."""
         logged = [each for _, slices in chain for each in slices]
         own = [each for each in logged if each.item_id == item.item_id]
-        unlogged = unlogged_slices(context, logged)
+        unlogged = unlogged_slices(context, entity, logged)
         undone = own[-1] if own else next(each for each in unlogged if each.item_id == item.item_id)
         start = own[0].number if own else undone.number
         first = next(
@@ -290,16 +290,15 @@ def _processed_item(
     return found
 
 
-def _may_hold(item: Item, log: Sequence[Commit], chain: Sequence[Commit], app: str) -> bool:
+def _may_hold(item: Item, log: Sequence[Commit], stored: Sequence[HeldSlices]) -> bool:
     """Return whether a table holds a slice, given its log; or may, as the log does not reach back far enough.
 
     Args:
         item: The item of the slice.
         log: The commits that the log still has.
-        chain: Those of them that the table's last version builds on.
-        app: The application id of the entity's commits.
+        stored: Those of them that the table's last version builds on, with their slices.
     """
-    if any(each.item_id == item.item_id for commit in chain for each in slices_in(commit, app)):
+    if any(each.item_id == item.item_id for _, slices in stored for each in slices):
         return True
     return item.revision > 1 and bool(log) and log[0].version > 0
 
@@ -319,18 +318,23 @@ def skipped_items(context: ProcessingContext, applied: Sequence[AppliedSlice]) -
     return {name: item for name, item in items.items() if item.is_skipped_for(context.application)}
 
 
-def unlogged_slices(context: ProcessingContext, logged: Collection[AppliedSlice]) -> tuple[AppliedSlice, ...]:
+def unlogged_slices(
+    context: ProcessingContext, entity: Entity, logged: Collection[AppliedSlice]
+) -> tuple[AppliedSlice, ...]:
     """Return processed slices that the log does not show, as the manifest tells them.
 
     They changed nothing, or their commits are older than what the log keeps. A slice that the log shows is
     among them if it was processed once more with another content, which changed nothing.
     """
     application, store = context.application, context.ledger.store
+    bronze = entity.places(context.lake.settings).bronze
     last = {each.item_id: each for each in logged}
+    processed = list(processed_items(store, application))
+    moved = continued_items(store, (item.item_id for item in processed), bronze)
     found = []
-    for item in processed_items(store, application):
+    for item in processed:
         number, known = item.tokens.get(application.key), last.get(item.item_id)
-        if number is None or (known is not None and known.number == number):
+        if item.item_id in moved or number is None or (known is not None and known.number == number):
             continue
         applied = AppliedSlice(item.item_id, number, _recorded_content(store, item, application))
         if known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint)):

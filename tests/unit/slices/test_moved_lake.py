@@ -1,0 +1,62 @@
+"""A lake that was moved: the commits of its tables name the items that its slices had before."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+from tests.unit.slices.test_plan_undo import TIME, names, replayed, undo_of
+from tests.unit.slices.test_recover_from_log import Place
+
+from lakewright.errors import UsageError
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.relocate import relocate
+from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
+
+OLD = "file:///old/orders"
+
+
+def moved(folder: Path) -> Place:
+    """Return a place whose slices were committed when they were in another folder; the manifest is lost."""
+    place = Place(folder, "s1", "s2", "s3")
+    for number, name in enumerate(("s1", "s2", "s3"), 1):
+        told = {"strategy": "merge", "processingTime": TIME.format(number)}
+        place.commit(number, name, item=f"{OLD}/{name}", **told)
+    return place
+
+
+def with_both(folder: Path) -> Place:
+    """Return such a place with a manifest that has the items of both folders, as after `manifest move`."""
+    place, ids = moved(folder), count()
+    assert place.look().ready == ()
+    new = place.item("s1").item_id.rpartition("/")[0]
+    assert len(list(relocate(place.ledger.store, new, OLD, lambda: f"record-{next(ids)}"))) == 3
+    return place
+
+
+def test_a_lost_manifest_gets_back_what_the_table_has(tmp_path: Path) -> None:
+    """All slices were applied again."""
+    place = moved(tmp_path)
+    assert names(place.look().ready) == []
+    assert place.verdicts() == dict.fromkeys(("s1", "s2", "s3"), Verdict.PROCESSED)
+    assert place.item("s3").tokens == {place.application.key: 3}
+
+
+def test_a_rebuild_applies_each_slice_once(tmp_path: Path) -> None:
+    """It applied each twice, under its former and its present item."""
+    place = with_both(tmp_path)
+    whole = plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert [known.name for known in whole.slices] == ["s1", "s2", "s3"]
+    assert plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3")).base == 1
+    place.ledger.skip(place.item("s2").item_id, "sent by mistake")
+    without = plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert ([known.name for known in without.slices], without.skipped_names) == (["s1", "s3"], ["s2"])
+    with pytest.raises(UsageError, match="s2 of orders was skipped, but the table still holds it"):
+        undo_of(place, "s2")
+
+
+def test_an_undo_finds_the_commit_of_a_slice(tmp_path: Path) -> None:
+    """It said that the log does not show the commit any more."""
+    plan = undo_of(with_both(tmp_path), "s2")
+    assert (plan.base, replayed(plan)) == (0, ["s3"])
