@@ -6,8 +6,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.unit.slices.test_plan_undo import TIME, names, replayed, undo_of
-from tests.unit.slices.test_recover_from_log import Place
+from tests.unit.slices.test_plan_undo import TIME, replayed, undo_of
+from tests.unit.slices.test_recover_from_log import Place, names
 
 from lakewright.errors import UsageError
 from lakewright.manifest.item import Verdict
