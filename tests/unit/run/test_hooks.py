@@ -45,6 +45,7 @@ class Heard:
     url: str = ""
     requests: list[tuple[str, str, Mapping[str, str], str]] = field(default_factory=list)
     status: int = 200
+    location: str = ""
 
     @property
     def paths(self) -> list[str]:
@@ -59,7 +60,10 @@ def server() -> Iterator[Heard]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             heard.requests.append((self.command, self.path, dict(self.headers), body))
-            self.send_response(heard.status)
+            is_moved = bool(heard.location) and self.path != "/there"
+            self.send_response(302 if is_moved else heard.status)
+            if is_moved:
+                self.send_header("Location", heard.location)
             self.end_headers()
 
         do_POST = do_GET  # noqa: N815 - the server asks for this name
@@ -435,6 +439,26 @@ def test_a_name_and_password_in_the_url_are_sent_as_basic_authentication(
     ((_, path, heard, _),) = server.requests
     assert (path, heard.get("Authorization")) == ("/lake?token=x", sent)
     assert heard["Host"] == server.url.removeprefix("http://")
+
+
+@pytest.mark.parametrize(("method", "host"), [("POST", "127.0.0.1"), ("GET", "localhost")])
+def test_a_redirect_is_told_if_it_leads_elsewhere_or_would_lose_the_body(
+    server: Heard, method: str, host: str
+) -> None:
+    """The headers went to the other host, and a POST became a GET without its body; both counted as done."""
+    server.location = f"{server.url.replace('127.0.0.1', host)}/there?token=x"
+    with pytest.raises(OSError, match=r"redirected to http://\S+/there, which is not followed: set its URL"):
+        HttpCall(f"{server.url}/here", method, {"Authorization": "Bearer x"}).make(10)
+    assert server.paths == ["/here"]
+
+
+def test_a_get_is_redirected_within_its_host(server: Heard) -> None:
+    server.location = "/there"
+    HttpCall(f"{server.url}/here", headers={"Authorization": "Bearer x"}).make(10)
+    assert [(path, heard["Authorization"]) for _, path, heard, _ in server.requests] == [
+        ("/here", "Bearer x"),
+        ("/there", "Bearer x"),
+    ]
 
 
 def test_an_url_that_can_not_be_read_is_told_without_its_password() -> None:

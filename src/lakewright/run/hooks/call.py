@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 __all__ = ["Call", "HttpCall", "ProcessCall"]
@@ -59,7 +59,8 @@ class HttpCall:
         """Send the request; a name and password in the URL are sent as basic authentication.
 
         Raises:
-            OSError: There is no answer in time, its status is an error, or the URL is not http or https.
+            OSError: There is no answer in time, its status is an error or a redirect that is not followed,
+                or the URL is not http or https.
         """
         parts = _parts(self.url)
         if parts.scheme not in ("http", "https"):
@@ -72,10 +73,34 @@ class HttpCall:
             url, method=self.method, headers=headers, data=None if self.body is None else self.body.encode()
         )
         if parts.username is not None and not request.has_header("Authorization"):
-            # A redirect must not carry the password to another host.
-            request.add_unredirected_header("Authorization", _basic(parts))
-        with urllib.request.urlopen(request, timeout=seconds):  # noqa: S310 - as above
+            request.add_header("Authorization", _basic(parts))
+        with _OPENER.open(request, timeout=seconds):
             return
+
+
+class _OnSameHost(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect of a GET request within its host.
+
+    Python would send the headers, which may hold secrets, to any host, and make a POST a GET without a body.
+    """
+
+    def redirect_request(  # noqa: PLR0917 - as the base class calls it
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request for where a server redirects to.
+
+        Raises:
+            OSError: It is not followed.
+        """
+        old, new = _parts(req.full_url), _parts(newurl)
+        is_less_safe = old.scheme == "https" and new.scheme != "https"
+        if req.get_method() != "GET" or old.hostname != new.hostname or is_less_safe:
+            place = f"{new.scheme}://{_host(new)}{new.path}"
+            raise OSError(f"it is redirected to {place}, which is not followed: set its URL to that")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_OnSameHost)
 
 
 def _parts(url: str) -> SplitResult:
