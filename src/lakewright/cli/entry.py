@@ -144,12 +144,16 @@ def _explained(error: BaseException) -> tuple[int, Sequence[Fault]]:
 
 
 def _faults_of_jvm(error: BaseException) -> Sequence[Fault]:
-    """Return the fault of a JVM that has ended; none if it is not to blame."""
+    """Return the fault of a JVM that has ended, or of a query that failed in it; none for other errors."""
     if "pyspark" not in sys.modules:
         return ()
+    from lakewright.lake.query_failures import query_failure
     from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 
-    return faults_of(jvm_failure("the command", error)) if is_jvm_failure(error) else ()
+    if is_jvm_failure(error):
+        return faults_of(jvm_failure("the command", error))
+    failure = query_failure(error, "while the command ran")
+    return () if failure is None else faults_of(failure)
 
 
 def _usage_fault(error: click.UsageError) -> Fault:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from lakewright.errors import (
     LakewrightError,
@@ -26,6 +27,7 @@ from lakewright.lake.query_failures import (
 )
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.jvm import full_text
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.casts import cast_error
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.steps import expression_error
@@ -52,7 +54,7 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         return error
     text = full_text(error)
     found: LakewrightError | None = (
-        cast_error(text) or _expression_error(text, entity) or _table_error(text, table)
+        cast_error(text) or _expression_error(text, entity) or _table_error(text, table, entity)
     )
     if found is not None:
         return found
@@ -89,14 +91,17 @@ def _expression_error(text: str, entity: Entity) -> TargetError | None:
     return None
 
 
-def _table_error(text: str, table: str) -> StorageUnavailable | None:
+def _table_error(text: str, table: str, entity: Entity) -> StorageUnavailable | None:
     """Return the error for a file of the table that cannot be read, if that is the cause."""
-    conditions = [line for line in _CONDITION.findall(text) if "READ_FILE" in line and table in line]
-    if not table or not conditions:
+    # Spark writes some paths as URIs, in which a space is %20, and others as they are.
+    files = [unquote(line) for line in _CONDITION.findall(text) if "READ_FILE" in line]
+    file = next((found for line in files if table in line and (found := file_of(line))), None)
+    if not table or file is None:
         return None
     return StorageUnavailable(
-        f"a file of the table {table} can't be read: {conditions[-1]}",
-        remedy="Bring the file back, or restore an earlier version of the table; then run again.",
+        f"a file of the table {table} can't be read: {file}: {unreadable_reason(text)}",
+        remedy=f"Bring the file back, then run again; or `{rebuild_command(entity)}` builds the table again "
+        "from its slices.",
     )
 
 

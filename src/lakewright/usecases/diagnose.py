@@ -1,66 +1,38 @@
-"""Diagnose the machine, the project and one entity's table, and repair the table."""
+"""Diagnose the machine and the project: programs, jars, manifest and folders."""
 
 from __future__ import annotations
 
 import platform
-import shlex
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from lakewright.doctor import plan_repair as planning
-from lakewright.doctor import repair as repairing
-from lakewright.doctor.examine import Diagnosis, examine
-from lakewright.doctor.plan_repair import RepairPlan
-from lakewright.doctor.rules import KEY_ALIKE
 from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
 from lakewright.lake.cluster import check_cluster_settings, lake_master
 from lakewright.lake.conditional_writes import try_writes
 from lakewright.lake.files import files_at
-from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.lake.storage_errors import store_fault
-from lakewright.manifest.store import Query
-from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
-from lakewright.slices.discover import list_slices
-from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spark.class_archive import archive_path
 from lakewright.spark.cluster import check_master, is_cluster
 from lakewright.spark.jars import DELTA_JARS, Jar, jars_folder, missing_jars
 from lakewright.spark.java import find_java
 from lakewright.spark.s3 import log_store_jar, s3_jars
-from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.stores.deferred import DeferredStore
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
-from lakewright.strategies.outdated import rebuild_command
-from lakewright.target_contexts import target_contexts
-from lakewright.targets.context import Context, RunOptions
-from lakewright.usecases.items import Rows, entity_application
+from lakewright.usecases.checks import Check, guarded
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.lake.commit import Commit
 
-__all__ = [
-    "Check",
-    "EntityDiagnosis",
-    "diagnose_entity",
-    "machine_checks",
-    "plan_repair",
-    "project_checks",
-    "repair_table",
-    "told_once",
-    "unopened_project",
-]
+__all__ = ["machine_checks", "project_checks", "unopened_project"]
 
 OLDEST_PYTHON = (3, 11)
 PATIENCE_OF_DOCTOR = 5.0
@@ -68,40 +40,14 @@ PATIENCE_OF_DOCTOR = 5.0
 TESTED = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of one check, with a remedy if it failed.
-
-    Attributes:
-        is_ok: None if it could not be checked.
-    """
-
-    name: str
-    is_ok: bool | None
-    message: str
-    remedy: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the check as `doctor -o json` prints it."""
-        return {"name": self.name, "ok": self.is_ok, "message": self.message, "remedy": self.remedy}
-
-
-def told_once(checks: Iterable[Check]) -> Iterator[Check]:
-    """Yield checks; one that failed with the message of an earlier one only refers to it."""
-    told: dict[str, str] = {}
-    for check in checks:
-        first = check.name if check.is_ok is not False else told.setdefault(check.message, check.name)
-        yield check if first == check.name else Check(check.name, None, f"not checked: see {first}")
-
-
 def machine_checks(environ: Mapping[str, str]) -> Iterator[Check]:
     """Check Python, Java, Spark, Delta and its jars on this machine."""
     yield _python()
-    yield _guarded("Java", lambda: _java(environ))
+    yield guarded("Java", lambda: _java(environ))
     yield _package("Spark", "pyspark")
     yield _package("Delta", "delta-spark")
-    yield _guarded("jars", lambda: _jars(environ))
-    yield _guarded("archive of classes", lambda: _archive(environ))
+    yield guarded("jars", lambda: _jars(environ))
+    yield guarded("archive of classes", lambda: _archive(environ))
 
 
 def _python() -> Check:
@@ -146,28 +92,19 @@ def _archive(environ: Mapping[str, str]) -> str:
     return "none, so that each start of Spark takes some seconds longer; `lakewright setup` makes it"
 
 
-def _guarded(name: str, ask: Callable[[], str]) -> Check:
-    try:
-        return Check(name, True, ask())
-    except LakewrightError as error:
-        return Check(name, False, str(error), error.remedy)
-    except OSError as error:
-        return Check(name, False, str(error), "Make sure that the path exists and is writable.")
-
-
 def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
     """Check a project's manifest and folders; with `starts_session`, also check that Spark starts."""
     project = app.project
     jobs = counted(len(project.jobs), "job")
     yield Check("project", True, f"{project.name} in {project.basedir}, {jobs}")
-    yield _guarded("manifest", lambda: _manifest(app))
+    yield guarded("manifest", lambda: _manifest(app))
     if app.lake.storage.is_used:
-        yield _guarded("jars for S3", lambda: _jars(app.environ, s3_jars()))
-        yield _guarded("log store for S3", lambda: str(log_store_jar()))
+        yield guarded("jars for S3", lambda: _jars(app.environ, s3_jars()))
+        yield guarded("log store for S3", lambda: str(log_store_jar()))
     if is_cluster(master := lake_master(app.lake)):
-        yield _guarded("cluster", lambda: _cluster(app, master))
+        yield guarded("cluster", lambda: _cluster(app, master))
     if starts_session:
-        yield _guarded("session", lambda: f"Spark {app.lake.spark.version} started")
+        yield guarded("session", lambda: f"Spark {app.lake.spark.version} started")
     yield _write_check(app, str(project.lake.root_folder))
 
 
@@ -175,106 +112,6 @@ def _cluster(app: App, master: str) -> str:
     check_cluster_settings(app.lake, has_entities=bool(app.project.entities))
     check_master(master, PATIENCE_OF_DOCTOR, app.environ)
     return f"{master} accepts connections; a run checks its executors before it claims a slice"
-
-
-def _entity_checks(app: App, entity: Entity) -> Iterator[Check]:
-    """Check an entity's slices, the locks or failures that hold them back, and its silver table."""
-    remedy = "Set enabled: true where it is declared."
-    yield Check(
-        "entity",
-        entity.enabled,
-        f"{entity.called} ({entity.strategy.value})",
-        None if entity.enabled else remedy,
-    )
-    yield _guarded("bronze", lambda: _bronze(app, entity))
-    yield from _held_slices(app, entity)
-    yield _guarded("silver", lambda: _silver(app, entity))
-    yield from _beside(app, entity)
-
-
-def _beside(app: App, entity: Entity) -> Iterator[Check]:
-    """Say that a rebuild, an undo or a rehearsal has left a table beside the entity's own."""
-    try:
-        silver = entity.places(app.project.lake).silver
-        rehearsal = side_address(silver, REHEARSAL)
-        left = left_beside(app.lake, entity)
-        is_rehearsal_left = observe_table(app.lake, rehearsal).exists
-    except LakewrightError:
-        return
-    if left is not None:
-        yield Check("beside", None, left.words, f"{left.advice[0].upper()}{left.advice[1:]}.")
-    if is_rehearsal_left:
-        said = f"{rehearsal} belongs to a rehearsal that is running, or was killed"
-        yield Check("beside", None, said, "The next rehearsal of the entity removes what is left.")
-
-
-def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
-    """Return checks of the rows of an entity's table, and of the commits that it should have."""
-    repair = f"`lakewright doctor {shlex.quote(entity.called)} --repair` shows what would repair it."
-    convert = (
-        f"`{rebuild_command(entity)}` makes one record of them: primary keys are then of the values "
-        "after the cast."
-    )
-    for finding in diagnosis.findings:
-        remedy = convert if finding.rule == KEY_ALIKE else repair
-        said = f"{finding.count:,} {finding.words}: {_samples(finding.samples, finding.count)}"
-        yield Check("rows", False, said + _since(diagnosis.since.get(finding.rule)), remedy)
-    for mismatch in diagnosis.mismatches:
-        yield Check("commits", False, mismatch.words, mismatch.remedy)
-    if diagnosis.is_sound and diagnosis.version is not None:
-        yield Check("rows", True, f"every rule holds in version {diagnosis.version}")
-    if diagnosis.foreign_commits:
-        last = diagnosis.foreign_commits[-1]
-        count = counted(len(diagnosis.foreign_commits), "commit")
-        told = f"{count} not by Lakewright changed rows, the last: {_told(last)}"
-        again = f"`{rebuild_command(entity)} --over-foreign` makes the table again without them."
-        yield Check("writers", None, told, again)
-
-
-def _samples(samples: Sequence[Mapping[str, Any]], count: int) -> str:
-    shown = "; ".join(", ".join(f"{key}={value}" for key, value in one.items()) for one in samples)
-    return shown + (" …" if count > len(samples) else "")
-
-
-def _since(commit: Commit | None) -> str:
-    return "" if commit is None else f"; since {_told(commit)}"
-
-
-def _told(commit: Commit) -> str:
-    at = f" of {commit.at:%Y-%m-%d %H:%M}" if commit.at is not None else ""
-    names = [str(content["item"]).rpartition("/")[2] for content in commit.items]
-    whose = f", slice {names[0]}" if names else ""
-    if len(names) > 1:
-        whose = f", slices {names[0]} to {names[-1]}"
-    return f"version {commit.version}{at} ({commit.operation}{whose})"
-
-
-def _bronze(app: App, entity: Entity) -> str:
-    place = entity.places(app.project.lake).bronze
-    slices = list_slices(place, app.lake)
-    last = f", the last is {slices[-1].name}" if slices else ""
-    return f"{counted(len(slices), 'slice')} in {place}{last}"
-
-
-def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
-    application = entity_application(app, entity.called)
-    rows = Rows(app)
-    counts: Counter[str] = Counter()
-    for item in app.store.select(Query(application=application)):
-        for row in rows.of(item, application):
-            counts[row.verdict.value] += 1
-            if row.verdict.is_blocking and row.advice:
-                yield Check("slice", False, f"{row.slice} is {row.verdict.value}", row.advice)
-    told = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
-    yield Check("manifest", True, told or "has no slice yet; `lakewright manifest discover` records them")
-
-
-def _silver(app: App, entity: Entity) -> str:
-    silver = entity.places(app.project.lake).silver
-    state = observe_table(app.lake, silver)
-    if not state.exists:
-        return f"{silver} does not exist yet: the first slice creates it"
-    return f"{silver}, version {state.version}, {counted(len(state.columns), 'column')}"
 
 
 def unopened_project(error: LakewrightError, *, is_named: bool) -> Check:
@@ -312,9 +149,9 @@ def _manifest(app: App) -> str:
 def _write_check(app: App, root: str) -> Check:
     """Write a file in the lake and remove it, unless only Spark could and its session was not asked for."""
     if local_path(root) is not None:
-        return _guarded("write access", lambda: _write_access(root))
+        return guarded("write access", lambda: _write_access(root))
     if is_s3(root) or app.lake.is_started:
-        return _guarded("write access", lambda: _remote_write_access(app, root))
+        return guarded("write access", lambda: _remote_write_access(app, root))
     said = f"not checked: only Spark can write to {root}"
     return Check("write access", None, said, "`lakewright doctor --start` starts Spark and tries it.")
 
@@ -346,55 +183,3 @@ def _write_access(root: str) -> str:
         raise NotADirectoryError(f"{nearest} is a file, and {folder} needs a folder there")
     with tempfile.TemporaryFile(dir=nearest):
         return f"{nearest} is writable" + ("" if nearest == folder else f"; {folder} will be created there")
-
-
-@dataclass(frozen=True, slots=True)
-class EntityDiagnosis:
-    """The checks of an entity and its table.
-
-    Attributes:
-        diagnosis: The violations found in the rows; None if the rows could not be read.
-    """
-
-    checks: tuple[Check, ...]
-    diagnosis: Diagnosis | None
-
-
-def diagnose_entity(app: App, entity: str) -> EntityDiagnosis:
-    """Check an entity's slices, the rows of its silver table, and the table's commits; nothing is written.
-
-    Raises:
-        SpecError: There is no such entity.
-    """
-    found = app.project.entity(entity)
-    checks = tuple(_entity_checks(app, found))
-    try:
-        diagnosis = examine(_context(app), found)
-    except LakewrightError as error:
-        failed = Check("rows", False, str(error), error.remedy)
-        return EntityDiagnosis(tuple(told_once((*checks, failed))), None)
-    return EntityDiagnosis((*checks, *_row_checks(found, diagnosis)), diagnosis)
-
-
-def plan_repair(app: App, entity: str, permissions: Permissions = NO_PERMISSIONS) -> RepairPlan | None:
-    """Return the repair of an entity's silver table, or None if every rule holds; nothing is written.
-
-    Raises:
-        SpecError: There is no such entity.
-    """
-    return planning.plan_repair(_context(app, permissions), app.project.entity(entity))
-
-
-def repair_table(app: App, entity: str, planned: RepairPlan, *, author: str, reason: str) -> int | None:
-    """Make a planned repair and return the table's new version; the repair is recorded in the history.
-
-    Raises:
-        LeaseHeld: A run writes to the table.
-        CommitConflict: The table has changed since the repair was planned; nothing was written.
-    """
-    found = app.project.entity(entity)
-    return repairing.repair(_context(app), found, planned, app.journal, author=author, reason=reason)
-
-
-def _context(app: App, permissions: Permissions = NO_PERMISSIONS) -> Context:
-    return target_contexts(app, RunOptions(permissions=permissions))(app.workspace)

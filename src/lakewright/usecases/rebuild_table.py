@@ -58,7 +58,7 @@ class Rebuilt:
     Attributes:
         entity: Name of the entity.
         plan: What was built.
-        difference: Its rows compared with those of the old one; None if there was none.
+        difference: Its rows compared with those of the old one; None if that has none, or can't be read.
         version: The table's version after the swap; None if it was not swapped in.
         tainted_words: The targets that are to be built again; None for none.
         beside: Where the table is that was not swapped in; None if it was.
@@ -93,6 +93,15 @@ class Rebuilt:
         )
 
     @property
+    def missing_words(self) -> str | None:
+        """Why the rows are not compared with those of the old table; None if they are, or there is none."""
+        gone = self.plan.missing
+        if not gone:
+            return None
+        are = "file of the old table is" if len(gone) == 1 else "files of the old table are"
+        return f"{len(gone)} {are} gone, such as {gone[0]}: its rows can't be read, and were not compared"
+
+    @property
     def beside_words(self) -> str | None:
         """What becomes of the table that was not swapped in; None if it was."""
         if self.beside is None:
@@ -113,7 +122,9 @@ class Rebuilt:
         rows = () if found is None else found.shown_rows("only in the old table", "only in the new table")
         lost = (f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign)
         notes = (
-            each for each in (self.skipped_words, self.requeued_words, self.beside_words) if each is not None
+            each
+            for each in (self.skipped_words, self.requeued_words, self.missing_words, self.beside_words)
+            if each is not None
         )
         return html_table(repr(self)[1:-1], ("row", "values"), rows, (*lost, *notes))
 

@@ -21,7 +21,7 @@ from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:
     from lakewright.doctor.plan_repair import RepairPlan
-    from lakewright.usecases.diagnose import Check
+    from lakewright.usecases.checks import Check
 
 __all__ = ["doctor"]
 
@@ -58,7 +58,8 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
         return _repair(call, entity, **options) if repair else _diagnose(call, entity)
     if repair:
         raise UsageError("--repair needs an entity", remedy="Name it: lakewright doctor ENTITY --repair")
-    from lakewright.usecases.diagnose import machine_checks, told_once
+    from lakewright.usecases.checks import told_once
+    from lakewright.usecases.diagnose import machine_checks
 
     with working(call.output, "checking"):
         found = (*machine_checks(call.environ), *_project_checks(call, start=start))
@@ -66,7 +67,7 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
 
 
 def _diagnose(call: Call, entity: str) -> int:
-    from lakewright.usecases.diagnose import diagnose_entity
+    from lakewright.usecases.diagnose_entity import diagnose_entity
 
     with working(call.output, "checking"):
         found = diagnose_entity(call.app, entity)
@@ -82,7 +83,7 @@ def _print(call: Call, checks: Sequence[Check], more: Mapping[str, Any] | None =
 
 
 def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author: str, reason: str) -> int:
-    from lakewright.usecases.diagnose import plan_repair, repair_table
+    from lakewright.usecases.diagnose_entity import plan_repair, repair_table
 
     with working(call.output, "checking"):
         planned = plan_repair(call.app, entity, Permissions(allow_data_loss=allow_data_loss))

@@ -108,6 +108,8 @@ def _page(found: Rebuilt) -> Iterator[Block]:
         if found.difference.is_none:
             yield Branch(line("both tables have the same rows"))
         yield from difference_blocks(found.difference, "is only in the old table", "is only in the new table")
+    if found.missing_words is not None:
+        yield Branch(line(Span("warning: ", "yellow"), found.missing_words))
     if found.tainted_words is not None:
         yield Branch(line(found.tainted_words))
     if found.beside_words is not None:

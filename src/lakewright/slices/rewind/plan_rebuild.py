@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.commit import Commit, read_commits
-from lakewright.lake.observation import observe_table
+from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import parse_instant
 from lakewright.manifest.store import Query
@@ -95,6 +95,7 @@ class RebuildPlan:
         requeued: Names of slices that were requeued, and are left out: the table has no commit of theirs.
         foreign: Commits of other writers, of repairs and of an adoption that are lost.
         digest: The same for rebuilds that can continue each other.
+        missing: Data files that the table's last version lacks, so that its rows can't be read.
     """
 
     state: TableState
@@ -106,6 +107,7 @@ class RebuildPlan:
     skipped: tuple[Item, ...] = ()
     included: tuple[str, ...] = ()
     requeued: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def skipped_names(self) -> list[str]:
@@ -204,6 +206,9 @@ def plan_rebuild(
         left_out,
         included=tuple(name_of(each) for each in included),
         requeued=_requeued(context, entity, applied),
+        missing=tuple(missing_files(context.lake, places.silver, state.version))
+        if state.version is not None
+        else (),
     )
 
 

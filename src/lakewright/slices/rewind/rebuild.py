@@ -77,7 +77,7 @@ def build_beside(
 def compare_beside(
     context: ProcessingContext, entity: Entity, plan: RebuildPlan, *, without: Sequence[str] = ()
 ) -> TableDifference | None:
-    """Return the difference between the table and the one built beside it; None if there is no table yet.
+    """Return the difference between the table and the one built beside it; None if it has no rows to read.
 
     Keys and hashes are not compared: they follow from the other columns, and differ in every row under
     another key or hash version.
@@ -88,7 +88,7 @@ def compare_beside(
         plan: The plan.
         without: Further columns that are not compared.
     """
-    if not plan.state.exists:
+    if not plan.state.exists or plan.missing:
         return None
     lake, session = context.lake, strict_session(context.lake)
     before = read_table(session, entity.places(lake.settings).silver, plan.state.version)
