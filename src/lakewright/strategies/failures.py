@@ -94,12 +94,13 @@ def _expression_error(text: str, entity: Entity) -> TargetError | None:
 def _table_error(text: str, table: str, entity: Entity) -> StorageUnavailable | None:
     """Return the error for a file of the table that cannot be read, if that is the cause."""
     # Spark writes some paths as URIs, in which a space is %20, and others as they are.
-    files = [unquote(line) for line in _CONDITION.findall(text) if "READ_FILE" in line]
-    file = next((found for line in files if table in line and (found := file_of(line))), None)
-    if not table or file is None:
+    told = [unquote(line) for line in _CONDITION.findall(text) if "READ_FILE" in line]
+    file = re.search(rf"{re.escape(table)}/(\S+?)\.?(?:\s|$)", "\n".join(told)) if table else None
+    if file is None:
         return None
+    why = unreadable_reason(text)
     return StorageUnavailable(
-        f"a file of the table {table} can't be read: {file}: {unreadable_reason(text)}",
+        f"a file of the table {table} can't be read: {why if file[1] in why else f'{file[1]}: {why}'}",
         remedy=f"Bring the file back, then run again; or `{rebuild_command(entity)}` builds the table again "
         "from its slices.",
     )

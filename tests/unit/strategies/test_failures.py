@@ -171,6 +171,18 @@ def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
     silver, bronze = (RuntimeError(text.format(layer)) for layer in ("silver/crm", "bronze/crm"))
     table = "/lake/silver/crm"
     assert "a file of the table" in translate_error(silver, ENTITY, "s1", table=table).message
+    spaced = RuntimeError(
+        "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
+        "file:/my%20lake/silver/orders/day=1/part-0.parquet. File does not exist.\nRefresh it. SQLSTATE: KD001"
+        "\nCaused by: java.io.FileNotFoundException: File file:/my lake/silver/orders/day=1/part-0.parquet "
+        "does not exist"
+    )
+    found = translate_error(spaced, ENTITY, "s1", table="/my lake/silver/orders")
+    assert (type(found), found.message) == (
+        StorageUnavailable,
+        "a file of the table /my lake/silver/orders can't be read: File "
+        "file:/my lake/silver/orders/day=1/part-0.parquet does not exist",
+    )
     assert isinstance(translate_error(bronze, ENTITY, "s1", table=table), SliceError)
 
 
