@@ -173,7 +173,7 @@ def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
     assert "a file of the table" in translate_error(silver, ENTITY, "s1", table=table).message
     spaced = RuntimeError(
         "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
-        "file:/my%20lake/silver/orders/day=1/part-0.parquet. File does not exist.\nRefresh it. SQLSTATE: KD001"
+        "file:/my%20lake/silver/orders/day=1/part-0.parquet. File does not exist.\nNext. SQLSTATE: KD001"
         "\nCaused by: java.io.FileNotFoundException: File file:/my lake/silver/orders/day=1/part-0.parquet "
         "does not exist"
     )
