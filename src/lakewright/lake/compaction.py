@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.delta_log import TableLog
-from lakewright.lake.observation import delta_table, table_log
+from lakewright.lake.delta_log import TableLog, read_log
+from lakewright.lake.observation import delta_table, observe_table, table_log
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 
@@ -66,12 +66,18 @@ class CompactionResult:
 
 
 def observe_shape(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
-    """Return the shape of a table, or None if there is no table."""
+    """Return the shape of a table, or None if there is no table.
+
+    Raises:
+        TargetError: Its log is damaged or lost.
+    """
+    if not observe_table(lake, address).exists:
+        return None
     log = table_log(lake, address)
-    if log is None:
+    _, table = read_log(log)
+    if log is None or table is None:
         return _shape_with_spark(lake, address, wanted)
-    table = log.open()
-    return None if table is None else _shape(table, log, wanted.file_bytes)
+    return _shape(table, log, wanted.file_bytes)
 
 
 def _shape(table: DeltaFile, log: TableLog, file_bytes: int) -> TableShape:
@@ -103,16 +109,7 @@ def _marked(log: TableLog, version: int, rows: list[int | None]) -> float | None
 
 def _shape_with_spark(lake: Lake, address: Address, wanted: Maintenance) -> TableShape | None:
     """Return the shape by the table's totals: all files count as small if they are small on average."""
-    from delta.tables import DeltaTable
-
-    spark = lake.spark
-    location = address.location
-    exists = (
-        DeltaTable.isDeltaTable(spark, location)
-        if location is not None
-        else spark.catalog.tableExists(address.sql)
-    )
-    detail = delta_table(spark, address).detail().first() if exists else None
+    detail = delta_table(lake.spark, address).detail().first()
     if detail is None:
         return None
     files, size = int(detail["numFiles"]), int(detail["sizeInBytes"])

@@ -10,24 +10,26 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from lakewright.errors import TargetError
+from lakewright.errors import MigrationError, TargetError
 from lakewright.lake.paths import is_s3, local_path
 
 __all__ = [
     "DAMAGED",
     "damage_in_text",
+    "damage_told",
     "damaged_commits",
     "damaged_log_error",
     "known_remedy",
+    "lost_log_error",
     "moving_command",
-    "with_remedy",
 ]
 
 DAMAGED = "damaged_log"
 """The entry of an error's details that names the table whose log is damaged."""
 
 _COMMIT = re.compile(r"\d{20}\.json")
-_TOLD = re.compile(r"the table (\S+) can't be read: its log file \S+ is (?:damaged|missing)")
+_TOLD = re.compile(r"the table (.+?) can't be read: its log file \S+ is (?:damaged|missing)")
+_LOST = re.compile(r"(.+) has files of rows, but no Delta log")
 _OF_SPARK = re.compile(
     r"(?:Encountered error while reading file|Checksum error:) (\S+)/_delta_log/(\d{20}\.json|\S+?\.parquet)"
 )
@@ -85,10 +87,27 @@ def damage_in_text(text: str) -> TargetError | None:
     return damaged_log_error(table, ((found[2], "damaged"),))
 
 
-def with_remedy(message: str) -> str:
-    """Return a message with what to do if it is that of a damaged log."""
-    found = _TOLD.search(message)
-    return message if found is None else f"{message}. {_remedy(found[1])}".rstrip(".")
+def damage_told(message: str) -> TargetError | None:
+    """Return the error of a log whose message is known only, as text; None for other messages."""
+    if found := _TOLD.search(message):
+        return TargetError(message, remedy=_remedy(found[1]), details={DAMAGED: found[1]})
+    if found := _LOST.search(message):
+        return lost_log_error(found[1])
+    return None
+
+
+def lost_log_error(table: str) -> MigrationError:
+    """Return the error for a folder that has the files of a table, but no log.
+
+    Args:
+        table: The folder.
+    """
+    return MigrationError(
+        f"{table} has files of rows, but no Delta log: it is not a Delta table",
+        remedy="If it is a table, bring its folder _delta_log back from a copy. Without one, "
+        f"{_made_again(table)} If other files are there, declare another place.",
+        details={DAMAGED: table},
+    )
 
 
 def known_remedy(table: str, commands: Sequence[str]) -> str:
@@ -99,7 +118,7 @@ def known_remedy(table: str, commands: Sequence[str]) -> str:
         commands: The commands, in this order.
     """
     typed = ", then ".join(f"`{command}`" for command in (moving_command(table), *commands))
-    return f"Restore the file from a copy. Without one: {typed}."
+    return f"Restore what is missing or damaged from a copy. Without one: {typed}."
 
 
 def moving_command(table: str) -> str:
@@ -109,8 +128,11 @@ def moving_command(table: str) -> str:
 
 
 def _remedy(table: str) -> str:
+    return f"Restore the file from a copy. Without one, {_made_again(table)}"
+
+
+def _made_again(table: str) -> str:
     return (
-        f"Restore the file from a copy. Without one, move the folder away, `{moving_command(table)}`, and "
-        "make the table again: that of an entity by `lakewright rebuild ENTITY --yes`, any other by the job "
-        "that builds it, for each of its instances."
+        f"move the folder away, `{moving_command(table)}`, and make the table again: that of an entity by "
+        "`lakewright rebuild ENTITY --yes`, any other by the job that builds it, for each of its instances."
     )

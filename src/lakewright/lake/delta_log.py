@@ -85,6 +85,10 @@ class LocalLog:
         """Return whether the folder holds something other than the remains of a first write."""
         return self.path.is_dir() and any(self.path.iterdir()) and not is_uncommitted(self.path)
 
+    def holds_rows(self) -> bool:
+        """Return whether the folder has files as Delta writes them for rows."""
+        return next(self.path.rglob("part-*.parquet"), None) is not None
+
     def damaged_commits(self) -> tuple[tuple[str, str], ...]:
         """Return the commits that are damaged or missing, each with which it is."""
         names = [file.name for file in (self.path / "_delta_log").glob("*.json")]
@@ -146,6 +150,10 @@ class StoredLog:
         bucket, key = split_url(self.url)
         names = (found.key.rpartition("/")[2] for found in self.storage.bucket(bucket).under(key))
         return any(name and not name.startswith(_DELTA_FILES) for name in names)
+
+    def holds_rows(self) -> bool:
+        """Return whether there are objects of rows; only with others beside them, as `holds_others` tells."""
+        return False
 
     def damaged_commits(self) -> tuple[tuple[str, str], ...]:
         """Return the commits since the last checkpoint that are damaged or missing, each with which it is."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from lakewright.errors import MigrationError
+from lakewright.lake.damaged_log import lost_log_error
 from lakewright.lake.delta_log import (
     LocalLog,
     StoredLog,
@@ -69,6 +70,7 @@ def _observe(lake: Lake, address: Address) -> TableState:
         return _observe_with_spark(lake, address)
     if table is not None:
         return state_of(table)
+    _check_log_not_lost(log)
     if log.holds_others():
         raise _not_delta(address)
     return ABSENT
@@ -86,7 +88,16 @@ def observe_without_spark(lake: Lake, address: Address) -> TableState | None:
     is_read, table = read_log(log)
     if log is None or not is_read:
         return None
-    return ABSENT if table is None else state_of(table)
+    if table is not None:
+        return state_of(table)
+    _check_log_not_lost(log)
+    return ABSENT
+
+
+def _check_log_not_lost(log: TableLog) -> None:
+    """Check that a place without a table has no files of rows, which a log that is gone has named."""
+    if log.holds_others() and log.holds_rows():
+        raise lost_log_error(str(log))
 
 
 def table_log(lake: Lake, address: Address) -> TableLog | None:
@@ -141,10 +152,18 @@ def last_commit_number(
         address: The table.
         app_id: The application id.
         opened: What `read_log` returned for the table; read anew unless given.
+
+    Raises:
+        MigrationError: There are files of rows, but no log.
     """
-    is_read, table = opened or read_log(table_log(lake, address))
+    log = None if opened else table_log(lake, address)
+    is_read, table = opened or read_log(log)
+    if table is not None:
+        return table.transaction_version(app_id)
+    if log is not None:
+        _check_log_not_lost(log)
     if is_read:
-        return None if table is None else table.transaction_version(app_id)
+        return None
     if not _exists_with_spark(lake, address):
         return None
     found = _spark_log(lake.spark, address).unsafeVolatileSnapshot().transactions().get(app_id)

@@ -15,15 +15,10 @@ from itertools import chain
 from threading import Lock
 from typing import Any
 
-from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable, UsageError
-from lakewright.lake.damaged_log import damage_in_text, with_remedy
-from lakewright.lake.file_systems import missing_file_system
+from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.query_failures import query_failure
-from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.journal import Journal, Run, Taint
 from lakewright.plan.graph import Node
-from lakewright.plan.observation import Observation
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
@@ -32,6 +27,7 @@ from lakewright.run.added_before import AddedBefore
 from lakewright.run.former_names import FormerNames
 from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
 from lakewright.run.leftovers import Leftovers, is_built, is_entry_undone, tells_outcome
+from lakewright.run.look import look
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
@@ -305,7 +301,7 @@ class _Observer:
             nodes = {phase: node_of(target, context.workspace, phase) for phase in phases}
             append = target.append(context.workspace, context.defaults) if Phase.BUILD in nodes else None
         except SpecError as error:
-            self.faults.update(dict.fromkeys(_placed(error, name, context).faults))
+            self._tell(context, name, error)
             return None
         taints = self.leftover(name, parameters)
         tainted = taints.get(Phase.BUILD)
@@ -313,7 +309,7 @@ class _Observer:
             name=name,
             kind=target.kind,
             nodes=nodes,
-            observe=partial(self._look, target, context),
+            observe=partial(look, target, context, partial(self._tell, context, name)),
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             unfinished={phase: taint.reason for phase, taint in taints.items()},
             warning=None if tainted is None else self._tainted(target, context, parameters, tainted),
@@ -324,6 +320,10 @@ class _Observer:
             other_runs=partial(target.other_runs, context),
             append=self._resumed(append, tainted),
         )
+
+    def _tell(self, context: Context, target: str, error: SpecError) -> None:
+        """Collect the faults of a target's declaration."""
+        self.faults.update(dict.fromkeys(_placed(error, target, context).faults))
 
     def _resumed(self, append: Append | None, taint: Taint | None) -> Append | None:
         """Return an append with the identity under which a run that is resumed has begun it."""
@@ -344,31 +344,6 @@ class _Observer:
         except LakewrightError:  # observing the target tells it
             return None
         return repeated_rows_warning(job, parameters, taint) if is_there else None
-
-    def _look(self, target: Target, context: Context) -> Observation:
-        try:
-            seen = target.observe(context)
-            return seen if seen.error is None else replace(seen, error=with_remedy(seen.error))
-        except SpecError as error:
-            self.faults.update(dict.fromkeys(_placed(error, target.name, context).faults))
-            found = error.message
-        except StorageUnavailable as error:
-            found = f"{error.message} ({error.remedy})"
-        except LakewrightError as error:
-            found = with_remedy(error.message)
-        except OSError as error:
-            ours = storage_error(error, f"{target.name} can't be observed")
-            found = f"{ours.message} ({ours.remedy})"
-        except Exception as error:  # a failed observation must not break a plan: the target runs
-            if (missing := missing_file_system(error)) is not None:
-                found = f"{missing.message} ({missing.remedy})"
-            elif (damage := damage_in_text(str(error))) is not None:
-                found = with_remedy(damage.message)
-            else:
-                told = query_failure(error, f"while {target.label} was observed")
-                found = f"{type(error).__name__}: {error}" if told is None else told.message
-                log.warning("%s could not be observed: %s", target.name, found)
-        return Observation(f"target:{target.name}", error=found)
 
 
 def _appends(name: str, context: Context) -> bool:

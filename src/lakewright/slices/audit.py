@@ -24,6 +24,7 @@ from lakewright.slices.discover import called_name
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.spec.models.entity import Entity
+from lakewright.strategies.outdated import rebuild_command
 
 __all__ = ["Repair", "audit", "repairs"]
 
@@ -195,9 +196,15 @@ def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
 
 
 def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:
+    if last is None:
+        problem = (
+            f"it is processed by commit {number}, but {entity.name} has no table with a commit: bring it "
+            f"back, or `{rebuild_command(entity)} --yes` makes it again from its slices"
+        )
+        return Damage(item.item_id, None, problem)
     named = called_name(entity.called, item)
     problem = (
-        f"it is processed by commit {number}, but the table of {entity.name} ends with {last or 'none'}: "
+        f"it is processed by commit {number}, but the table of {entity.name} ends with {last}: "
         f"was it restored or removed? `{command('requeue', named)}` applies the slice again"
     )
     return Damage(item.item_id, None, problem)

@@ -53,4 +53,8 @@ def write_fault(backend: Backend) -> Fault | None:
 
 
 def _parts(place: Path) -> str:
-    return "this folder and what is in it" if place.is_dir() else f"this file and its folder {place.parent}"
+    if place.is_dir():
+        return "this folder and what is in it"
+    beside = [f"{name}" for end in ("-wal", "-shm") if (name := Path(f"{place}{end}")).exists()]
+    also = "".join(f", {name}" for name in beside)
+    return f"this file{also} and its folder {place.parent}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, TargetError
-from lakewright.lake.damaged_log import DAMAGED, known_remedy, moving_command
+from lakewright.lake.damaged_log import DAMAGED, known_remedy, lost_log_error, moving_command
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
@@ -37,7 +37,7 @@ def damaged_tables(app: App) -> Iterator[Fault]:
     seen: set[Path] = set()
     for entity, places in placed_entities(app):
         folder = None if places.silver.location is None else local_path(places.silver.location)
-        if (found := _damage(folder, seen)) is not None:
+        if (found := _damage(folder, seen, is_silver=True)) is not None:
             yield _fault(found, entity.called, (f"lakewright rebuild {shlex.quote(entity.called)} --yes",))
     for job in (each for each in app.project.jobs.values() if each.targets):
         for target, folder in _outputs(app, job):
@@ -45,12 +45,15 @@ def damaged_tables(app: App) -> Iterator[Fault]:
                 yield _fault(found, target, _builds(app, job, target))
 
 
-def _damage(folder: Path | None, seen: set[Path]) -> TargetError | None:
-    if folder is None or folder in seen or not (folder / "_delta_log").is_dir():
+def _damage(folder: Path | None, seen: set[Path], *, is_silver: bool = False) -> TargetError | None:
+    if folder is None or folder in seen or not (is_silver or (folder / "_delta_log").is_dir()):
         return None
     seen.add(folder)
+    log = LocalLog(folder)
+    if is_silver and not (folder / "_delta_log").is_dir():
+        return lost_log_error(str(folder)) if log.holds_rows() else None
     try:
-        read_log(LocalLog(folder))
+        read_log(log)
     except TargetError as error:
         return error if DAMAGED in error.details else None
     except LakewrightError:  # who looks at the table tells it

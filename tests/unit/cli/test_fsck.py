@@ -137,8 +137,8 @@ def test_a_damaged_table_is_told_and_the_tables_after_it_are_checked(app: FakeAp
     first, second = (each["problem"] for each in json.loads(answered.out)["damaged"])
     assert first == (
         f"the table of orders is not checked: the table {table} can't be read: its log file {0:020d}.json is "
-        f"damaged. Restore the file from a copy. Without one: `mv {table} {table}.damaged`, then "
-        "`lakewright rebuild orders --yes`"
+        f"damaged. Restore what is missing or damaged from a copy. Without one: `mv {table} "
+        f"{table}.damaged`, then `lakewright rebuild orders --yes`"
     )
     assert second.startswith("the table of orders ends with commit 9, ")
 

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
-from lakewright.errors import TargetError
-from lakewright.lake.damaged_log import damage_in_text, with_remedy
+from lakewright.errors import MigrationError, TargetError
+from lakewright.lake.damaged_log import damage_in_text, damage_told
 from lakewright.lake.delta_log import LocalLog, read_log
+from lakewright.lake.lake import Lake
+from lakewright.lake.observation import last_commit_number, observe_table, observe_without_spark
 from lakewright.lake.query_failures import EVERYWHERE, translated
+from lakewright.spec.models.places import Address
 
 pa: Any = import_module("pyarrow")
 
@@ -48,7 +51,9 @@ def test_the_file_is_named_and_what_makes_the_table_again(
     assert raised.value.message == f"the table {tmp_path} can't be read: {told}"
     assert f"`mv {tmp_path} {tmp_path}.damaged`" in str(raised.value.remedy)
     assert "`lakewright rebuild ENTITY --yes`" in str(raised.value.remedy)
-    assert with_remedy(raised.value.message) == f"{raised.value.message}. {raised.value.remedy}".rstrip(".")
+    again = damage_told(raised.value.message)
+    assert again is not None
+    assert (again.message, again.remedy) == (raised.value.message, raised.value.remedy)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +74,24 @@ def test_what_spark_says_of_it_is_told_in_the_same_way(text: str) -> None:
     assert error is not None
     assert error.message == told
     assert damage_in_text("reading file file:///lake/sales/part-0.parquet") is None
-    assert with_remedy("is empty") == "is empty"
+    assert damage_told("is empty") is None
+
+
+def test_files_of_rows_without_a_log_are_told_as_a_table_that_lost_it(tmp_path: Path, lake: Lake) -> None:
+    """It was said that no table exists there, with a rebuild that then refused what is there."""
+    folder = tmp_path / "my silver"
+    write_deltalake(folder, pa.table({"id": [1]}))
+    (folder / "_delta_log").rename(tmp_path / "elsewhere")
+    address = Address(location=str(folder))
+    looks: list[Callable[[], object]] = [
+        lambda: observe_table(lake, address),
+        lambda: observe_without_spark(lake, address),
+        lambda: last_commit_number(lake, address, "orders"),
+    ]
+    for look in looks:
+        with pytest.raises(MigrationError, match="has files of rows, but no Delta log") as raised:
+            look()
+        assert f"`mv '{folder}' '{folder}.damaged'`" in str(raised.value.remedy)
+        again = damage_told(raised.value.message)
+        assert again is not None
+        assert again.remedy == raised.value.remedy

@@ -75,4 +75,5 @@ def test_status_names_damaged_tables_of_silver_and_gold_with_the_commands_to_typ
     assert [each["message"] for each in shop.json("status")["damaged"]] == [first.message, second.message]
     plan = shop.run("plan", "daily", "build", "day=2026-01-07").out
     for table in (silver, gold):
-        assert f"the table {table} can't be read: its log file {commit} is damaged. Restore the file" in plan
+        assert f"warning: the run will fail: the table {table} can't be read: its log file {commit}" in plan
+        assert f"move the folder away, `mv {table} {table}.damaged`, and make the table again" in plan

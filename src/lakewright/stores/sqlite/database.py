@@ -277,10 +277,15 @@ _REPLACEMENT = (
     "what the tables' commits name as processed, and applies none of it a second time."
 )
 
+_RIGHTS = (
+    "Give this user the right to write the file, its folder, and {path}-wal and {path}-shm if they are "
+    "there: SQLite makes them with the rights that the file has at that moment."
+)
+
 _FAULTS: Mapping[str, tuple[str, str]] = {
     "SQLITE_BUSY": ("is kept busy by other processes", "Run again once they have ended."),
-    "SQLITE_READONLY": ("can't be written", "Give this user the right to write the file and its folder."),
-    "SQLITE_PERM": ("can't be written", "Give this user the right to write the file and its folder."),
+    "SQLITE_READONLY": ("can't be written", _RIGHTS),
+    "SQLITE_PERM": ("can't be written", _RIGHTS),
     "SQLITE_CANTOPEN": (
         "can't be opened",
         "Set `manifest: {{path: …}}` to a file that can be read and written.",

@@ -1,0 +1,64 @@
+"""The look at a target for a plan: what it finds, or why it could not look."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable
+from lakewright.lake.damaged_log import DAMAGED, damage_in_text, damage_told
+from lakewright.lake.file_systems import missing_file_system
+from lakewright.lake.query_failures import query_failure
+from lakewright.lake.storage_errors import storage_error
+from lakewright.plan.observation import Observation
+
+if TYPE_CHECKING:
+    from lakewright.targets.context import Context
+    from lakewright.targets.target import Target
+
+__all__ = ["look"]
+
+log = logging.getLogger(__name__)
+
+
+def look(target: Target, context: Context, tell: Callable[[SpecError], None]) -> Observation:
+    """Return what a target observes. If it fails, the observation has the reason, and the target runs.
+
+    Args:
+        target: The target.
+        context: The context of its instance.
+        tell: Called with an error of the declaration.
+    """
+    subject = f"target:{target.name}"
+    try:
+        seen = target.observe(context)
+        damage = None if seen.error is None else damage_told(seen.error)
+        return seen if damage is None else replace(seen, warning=_failing(damage.as_fault()))
+    except SpecError as error:
+        tell(error)
+        found = error.message
+    except StorageUnavailable as error:
+        found = f"{error.message} ({error.remedy})"
+    except LakewrightError as error:
+        if DAMAGED in error.details:
+            return Observation(subject, error=error.message, warning=_failing(error.as_fault()))
+        found = error.message
+    except OSError as error:
+        ours = storage_error(error, f"{target.name} can't be observed")
+        found = f"{ours.message} ({ours.remedy})"
+    except Exception as error:  # a failed observation must not break a plan: the target runs
+        if (missing := missing_file_system(error)) is not None:
+            found = f"{missing.message} ({missing.remedy})"
+        elif (damage := damage_in_text(str(error))) is not None:
+            return Observation(subject, error=damage.message, warning=_failing(damage.as_fault()))
+        else:
+            told = query_failure(error, f"while {target.label} was observed")
+            found = f"{type(error).__name__}: {error}" if told is None else told.message
+            log.warning("%s could not be observed: %s", target.name, found)
+    return Observation(subject, error=found)
+
+
+def _failing(fault: Fault) -> Fault:
+    return replace(fault, message=f"the run will fail: {fault.message}")
