@@ -36,7 +36,7 @@ from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
 from lakewright.usecases.status import is_requeued, warned_targets
 from lakewright.usecases.tainted_targets import tainted_targets
-from lakewright.usecases.triggers import TriggerStatus, list_triggers
+from lakewright.usecases.triggers import TriggerStatus, list_triggers, repeated_runs
 from lakewright.usecases.undone_runs import runs_to_resume
 
 __all__ = ["Inbox", "read_inbox"]
@@ -111,12 +111,13 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
         if lock.is_stale
     ]
     running = tuple(run for run in runs if run.status == RUNNING)
-    failures = runs_to_resume(app, runs)
-    undone = [concern_of_run(app, run) for run in failures[:MOST]]
+    failures, triggers = runs_to_resume(app, runs), list_triggers(app)
+    repeated = repeated_runs(triggers)
+    listed = [run for run in failures if run.run_id not in repeated]
+    undone = [concern_of_run(app, run) for run in listed[:MOST]]
     tainted = tainted_targets(app, {run.run_id for run in failures}, {run.run_id for run in running})
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
     warned = [concern_of_warning(each) for each in warnings[:MOST]]
-    triggers = list_triggers(app)
     stuck = [concern_of_trigger(each) for each in triggers if each.has_failed]
     return Inbox(
         concerns=(

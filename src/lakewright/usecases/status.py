@@ -42,7 +42,7 @@ from lakewright.usecases.refused_times import refused_arrived, refused_waiting
 from lakewright.usecases.repeated_appends import commands_adding_once
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
-from lakewright.usecases.triggers import list_triggers, withheld_triggers
+from lakewright.usecases.triggers import list_triggers, repeated_runs, withheld_triggers
 from lakewright.usecases.undeclared import undeclared_entities
 from lakewright.usecases.undone_runs import covers, has_steps, recorded_phases, runs_to_resume
 from lakewright.usecases.unrecorded_slices import items_after_recovery, unrecorded_slices
@@ -86,7 +86,9 @@ def project_status(app: App) -> ProjectStatus:
     damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
     warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
     running = tuple(run for run in runs if run.status == RUNNING)
-    undone = runs_to_resume(app, runs)
+    left, triggers = runs_to_resume(app, runs), list_triggers(app)
+    repeated = repeated_runs(triggers)
+    undone = tuple(run for run in left if run.run_id not in repeated)
     return ProjectStatus(
         running=running,
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
@@ -112,7 +114,7 @@ def project_status(app: App) -> ProjectStatus:
         changed=bronze.changed_beside(told_changed(warned)),
         unreadable=bronze.unreadable,
         quarantined=tuple(read_quarantined(app)),
-        triggers=list_triggers(app),
+        triggers=triggers,
         unrecorded=unrecorded,
         behind=tuple(each for each in behind if each.entity not in unrecorded),
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
@@ -126,7 +128,7 @@ def project_status(app: App) -> ProjectStatus:
         damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),
-        tainted=tuple(tainted_targets(app, {run.run_id for run in undone}, {run.run_id for run in running})),
+        tainted=tuple(tainted_targets(app, {run.run_id for run in left}, {run.run_id for run in running})),
         unwritable=write_fault(select_backend(app.manifest_settings)),
         next_steps={run.run_id: next_step(app, run) for run in undone},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
@@ -25,12 +25,14 @@ from lakewright.triggers.scheduler import lanes
 from lakewright.triggers.state import SERVER_ENDED, Ending, TriggerState, next_due
 from lakewright.usecases.items import entity_application, typed_name
 from lakewright.usecases.resume import failed_items, next_step
+from lakewright.usecases.undone_runs import is_superseded
 
 __all__ = [
     "TriggerStatus",
     "Withheld",
     "list_triggers",
     "pause_trigger",
+    "repeated_runs",
     "run_trigger",
     "triggers_of_job",
     "withheld_triggers",
@@ -50,6 +52,7 @@ class TriggerStatus:
         holder: The server that runs it, as text; None if none does.
         run_id: Its last run in the history, if that did not succeed and got that far.
         first: The commands without which a run that failed would fail again, once the cause is mended.
+        is_superseded: Whether a later run of its job stands for its last run, which failed.
     """
 
     lane: Lane
@@ -59,6 +62,7 @@ class TriggerStatus:
     holder: str | None
     run_id: str | None = None
     first: tuple[str, ...] = ()
+    is_superseded: bool = False
 
     @property
     def runs(self) -> str:
@@ -76,7 +80,8 @@ class TriggerStatus:
         """Its state in one word: disabled, running, paused, interrupted, retrying, failed, due or waiting.
 
         A run is interrupted if its server has ended, and no other one has begun to repeat it. A trigger that
-        was paused during its run is running until that ends.
+        was paused during its run is running until that ends. One whose failed run somebody has done again by
+        another run of the job waits as before.
         """
         state = self.state
         words = {
@@ -85,7 +90,7 @@ class TriggerStatus:
             "paused": state.is_paused,
             "interrupted": state.running is not None,
             "retrying": state.failures > 0,
-            "failed": bool(state.waits),
+            "failed": bool(state.waits) and not self.is_superseded,
             "due": bool(state.pending),
         }
         return next((word for word, holds in words.items() if holds), "waiting")
@@ -199,6 +204,12 @@ def list_triggers(app: App) -> tuple[TriggerStatus, ...]:
     return read_store(app.manifest_settings, lambda store: tuple(_statuses(app, store, declared)))
 
 
+def repeated_runs(triggers: Iterable[TriggerStatus]) -> frozenset[str]:
+    """Return the ids of failed runs that triggers repeat by themselves: these are told with the triggers."""
+    repeated = (each for each in triggers if each.word in {"retrying", "interrupted"})
+    return frozenset(each.run_id for each in repeated if each.run_id is not None)
+
+
 def triggers_of_job(app: App, job: str) -> tuple[TriggerStatus, ...]:
     """Return the triggers that run a job, with their states."""
     return tuple(each for each in list_triggers(app) if each.trigger.job == job)
@@ -257,8 +268,10 @@ def _statuses(app: App, store: Store, declared: Mapping[str, Trigger]) -> Iterat
             found = TriggerStatus(lane, trigger, state, next_due(trigger, now), holder)
             if found.has_failed:
                 run = _last_run(app, found)
-                first = _first(app, lane, run) if found.word == "failed" else ()
-                found = replace(found, run_id=None if run is None else run.run_id, first=first)
+                is_done = found.word == "failed" and run is not None and is_superseded(app, run)
+                first = _first(app, lane, run) if found.word == "failed" and not is_done else ()
+                run_id = None if run is None else run.run_id
+                found = replace(found, run_id=run_id, first=first, is_superseded=is_done)
             yield found
 
 

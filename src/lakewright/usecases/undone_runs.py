@@ -26,6 +26,7 @@ __all__ = [
     "has_steps",
     "hidden_parameters",
     "is_of_former_job",
+    "is_superseded",
     "recorded_phases",
     "runs_to_resume",
     "undone_runs",
@@ -33,6 +34,8 @@ __all__ = [
 
 HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
+
+_LEFT_WORK = (Status.FAILED, Status.ABORTED)
 
 _Instance: TypeAlias = tuple[tuple[str, str], ...]
 _Step: TypeAlias = tuple[_Instance, str, str]
@@ -84,7 +87,7 @@ def undone_runs(journal: Journal, newest_first: Sequence[Run], instances: _Insta
     for run in newest_first:
         later = seen.setdefault((run.project, run.job), [])
         is_idle = run.facts.get("check") or run.facts.get("refused")
-        if run.status in (Status.FAILED, Status.ABORTED) and not is_idle:
+        if run.status in _LEFT_WORK and not is_idle:
             same = (each for each in later if _follows(each, run) and has_steps(each, run))
             settled = _is_settled if run.finished is not None else partial(_is_done_whole, instances(run))
             if any(covers(each, run, has_run) for each in same):
@@ -101,6 +104,18 @@ def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
     """
     found = undone_runs(app.journal, newest_first, given_instances(app.project))
     return tuple(run for run in found if not is_of_former_job(app.project, run))
+
+
+def is_superseded(app: App, run: Run) -> bool:
+    """Return whether later runs stand for a failed run: they have done its work, or one is listed instead."""
+    if run.status not in _LEFT_WORK:
+        return False
+    since = app.journal.runs(project=run.project, job=run.job, since=run.started)
+    runs = tuple(since)
+    found = undone_runs(app.journal, runs, given_instances(app.project))
+    return any(each.run_id == run.run_id for each in runs) and all(
+        each.run_id != run.run_id for each in found
+    )
 
 
 def is_of_former_job(project: Project, run: Run) -> bool:

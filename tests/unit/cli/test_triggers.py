@@ -155,6 +155,44 @@ def test_a_run_whose_server_was_killed_is_not_said_to_be_running(shell: InProces
     app.close()
 
 
+def record_failure(app: App, run_id: str, begun: datetime, status: str = "FAILED") -> None:
+    run = Run(run_id, "shop", "gold", "BUILD", {}, begun, app.holder, facts={"trigger": "nightly"})
+    app.journal.finish_run(app.journal.start_run(run), status, finished=begun)
+
+
+def test_a_failed_run_that_its_trigger_repeats_by_itself_is_listed_once(shell: InProcess) -> None:
+    """It was listed with its trigger, and among the runs that failed, with a `--resume` beside the retry."""
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    record_failure(app, "run-7", DUE)
+    failed(shell, Result.RETRY)
+    status = shell.run("status").out
+    assert "retrying nightly" in status
+    assert "Runs that failed" not in status
+    assert "--resume" not in status
+    assert [each.kind for each in read_inbox(app).concerns] == ["trigger"]
+
+    failed(shell, Result.FAILED)
+    assert "lakewright job gold build --resume" in shell.run("status").out
+    app.close()
+
+
+@pytest.mark.parametrize(("status", "kinds"), [("SUCCESS", []), ("FAILED", ["run"])])
+def test_a_trigger_whose_failed_run_was_done_again_by_hand_is_not_told_as_failed(
+    shell: InProcess, status: str, kinds: list[str]
+) -> None:
+    """After a resume by hand, `status` asked for `triggers run`, which did the work again."""
+    app = App.open(shell.folder, environ={})
+    app.make_store()
+    record_failure(app, "run-7", DUE)
+    failed(shell, Result.FAILED)
+    record_failure(app, "run-8", DUE + MINUTE, status)
+    assert [each.kind for each in read_inbox(app).concerns] == kinds
+    found = {each["trigger"]: each for each in shell.json("status")["triggers"]}["nightly"]
+    assert (found["state"], found["do"]) == ("waiting", [])
+    app.close()
+
+
 @pytest.mark.parametrize("lane", [NIGHTLY, Lane("arrivals", "orders")], ids=["job", "entity"])
 def test_a_trigger_that_failed_because_of_a_slice_is_told_with_its_resolve_first(
     shell: InProcess, lane: Lane
