@@ -16,7 +16,7 @@ from lakewright.manifest.record import State
 from lakewright.manifest.settings import kept_since
 from lakewright.plan.phase import Phase
 from lakewright.run.former_names import FormerNames
-from lakewright.run.leftovers import is_built
+from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.usecases.declared_nodes import offline_lake
 
 if TYPE_CHECKING:
@@ -99,9 +99,10 @@ def built_before(app: App, job: str, names: frozenset[str], arrivals: Sequence[A
 def built_instances(
     app: App, job: Job, most: int, names: Collection[str] | None = None
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return targets with the parameters of each instance that was run by the last runs of a job.
+    """Return targets with the parameters of each instance that the last runs of a job built, or found built.
 
     Those that were built come first, and of them the last one: a later run may have found another one clean.
+    An instance that no run has finished is left out: the run that failed has marked it as dirty itself.
 
     Args:
         app: The project.
@@ -116,7 +117,9 @@ def built_instances(
         of_run = [
             each
             for each in results
-            if (names is None or each.get("name") in names) and each.get("phase") == Phase.BUILD.value
+            if (names is None or each.get("name") in names)
+            and each.get("phase") == Phase.BUILD.value
+            and not is_entry_undone(each)
         ]
         found += reversed(of_run)
     return [(each["name"], each.get("instance", {})) for each in sorted(found, key=lambda e: not is_built(e))]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["left_instances", "recovered_at", "untold_instances"]
+__all__ = ["left_instances", "own_partitions", "recovered_at", "untold_instances"]
 
 _PARAMETER = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -51,6 +51,17 @@ def left_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str,
             if (instance := _instance(job, columns, values)) is not None:
                 found.setdefault(instance)
     return [(name, dict(each)) for each in sorted(found, reverse=True) for name in sorted(names)]
+
+
+def own_partitions(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
+    """Return a job's targets in each instance of which they have left a partition themselves."""
+    found = {
+        (name, instance)
+        for name, columns, folder in (_outputs(app, job, names) if job.parameters and names else ())
+        for values in _partitions(folder, tuple(columns))
+        if (instance := _instance(job, columns, values)) is not None
+    }
+    return [(name, dict(each)) for name, each in sorted(found, reverse=True)]
 
 
 def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
@@ -102,7 +113,15 @@ def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[tuple[str, M
         columns = _columns(declared) if isinstance(declared, Mapping) else {}
         folders = (local_path(each.name) for each in node.provides if each.category == "file")
         if {each.name for each in job.parameters} == set(columns.values()):
-            yield from ((node.name, columns, folder) for folder in folders if folder is not None)
+            yield from (
+                (node.name, columns, _whole(folder, columns)) for folder in folders if folder is not None
+            )
+
+
+def _whole(folder: Path, columns: Mapping[str, str]) -> Path:
+    """Return the folder that has the partitions; what writes files names that of its own partition."""
+    named = {part.partition("=")[0] for part in folder.parts[-len(columns) :] if "=" in part}
+    return folder.parents[len(columns) - 1] if columns and named == columns.keys() else folder
 
 
 def _columns(declared: Mapping[str, Any]) -> dict[str, str]:

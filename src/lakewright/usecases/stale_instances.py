@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import LakewrightError
 from lakewright.manifest.record import State
 from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.phase import Phase
+from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_built
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
@@ -27,7 +29,7 @@ from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import RUNS, Built, former_names
-from lakewright.usecases.left_partitions import left_instances
+from lakewright.usecases.left_partitions import left_instances, own_partitions, recovered_at
 from lakewright.usecases.overwritten import newest_writers, overwritten_output
 
 if TYPE_CHECKING:
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job, Parameter
 
-__all__ = ["Arrived", "stale_instances"]
+__all__ = ["Arrived", "always_runs", "stale_instances"]
 
+_CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
 _TIMES = (ValueType.DATE, ValueType.TIMESTAMP)
 _FILLED = Observation("", exists=Answer.YES, filled=Answer.YES)
 
@@ -87,6 +90,15 @@ def stale_instances(
             yield from _Readers(app, app.project.jobs[name], targets).stale(entity, arrived)
 
 
+def always_runs(app: App, job: Job, name: str) -> bool:
+    """Return whether each run of a job builds a target, even if it is filled."""
+    try:
+        target = Target.named(sample_workspace(app.project, job, offline_lake(app)), name)
+        return target.build_dirtiness(_FILLED, TargetDefaults.of(app.project.config)).is_to_run
+    except LakewrightError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class _Readers:
     """The targets of a job that read a table."""
@@ -96,7 +108,7 @@ class _Readers:
     names: frozenset[str]
 
     def stale(self, entity: Entity, arrived: Arrived) -> Iterator[tuple[str, Mapping[str, str]]]:
-        fresh, older = self._builds(arrived)
+        fresh, older = self._builds(entity, arrived)
         ordered = list(newest_writers(self.app, self.job, [*fresh, *older]))
         built = set(map(_key, fresh))
         takers = _Takers(self.app, self.job, entity, [parameters for _, parameters in ordered])
@@ -104,28 +116,50 @@ class _Readers:
             if _key((name, parameters)) in built:
                 continue
             is_whole = self._is_whole(name, parameters)
-            if is_whole and self._always_runs(name):
+            if is_whole and always_runs(self.app, self.job, name):
                 continue
             if is_whole or any(takers.may_read(parameters, each) for each in arrived.names):
                 yield name, parameters
 
-    def _builds(self, arrived: Arrived) -> tuple[list[_Instance], list[_Instance]]:
+    def _builds(self, entity: Entity, arrived: Arrived) -> tuple[list[_Instance], list[_Instance]]:
         """Return the instances that were built with the slices, and those that were built before.
 
-        The last ones come first, and those that only their partitions tell come last.
+        The last ones come first, and those that only their partitions tell come last. What was emptied or
+        removed since it was built counts as not built.
         """
         fresh: list[_Instance] = []
         older: list[_Instance] = []
+        emptied: set[Built] = set()
         project, former = self.app.project.name, former_names(self.app)
-        for run in islice(self.app.journal.runs(project=project, job=self.job.name), RUNS):
+        runs = list(islice(self.app.journal.runs(project=project, job=self.job.name), RUNS))
+        for run in runs:
             has_read = run.run_id == arrived.run_id or run.started >= arrived.at
-            found = [each for each in former.entries(run) if self._is_reader(each)]
-            for entry in reversed(found):
-                (fresh if has_read else older).append((entry["name"], entry.get("instance", {})))
-        return fresh, [*older, *left_instances(self.app, self.job, self.names)]
+            for entry in reversed([each for each in former.entries(run) if each["name"] in self.names]):
+                instance = entry["name"], entry.get("instance", {})
+                if _is_emptied(entry):
+                    emptied.add(_key(instance))
+                elif is_built(entry) and _key(instance) not in emptied:
+                    (fresh if has_read else older).append(instance)
+        left = (each for each in self._left(entity, is_read=len(runs) < RUNS) if _key(each) not in emptied)
+        return fresh, [*older, *left]
 
-    def _is_reader(self, entry: Mapping[str, Any]) -> bool:
-        return entry["name"] in self.names and is_built(entry)
+    def _left(self, entity: Entity, *, is_read: bool) -> list[_Instance]:
+        """Return the instances that partitions tell.
+
+        Where the history tells all builds, a target was not built in an instance because another one was.
+
+        Args:
+            entity: The entity whose table is read.
+            is_read: Whether all runs of the job that the history has were read.
+        """
+        own = own_partitions(self.app, self.job, self.names)
+        is_pruned = self.app.project.manifest.get("retention") is not None
+        if is_read and not is_pruned and recovered_at(self.app, entity) is None:
+            return own
+        # A target that has left partitions itself was built in these alone.
+        told = {name for name, _ in own}
+        others = left_instances(self.app, self.job, self.names)
+        return [*own, *(each for each in others if each[0] not in told)]
 
     def _is_whole(self, name: str, parameters: Mapping[str, str]) -> bool:
         """Return whether a target overwrites the same output in each instance, whatever its parameters."""
@@ -134,14 +168,6 @@ class _Readers:
         output = overwritten_output(self.app, self.job, name, parameters)
         others = dict(parameters) | dict(each.split("=", 1) for each in _samples(self.job.parameters))
         return output is not None and output == overwritten_output(self.app, self.job, name, others)
-
-    def _always_runs(self, name: str) -> bool:
-        """Return whether each run of the job builds a target, even if it is filled."""
-        try:
-            target = Target.named(sample_workspace(self.app.project, self.job, offline_lake(self.app)), name)
-            return target.build_dirtiness(_FILLED, TargetDefaults.of(self.app.project.config)).is_to_run
-        except LakewrightError:
-            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +230,10 @@ class _Takers:
 
 
 _Instance = tuple[str, Mapping[str, str]]
+
+
+def _is_emptied(entry: Mapping[str, Any]) -> bool:
+    return entry["phase"] in _CLEANUP and entry["status"] == Status.SUCCESS
 
 
 def _key(instance: _Instance) -> Built:

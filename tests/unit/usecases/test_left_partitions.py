@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from deltalake import write_deltalake
-from tests.unit.usecases.test_downstream import built
+from tests.unit.usecases.test_downstream import built, process
 
 from lakewright.app import App
 from lakewright.manifest.discovery import DiscoveredSlice
@@ -170,4 +170,19 @@ def test_a_new_slice_makes_the_instance_dirty_that_only_its_partition_tells(app:
     item = recover(app, "2026-01-02-b.csv")
     taint_after_processing(app, app.project.entity("orders"), [item])
     found = sorted((each.place.target, each.place.parameters["day"]) for each in app.journal.taints("shop"))
-    assert found == [(name, "2026-01-02") for name in ("export", "files", "sales")]
+    # The files have partitions, but none of that day: they were never built in it.
+    assert found == [(name, "2026-01-02") for name in ("export", "sales")]
+
+
+def test_an_instance_that_was_never_built_or_is_emptied_is_not_dirty_because_of_a_new_slice(app: App) -> None:
+    """`status` named instances to build again, as a slice had come since they were built, that never were."""
+    built(app, "daily", ["sales", "files", "export"], 2, day="2026-01-02")
+    emptied = built(app, "daily", [], 1, day="2026-01-02")
+    entry = {"name": "export", "phase": "TRUNCATE", "status": "SUCCESS", "reasons": []}
+    app.journal.record_targets(emptied, {0: {**entry, "instance": {"day": "2026-01-02"}}})
+    for day in ("2026-01-01", "2026-01-02"):
+        taint_after_processing(
+            app, app.project.entity("orders"), [process(app, Path(app.project.basedir), f"{day}-b.csv")]
+        )
+    found = sorted((each.place.target, each.place.parameters["day"]) for each in app.journal.taints("shop"))
+    assert found == [("files", "2026-01-02"), ("sales", "2026-01-01"), ("sales", "2026-01-02")]
