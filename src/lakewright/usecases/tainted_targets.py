@@ -6,12 +6,12 @@ second time; those that a run left undone are tainted too. They stay so until a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError, SpecError
-from lakewright.plan.graph import Node, build_graph
+from lakewright.plan.graph import Graph, Node, build_graph, sources_of
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
@@ -68,7 +68,8 @@ def tainted_targets(
 ) -> Iterator[TaintedTarget]:
     """Yield the targets that are dirty until they are built again, each with its reasons.
 
-    What others read comes first, so that their commands can be typed in order.
+    What others read comes first, so that their commands can be typed in order. Targets of a job that share
+    instances stand together with the same commands, which build them all.
 
     Left out are those that are not declared any more, and instances whose parameters the target's jobs do not
     have any more.
@@ -107,25 +108,73 @@ def tainted_targets(
         for job, of_job in by_job.items()
         if job and job not in emptying
     }
-    order = _order(app, {job: {each.place.target for each in of_job} for job, of_job in by_job.items()})
-    for (target, reason, advice), by_instance in sorted(
-        found.items(), key=lambda each: (order.get(each[0][0], len(order)), each[0])
-    ):
-        ordered = sorted(by_instance)
-        runs = [run for each in ordered if (run := by_instance[each]) is not None]
+    graph = _graph(app, {job: {each.place.target for each in of_job} for job, of_job in by_job.items()})
+    order = {name: position for position, name in enumerate(graph.order)}
+    lines = [
+        _Line(subject, tuple(sorted(by_instance)), tuple(by_instance[each] for each in sorted(by_instance)))
+        for subject, by_instance in sorted(
+            found.items(), key=lambda each: (order.get(each[0][0], len(order)), each[0])
+        )
+    ]
+    for group in _merged(lines, graph):
+        runs = list(dict.fromkeys(run for each in group for run in each.runs if run is not None))
         jobs_in_order = dict.fromkeys(run.job for run in runs)
-        commands = [
+        commands = tuple(
             typed
             for job in jobs_in_order
             for typed in emptying.get(job)
             or commands_of((run for run in runs if run.job == job), options=options[job])
-        ]
+        )
         is_emptied = any(job in emptying for job in jobs_in_order)
-        yield TaintedTarget(target, reason, tuple(map(dict, ordered)), tuple(commands), advice, is_emptied)
+        for (target, reason, advice), ordered in ((each.subject, each.instances) for each in group):
+            instances = tuple(map(dict, ordered))
+            yield TaintedTarget(target, reason, instances, commands, advice, is_emptied)
 
 
-def _order(app: App, by_job: Mapping[str, Collection[str]]) -> Mapping[str, int]:
-    """Return the position of each target: what reads the output of others comes after these, in any job."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A target with a reason, and the run of each of its instances; None if no job builds it."""
+
+    subject: _Subject
+    instances: tuple[_Instance, ...]
+    runs: tuple[OtherRun | None, ...]
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self.subject[0]
+
+    @property
+    def jobs(self) -> frozenset[str]:
+        """The jobs that build it."""
+        return frozenset(run.job for run in self.runs if run is not None)
+
+
+def _merged(lines: Sequence[_Line], graph: Graph) -> Iterator[list[_Line]]:
+    """Yield lines in groups whose instances one command builds: those of a job that share instances.
+
+    A line stays where it is if it reads what a line before it builds, and that is not built by the same
+    command.
+    """
+    groups: list[list[_Line]] = []
+    for line in lines:
+        before = sources_of(line.target, graph.sources)
+        found = next((each for each in groups if _is_shared(each, line)), None)
+        between = [] if found is None else groups[groups.index(found) + 1 :]
+        if found is None or any(each.target in before for group in between for each in group):
+            groups.append([line])
+        else:
+            found.append(line)
+    yield from groups
+
+
+def _is_shared(group: Sequence[_Line], line: _Line) -> bool:
+    is_of_job = len(line.jobs) == 1 and all(each.jobs == line.jobs for each in group)
+    return is_of_job and any(set(each.runs) & set(line.runs) for each in group)
+
+
+def _graph(app: App, by_job: Mapping[str, Collection[str]]) -> Graph:
+    """Return the graph of targets: what reads the output of others comes after these, in any job."""
     nodes: dict[str, Node] = {}
     lake = offline_lake(app)
     for name, targets in by_job.items():
@@ -137,10 +186,9 @@ def _order(app: App, by_job: Mapping[str, Collection[str]]) -> Mapping[str, int]
             continue
         nodes |= {each.name: each for each in declared_nodes(workspace, sorted(targets), Phase.BUILD)}
     try:
-        order = build_graph([nodes[name] for name in sorted(nodes)], Phase.BUILD).order
+        return build_graph([nodes[name] for name in sorted(nodes)], Phase.BUILD)
     except SpecError:  # targets of several jobs read each other
-        return {}
-    return {name: position for position, name in enumerate(order)}
+        return Graph((), {}, {})
 
 
 def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tests.commands import InProcess
 from tests.unit.usecases.test_downstream import PROJECT, built
 
 from lakewright.app import App
@@ -132,4 +133,40 @@ def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
     app.journal.record_targets(emptied, {0: {**entry, "reasons": []}})
     # The log has no partitions: any day empties it.
     assert build_of_log(app, DAY).warning is None
+    app.close()
+
+
+def test_lines_that_share_instances_of_a_job_name_one_command(tmp_path: Path) -> None:
+    """Two lines named `day=1,2` and `day=2` of the same job: typing both did the work of day 2 twice."""
+    app = lake(tmp_path)
+    for target, day in (("log", DAY), ("visits", "2022-01-02"), ("log", "2022-01-03")):
+        put = TargetPhase("shop", target, "BUILD", {"day": day}).tainted(f"of {target}")
+        app.store.write(Write(puts=(put,)))
+    (log, *others) = tainted_targets(app)
+    typed = "lakewright job daily build day=2022-01-01,2022-01-03"
+    assert (log.target, log.commands) == ("log", (typed,))
+    assert [(each.target, each.reason, each.commands) for each in others] == [
+        ("visits", "went back", (typed,)),
+        ("visits", "of visits", ("lakewright job daily build day=2022-01-02",)),
+        ("a_totals", "went back", ("lakewright job totals build",)),
+    ]
+    page = InProcess(tmp_path).run("status").out
+    assert "also visits (day=2022-01-01): went back" in page
+    assert page.count(typed) == 1
+    app.close()
+
+
+def test_a_line_that_reads_what_another_job_builds_is_not_merged_with_one_before_that(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    text = MODEL.replace(
+        "relation: a_totals}", "relation: a_totals}\n  last: {kind: relation, mapping: totals, relation: log}"
+    )
+    text = text.replace("mappings:\n", "mappings:\n  totals: {kind: relation, relation: a_totals}\n")
+    (tmp_path / "model/model.yml").write_text(
+        text.replace("targets: [visits, log]", "targets: [visits, last]")
+    )
+    app.store.write(Write(puts=(TargetPhase("shop", "last", "BUILD", {"day": DAY}).tainted("too"),)))
+    app.close()
+    app = App.open(tmp_path)
+    assert [each.target for each in tainted_targets(app)] == ["visits", "a_totals", "last"]
     app.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -96,8 +97,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
     rows_changed = [fault_branch(fault, is_warning=True) for fault in found.rows_changed]
     yield from _section("Tables that another program has changed", rows_changed, "lakewright status -o json")
-    tainted = [_tainted(each) for each in found.tainted]
-    yield from _section("Targets to build again", tainted, "lakewright status -o json")
+    yield from _section("Targets to build again", _all_tainted(found.tainted), "lakewright status -o json")
     yield from _unseen(found)
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
@@ -237,12 +237,24 @@ def _rebuild(found: DueRebuild) -> Branch:
     return Branch(said, (*refused, _do(f"`{found.command}`")))
 
 
-def _tainted(found: TaintedTarget) -> Branch:
+def _all_tainted(found: Sequence[TaintedTarget]) -> list[Branch]:
+    alike = groupby(found, key=lambda each: (each.commands, each.advice))
+    return [_tainted(list(each)) for _, each in alike]
+
+
+def _tainted(found: Sequence[TaintedTarget]) -> Branch:
+    """Return targets that the same commands build again."""
+    first, *others = found
+    also = [Branch(line("also ", *_said_of_tainted(each))) for each in others]
+    told = [f"`{command}`" for command in first.commands] or [first.advice]
+    done = map(_do, [", then ".join(told)] if first.is_emptied else told)
+    return Branch(line(*_said_of_tainted(first)), (*also, *done))
+
+
+def _said_of_tainted(found: TaintedTarget) -> tuple[Span, str]:
     named = [assignments(each) for each in found.instances if each]
     where = f" ({first_of(named, MOST_NAMED)})" if named else ""
-    said = line(Span(found.target, "bold"), f"{where}: {found.reason}")
-    told = [f"`{command}`" for command in found.commands] or [found.advice]
-    return Branch(said, tuple(map(_do, [", then ".join(told)] if found.is_emptied else told)))
+    return Span(found.target, "bold"), f"{where}: {found.reason}"
 
 
 def _unseen(found: ProjectStatus) -> Iterator[Block]:
