@@ -21,7 +21,7 @@ from lakewright.usecases.earlier_builds import former_names
 from lakewright.usecases.emptied import forget_emptied
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.stale_inputs import keep_dirty
+from lakewright.usecases.stale_inputs import keep_dirty, taint_left_out
 
 __all__ = ["run_job"]
 
@@ -56,6 +56,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     forget_overwritten(app, taints, result)
     forget_emptied(app, taints, result)
     keep_dirty(app, taints, result)
+    taint_left_out(app, result)
     for entity, items in _processed(app, result):
         untainted = taint_after_processing(app, entity, items, result.run_id)
         if untainted is not None:  # the run has ended and is recorded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.downstream import downstream_taints
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.repeated_appends import commands_adding_once
-from lakewright.usecases.stale_inputs import keep_dirty
+from lakewright.usecases.stale_inputs import keep_dirty, taint_left_out
 from lakewright.usecases.tainted_targets import tainted_targets
 
 MODEL = """
@@ -169,4 +170,29 @@ def test_a_line_that_reads_what_another_job_builds_is_not_merged_with_one_before
     app.close()
     app = App.open(tmp_path)
     assert [each.target for each in tainted_targets(app)] == ["visits", "a_totals", "last"]
+    app.close()
+
+
+def test_what_a_run_of_chosen_targets_left_out_is_stale_if_it_reads_them(tmp_path: Path) -> None:
+    """After `job daily build -t visits --force`, the report of the day kept the rows of before, silently."""
+    app = lake(tmp_path)
+    app.close()
+    text = MODEL.replace("targets: [visits, log]", "targets: [visits, a_totals, log]")
+    (tmp_path / "model/model.yml").write_text(text)
+    app = App.open(tmp_path)
+    for taint in tuple(app.journal.taints("shop")):
+        app.store.write(Write(puts=(taint.place.untainted(),)))
+    built(app, "daily", ("visits", "a_totals", "log"), hours_ago=1, day=DAY)
+    runs = []
+    for day, chosen in ((DAY, []), (DAY, ["visits"]), ("2022-01-02", ["visits"])):
+        run = built(app, "daily", ("visits",), day=day)
+        app.journal.finish_run(replace(run, facts={"targets": chosen}), "SUCCESS", finished=run.started)
+        result: Any = SimpleNamespace(job="daily", run_id=run.run_id)
+        taint_left_out(app, result)
+        runs.append(run.run_id)
+    # Nothing was built on the other day before; the log does not read the visits.
+    (stale,) = tainted_targets(app)
+    assert (stale.target, [*map(dict, stale.instances)]) == ("a_totals", [{"day": DAY}])
+    assert stale.reason == f"run {runs[1]} built visits, which it reads, without it"
+    assert stale.commands == (f"lakewright job daily build -t a_totals day={DAY}",)
     app.close()
