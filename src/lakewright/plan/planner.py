@@ -205,7 +205,10 @@ class _InstancePlanning:
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
         if phase is Phase.BUILD and step.warning is None:
-            step = replace(step, warning=candidate.added() or self._missing(candidate))
+            # Where nothing exists, no rows come twice.
+            is_there = candidate.observation.exists is not Answer.NO
+            added = candidate.added() if is_there else None
+            step = replace(step, warning=added or self._missing(candidate))
         expected.add((self.index, phase, candidate.name), candidate)
         return replace(
             step,

@@ -16,7 +16,7 @@ from lakewright.plan.step import parameters_text
 from lakewright.relations.relation import OutputMode
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
-from lakewright.run.outputs import target_of, written_by
+from lakewright.run.outputs import is_gone, target_of, written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.writing import WritingTarget
 
@@ -91,7 +91,9 @@ class AddedBefore:
         )
 
     def _run(self, target: Target, workspace: Workspace, parameters: Mapping[str, str]) -> Run | None:
-        """Return the last run that built an instance, unless its output was emptied since."""
+        """Return the last run that built an instance, unless its output was emptied or removed since."""
+        if is_gone(target.provides(workspace, Phase.BUILD)):
+            return None
         wanted = self.journal.hide_secrets(parameters)
         for run in self.journal.runs(RUNS, project=self.project.name, job=self.job.name):
             for each in self._entries(run):

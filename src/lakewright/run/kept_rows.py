@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
+from lakewright.run.outputs import is_gone
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Taint
+    from lakewright.plan.resource import Resource
     from lakewright.plan.step import Step
 
 __all__ = ["KEPT_ROWS", "REPEATED_ROWS", "kept_of", "kept_rows_warning", "repeated_rows_warning"]
@@ -19,9 +21,14 @@ KEPT_ROWS, REPEATED_ROWS = "kept_rows", "repeated_rows"
 """The codes of the warnings."""
 
 
-def kept_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint) -> Fault | None:
-    """Return the warning that building a tainted target leaves rows of before; None if it replaces them."""
-    if taint.kept is None:
+def kept_rows_warning(
+    job: str, parameters: Mapping[str, str], taint: Taint, places: Collection[Resource]
+) -> Fault | None:
+    """Return the warning that building a tainted target leaves rows of before.
+
+    None if it replaces them, or if nothing exists where it writes.
+    """
+    if taint.kept is None or is_gone(places):
         return None
     name = taint.place.target
     run, chosen = run_of(job, parameters), ["-t", name]

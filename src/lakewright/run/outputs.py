@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.lake.paths import local_path
 from lakewright.plan.phase import Phase
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["WRITES", "read_by", "recorded_places", "target_of", "written_by"]
+__all__ = ["WRITES", "is_gone", "read_by", "recorded_places", "target_of", "written_by"]
 
 WRITES = "writes"
 """The entry of a target's result in the history that says what it has written."""
@@ -25,6 +26,12 @@ WRITES = "writes"
 def recorded_places(places: Iterable[Resource]) -> list[str]:
     """Return what a target writes as the history records it."""
     return sorted(map(str, places))
+
+
+def is_gone(places: Collection[Resource]) -> bool:
+    """Return whether nothing is where a target writes: all of it are folders of this machine, and missing."""
+    folders = [local_path(each.name) if each.category == "file" else None for each in places]
+    return bool(folders) and all(folder is not None and not folder.exists() for folder in folders)
 
 
 def written_by(

@@ -336,7 +336,7 @@ class _Observer:
     ) -> Fault | None:
         """Return the warning of a target that is dirty, if building it leaves or repeats rows of before."""
         job, append_id = self.lost.job.name, taint.append_id
-        kept = kept_rows_warning(job, parameters, taint)
+        kept = kept_rows_warning(job, parameters, taint, target.provides(context.workspace, Phase.BUILD))
         if kept is not None or append_id is None or self.is_resumed:
             return kept
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import LakewrightError
@@ -15,7 +16,7 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.run.outputs import written_by
+from lakewright.run.outputs import is_gone, written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lakewright.run.result import RunResult
     from lakewright.spec.models.job import Job
 
-__all__ = ["choosing", "emptying_commands", "forget_emptied", "kept_rows_of"]
+__all__ = ["as_it_stands", "choosing", "emptying_commands", "forget_emptied", "kept_rows_of"]
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +57,18 @@ def kept_rows_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-def _written_by(app: App, job: Job, target: str, parameters: Mapping[str, str]) -> frozenset[Resource]:
-    return written_by(app.project, offline_lake(app), job, target, parameters)
+def _written_by(
+    app: App, job: Job, target: str, parameters: Mapping[str, str], phase: Phase = Phase.BUILD
+) -> frozenset[Resource]:
+    return written_by(app.project, offline_lake(app), job, target, parameters, phase=phase)
+
+
+def as_it_stands(app: App, job: Job, taint: Taint) -> Taint:
+    """Return a taint without the rows that a build would leave, if what the target writes does not exist."""
+    place = taint.place
+    if taint.kept is None or not is_gone(_written_by(app, job, place.target, place.parameters)):
+        return taint
+    return replace(taint, kept=None)
 
 
 def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str, ...]:
@@ -158,7 +169,8 @@ def _emptied(app: App, run: RunResult) -> Iterator[Resource]:
         for phase in instance.phases:
             for each in phase.targets if phase.phase in _CLEANUP else ():
                 if not each.is_undone:
-                    yield from _written_by(app, job, each.name, instance.parameters)
+                    # A table is removed as a whole, whichever part of it the instance builds.
+                    yield from _written_by(app, job, each.name, instance.parameters, phase.phase)
 
 
 def _is_within(app: App, taint: Taint, emptied: frozenset[Resource]) -> bool:

@@ -16,7 +16,7 @@ from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.earlier_builds import former_names
-from lakewright.usecases.emptied import choosing, emptying_commands
+from lakewright.usecases.emptied import as_it_stands, choosing, emptying_commands
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -80,12 +80,10 @@ def tainted_targets(
             left out, unless what it writes must be emptied before.
         running: Ids of runs that go on: what these have begun is left out.
     """
-    taints = [
-        each
-        for each in former_names(app).taints()
-        if each.run_id not in running and (each.kept is not None or each.run_id not in told)
-    ]
-    jobs = list(_targets_of_jobs(app)) if taints else []
+    begun = [each for each in former_names(app).taints() if each.run_id not in running]
+    jobs = list(_targets_of_jobs(app)) if begun else []
+    present = (_as_it_stands(app, each, jobs) for each in begun)
+    taints = [each for each in present if each.kept is not None or each.run_id not in told]
     found: dict[_Subject, dict[_Instance, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}
     for taint in taints:
@@ -197,6 +195,11 @@ def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
             yield job, frozenset(job.target_names(app.project.job_scope(job)))
         except LakewrightError:  # a name that only an instance knows
             yield job, frozenset(job.targets)
+
+
+def _as_it_stands(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> Taint:
+    run = _run(taint, jobs) if taint.kept is not None else None
+    return taint if run is None else as_it_stands(app, app.project.job(run.job), taint)
 
 
 def _run(taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> OtherRun | None:

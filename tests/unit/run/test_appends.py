@@ -83,7 +83,8 @@ def test_a_run_that_is_resumed_shares_the_identity_of_its_append(tmp_path: Path)
 
 
 def test_an_append_without_identity_that_was_cut_off_may_have_added_its_rows(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, TARGETS)
+    (tmp_path / "again").mkdir()
+    bench = Bench(tmp_path, {**TARGETS, "again": {**TARGETS["again"], "writes": str(tmp_path / "again")}})
     appending = Appending(bench, Status.FAILED)
     bench.run(Phase.BUILD, keep_going=True)
     killed = appending.left["again"]

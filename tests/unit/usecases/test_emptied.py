@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.commands import InProcess
-from tests.unit.usecases.test_downstream import built, lake
+from tests.unit.usecases.test_downstream import built
+from tests.unit.usecases.test_downstream import lake as new_lake
 
 from lakewright.app import App
 from lakewright.manifest.journal import Run, TargetPhase
@@ -26,6 +27,13 @@ from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.status import project_status
 from lakewright.usecases.tainted_targets import tainted_targets
+
+
+def lake(path: Path) -> App:
+    """Return a lake in which the tables that keep rows are there."""
+    for name in ("added", "merged"):
+        (path / "gold" / name).mkdir(parents=True)
+    return new_lake(path)
 
 
 def emptied_by(app: App, *days: str, targets: Sequence[str], at: int = 0) -> Any:
@@ -161,4 +169,23 @@ def test_targets_that_add_rows_are_not_built_beside_those_that_are_emptied(tmp_p
         "lakewright job daily truncate -t merged day=2022-01-01 --yes",
         "lakewright job daily build -t +merged day=2022-01-01",
     )
+    app.close()
+
+
+def test_nothing_is_emptied_where_the_table_was_destroyed(tmp_path: Path) -> None:
+    """`status` and `plan` named a `truncate` of a table that did not exist any more."""
+    app = lake(tmp_path)
+    for name in ("added", "merged"):
+        place = TargetPhase("shop", name, "BUILD", {"day": "2022-01-01"})
+        app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build keeps rows"),)))
+    (tmp_path / "gold/added").rmdir()
+    found = {each.target: each for each in tainted_targets(app)}
+    assert found["added"].reason == "went back"
+    assert found["merged"].commands[0] == "lakewright job daily truncate -t merged day=2022-01-01 --yes"
+    (tmp_path / "gold/merged").rmdir()
+    (added, merged) = tainted_targets(app)
+    assert added.commands == merged.commands == ("lakewright job daily build day=2022-01-01",)
+    request = JobRequest("daily", Phase.BUILD, ("day=2022-01-01",), targets=("added",))
+    (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
+    assert (step.warning is None or step.warning.code) == MISSING_INPUT
     app.close()

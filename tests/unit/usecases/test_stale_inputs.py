@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from deltalake import write_deltalake
 from tests.commands import InProcess
 from tests.unit.usecases.test_downstream import PROJECT, built
 
@@ -109,6 +111,9 @@ def build_of_log(app: App, day: str) -> Step:
 
 def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
     app = lake(tmp_path)
+    assert build_of_log(app, DAY).warning is None  # the table was removed by hand: no rows are there
+    table: Any = import_module("pyarrow").table({"id": [1]})
+    write_deltalake(tmp_path / "gold/log", table)
     assert build_of_log(app, "2022-01-02").warning is None
     step = build_of_log(app, DAY)
     assert step.warning is not None
