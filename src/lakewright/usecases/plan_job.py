@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from lakewright.app import App
+from lakewright.errors import SpecError
 from lakewright.manifest.store import Store
 from lakewright.plan.graph import Node
+from lakewright.plan.selectors import Selectable, select
 from lakewright.plan.step import Plan
 from lakewright.run.execute import Interruption
 from lakewright.run.job import JobRun
@@ -18,9 +23,15 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.stores.registry import read_store, select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.target_contexts import target_contexts
+from lakewright.targets.target import Target
+from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.readers import dependents
 
-__all__ = ["instance_parameters", "job_run", "plan_job", "target_nodes"]
+if TYPE_CHECKING:
+    from lakewright.spec.models.job import Job
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["check_request", "instance_parameters", "job_run", "plan_job", "target_nodes"]
 
 
 def plan_job(app: App, request: JobRequest) -> Plan:
@@ -55,6 +66,28 @@ def instance_parameters(app: App, request: JobRequest) -> tuple[dict[str, str], 
     scope = app.project.scope.instance(job.environment)
     instances = expand_arguments(job.parameters, request.arguments, scope)
     return tuple({name: render_value(value) for name, value in each.items()} for each in instances)
+
+
+def check_request(app: App, request: JobRequest) -> None:
+    """Check a job's arguments and choice of targets, before anything is read or begun.
+
+    Raises:
+        SpecError: A parameter is missing or unknown, a value is not of its type, a selector selects no
+            target, or the job is wrong; the error is the one that the run would end with.
+    """
+    job = app.project.job(request.job)
+    expand_arguments(job.parameters, request.arguments, app.project.job_scope(job))
+    if request.targets:
+        workspace = sample_workspace(app.project, job, offline_lake(app))
+        select(request.targets, list(_selectables(workspace, job)), undone=frozenset())
+
+
+def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
+    for name in job.target_names(workspace.scope):
+        with suppress(SpecError):  # the run tells what is wrong with it
+            target = Target.named(workspace, name)
+            if target.enabled:
+                yield Selectable(name, target.kind, target.labels(workspace))
 
 
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:

@@ -40,7 +40,13 @@ entities:
       - {name: amount}
   people: {id: 2, connection: web, processtype: full}
 jobs:
-  daily: {targets: [orders_target, people_target]}
+  daily:
+    parameters:
+      - {name: day, type: string, default: "1"}
+      - {name: name, default: none}
+      - {name: other, default: none}
+    targets: [orders_target, people_target]
+  dated: {parameters: [{name: day, type: date}], targets: [people_target]}
 targets:
   orders_target: {kind: entity, entity: orders}
   people_target: {kind: entity, entity: people}

@@ -78,6 +78,9 @@ def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
         ("/runs", {"job": "--project=/etc", "reason": "x"}, 404, "unknown"),
         ("/runs", {"job": "daily", "phase": "destroy", "reason": "x"}, 400, "usage"),
         ("/runs", {"job": "daily", "parameters": ["--force"], "reason": "x"}, 400, "usage"),
+        ("/runs", {"job": "dated", "reason": "x"}, 422, "spec"),
+        ("/runs", {"job": "dated", "parameters": ["day=soon"], "reason": "x"}, 422, "spec"),
+        ("/plans", {"job": "dated", "parameters": ["day=2022-01-01", "region=eu"]}, 422, "spec"),
         ("/process", {"entity": "none", "reason": "x"}, 404, "unknown"),
         ("/undo", {"entity": "none", "slice": "1", "reason": "x"}, 404, "unknown"),
         ("/undo", {"entity": "orders", "slice": "1", "reason": " "}, 400, "usage"),
@@ -94,6 +97,16 @@ def test_a_wrong_change_is_refused_and_changes_nothing(
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
     assert [(item.item_id, item.sequence) for item in shop.app.store.select(_everything())] == before
     assert not shop.requests.begun
+
+
+def test_wrong_parameters_are_refused_with_what_the_command_says(shop: Served) -> None:
+    """The request was answered with 202, and its run failed later, where nobody looked."""
+    answer = post(shop, "/runs", job="dated", parameters=["region=eu"], reason="x")
+    assert answer.status_code == 422
+    first, second = answer.json()["errors"]
+    assert "unknown parameter 'region'" in first["message"]
+    assert second["message"].startswith("parameter day: ")
+    assert second["remedy"]
 
 
 def _everything() -> Any:

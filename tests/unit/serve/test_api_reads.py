@@ -38,7 +38,7 @@ def test_documents_are_those_of_the_command_line(shop: Served) -> None:
     assert [record["state"] for record in item["records"]] == ["NEW", "PROCESSING", "FAILED"]
     assert item["schema"] == "lakewright/manifest-show/1"
     assert shop.get("/counts")["lakewright/shop/orders:orders"] == {"failed": 1, "processed": 2, "ready": 1}
-    assert [job["name"] for job in shop.get("/definitions/jobs")] == ["daily"]
+    assert [job["name"] for job in shop.get("/definitions/jobs")] == ["daily", "dated"]
     assert shop.get("/definitions/entities/orders")["definition"]["name"] == "orders"
     assert {each["name"] for each in shop.get("/graphs/daily")["targets"]} == {
         "orders_target",

@@ -232,6 +232,8 @@ def test_a_job_is_begun_with_parameters_as_the_command_line_reads_them(shop: Ser
     assert arguments[arguments.index("build") + 1 :] == ["day=1,2", "name=two words", "other=a"]
     wrong = client.post("/do/job", data={**form, "parameters": "name='two"})
     assert (wrong.status_code, "has a quote that is not closed" in words(wrong.text)) == (400, True)
+    lacking = client.post("/do/job", data={**form, "job": "dated"})
+    assert (lacking.status_code, "parameter day" in words(lacking.text)) == (422, True)
 
 
 def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served) -> None:

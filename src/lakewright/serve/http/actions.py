@@ -12,7 +12,8 @@ from typing import Any
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import RUNNING
-from lakewright.plan.phase import LIFECYCLES
+from lakewright.plan.phase import LIFECYCLES, Phase
+from lakewright.run.request import JobRequest
 from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import ApiCall, Endpoint, Part, listed, required, text
 from lakewright.serve.http.faults import HttpFault
@@ -26,6 +27,7 @@ from lakewright.usecases.operate_items import (
     skip_item,
     unskip_item,
 )
+from lakewright.usecases.plan_job import check_request
 from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
+_FLAGS = {"resume": "--resume", "force": "--force"}
 _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 
 
@@ -79,10 +82,11 @@ def checked_reason(call: ApiCall) -> str:
 
 
 def begin_job(call: ApiCall, verb: str) -> BegunCommand:
-    """Begin `job` or `plan` for what the body names.
+    """Begin `job` or `plan` for what the body names, once its parameters and targets are checked.
 
     Raises:
-        HttpFault: There is no such job, phase or parameter.
+        HttpFault: There is no such job or phase, or a parameter is not NAME=VALUE.
+        SpecError: A parameter is missing or unknown, or has a wrong value.
     """
     job, phase = str(call.body["job"]), str(call.body.get("phase", "build")).lower()
     found(call, "job", job)
@@ -97,8 +101,9 @@ def begin_job(call: ApiCall, verb: str) -> BegunCommand:
     for each in parameters:
         if not _ARGUMENT.match(each):
             raise HttpFault(400, "usage", f"{each!r} is no parameter", "Give NAME=VALUE.")
-    flags = [f"--{flag}" for flag in ("resume", "force") if call.body.get(flag)]
+    flags = [option for name, option in _FLAGS.items() if call.body.get(name)]
     reason = checked_reason(call) if verb == "job" else "plan"
+    check_request(call.app, JobRequest(job, Phase(phase.upper()), tuple(parameters)))
     return _begin(call, [verb, *flags, "--", job, phase, *parameters], reason)
 
 
