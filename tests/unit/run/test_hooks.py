@@ -19,11 +19,17 @@ from tests.unit.run.bench import Bench, FakeTarget
 
 from lakewright.connections.jdbc import JdbcConnection
 from lakewright.errors import (
+    CommitConflict,
+    CommitTooLate,
     DeleteBrakeError,
     Fault,
     ItemFailed,
     ItemLocked,
+    LakewrightError,
+    SliceError,
     SpecError,
+    StorageUnavailable,
+    StoreBusy,
     StoreUnavailable,
     TargetError,
 )
@@ -34,6 +40,8 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.hooks.call import HttpCall, ProcessCall
 from lakewright.run.hooks.call_queue import CallQueue
+from lakewright.run.hooks.notifier import _alerts
+from lakewright.run.result import TargetResult
 
 TARGETS = {"a": {"writes": "/a/$day"}, "b": {"reads": "/a/$day", "writes": "/b/$day"}}
 
@@ -474,6 +482,8 @@ def test_an_url_that_can_not_be_read_is_told_without_its_password() -> None:
         (lambda: ItemFailed("slice 1 has failed"), "slice_failed"),
         (lambda: ItemLocked("run 0 holds it", details={"is_stale": True}), "stale_lock"),
         (lambda: ItemLocked("run 0 holds it", details={"is_stale": False}), None),
+        (lambda: StorageUnavailable("the disk is full"), "storage_failed"),
+        (lambda: StoreBusy("the manifest does not answer"), "storage_failed"),
         (lambda: TargetError("anything else"), None),
     ],
 )
@@ -492,6 +502,21 @@ def test_an_operator_is_alerted_of_what_waits_for_one(
     bench.run(Phase.BUILD, targets=("a",))
 
     assert server.paths == ([f"/a/{alert}"] if alert else [])
+
+
+@pytest.mark.parametrize(
+    ("error", "alerts"),
+    [
+        (StorageUnavailable("the disk is full"), ["storage_failed"]),
+        (CommitConflict("another writer was first"), []),
+        (CommitTooLate("the log is gone"), ["slice_failed"]),
+        (SliceError("a column is missing"), ["slice_failed"]),
+    ],
+)
+def test_a_slice_that_is_not_at_fault_is_not_alerted_of(error: LakewrightError, alerts: list[str]) -> None:
+    """Where the storage failed, hooks were told `slice_failed`, and no slice waited for anybody."""
+    result = TargetResult("a", "entity", Phase.BUILD, Status.FAILED, error=error.as_fault())
+    assert list(_alerts(result)) == alerts
 
 
 def test_a_failed_run_is_told_with_the_error_of_the_first_target_that_failed(

@@ -6,7 +6,7 @@
 | `lifecycle` | one instance of the job, with all its phases |
 | `job` | one phase of one instance |
 | `target` | one target in one phase of one instance |
-| `alert` | nothing: a slice failed, changed or is gone, a lock is stale, the delete brake stopped a slice |
+| `alert` | nothing: a slice failed, changed or is gone, the storage failed, a lock is stale, and so on |
 
 Source: `hooks` of jobs in Flowman's project files. The categories are Flowman's, except `run` and `alert`.
 """

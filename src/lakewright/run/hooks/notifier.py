@@ -10,7 +10,18 @@ from time import monotonic
 from types import TracebackType
 from typing import cast
 
-from lakewright.errors import DeleteBrakeError, Fault, ItemFailed, ItemLocked, LakewrightError
+from lakewright.errors import (
+    CommitTooLate,
+    DeleteBrakeError,
+    Fault,
+    ItemFailed,
+    ItemLocked,
+    LakewrightError,
+    StorageUnavailable,
+    StoreBusy,
+    StoreUnavailable,
+    retryable_codes,
+)
 from lakewright.manifest.payload import text_of
 from lakewright.manifest.redact import Redactor
 from lakewright.plan.phase import Phase
@@ -25,6 +36,12 @@ from lakewright.spec.models.base import Named
 from lakewright.targets.entity.stale_locks import STALE_LOCKS
 
 __all__ = ["HookNotifier", "RunDescription"]
+
+_STORAGE = frozenset({StorageUnavailable.code, StoreUnavailable.code, StoreBusy.code})
+"""Codes of failures of the storage of the lake, or of the manifest."""
+
+_PASSING = retryable_codes() - {CommitTooLate.code}
+"""Codes of errors after which a slice is ready for the next run; see `lakewright.slices.blame`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +238,10 @@ def _alerts(result: TargetResult) -> Iterator[str]:
         yield "stale_lock"
     if error is None or not result.status.is_failure:
         return
+    if error.code in _STORAGE:
+        yield "storage_failed"
+    if error.code in _PASSING:
+        return  # no slice is at fault
     is_slice = result.kind == "entity" and result.phase is Phase.BUILD and result.status is Status.FAILED
     if error.code == DeleteBrakeError.code:
         yield "delete_brake"
