@@ -1,10 +1,10 @@
-"""Which failed runs are listed: those whose work no later run of the same job has done."""
+"""Which failed runs are listed: those whose work nobody has done since."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
@@ -15,6 +15,7 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
+from lakewright.usecases.work_elsewhere import Step, WorkElsewhere
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -35,11 +36,12 @@ __all__ = [
 HasRun: TypeAlias = Callable[[str, str], bool]
 """Returns whether a run, given by its id, ran a phase."""
 
+RECENT = 200
+"""The number of latest runs among which a run is looked for."""
+
 _LEFT_WORK = (Status.FAILED, Status.ABORTED)
 
 _Instance: TypeAlias = tuple[tuple[str, str], ...]
-_Step: TypeAlias = tuple[_Instance, str, str]
-"""An instance, a phase and a target."""
 
 _Instances: TypeAlias = Callable[[Run], frozenset[_Instance]]
 """Returns the instances of a run, as far as its arguments tell them."""
@@ -55,8 +57,8 @@ class _Results:
         is_held_up: Whether none of these failed: others held what they needed, or they were not reached.
     """
 
-    done: frozenset[_Step]
-    undone: frozenset[_Step]
+    done: frozenset[Step]
+    undone: frozenset[Step]
     is_held_up: bool
 
     @property
@@ -65,14 +67,22 @@ class _Results:
         return frozenset(step[0] for step in self.done) - {step[0] for step in self.undone}
 
 
-def undone_runs(journal: Journal, newest_first: Sequence[Run], instances: _Instances) -> Iterator[Run]:
-    """Yield the failed runs whose work no later run of the same job has done.
+def undone_runs(
+    journal: Journal,
+    newest_first: Sequence[Run],
+    instances: _Instances,
+    elsewhere: WorkElsewhere | None = None,
+) -> Iterator[Run]:
+    """Yield the failed runs whose work nobody has done since.
 
     A later run with the same parameters stands for a failed one, however it ended, unless it was of fewer
     targets or phases, or began before the failed one had ended. Such runs, and those with other parameters,
     have done its work once each step that it left undone has succeeded, or its instance as a whole. A run
     that was killed did not record what it left undone: its instances must have succeeded as a whole. If
     others held a run up, so that no step of it failed, runs that went on before and after it count too.
+
+    A step is done, too, once a later run of another job has done it for the same target and instance, or its
+    slices were processed since, as `elsewhere` tells.
 
     A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
     or a rewind is refused before it begins, nothing is left undone.
@@ -84,16 +94,22 @@ def undone_runs(journal: Journal, newest_first: Sequence[Run], instances: _Insta
         return _results(journal.targets(run_id))
 
     seen: dict[tuple[str, str], list[Run]] = {}
-    for run in newest_first:
+    for position, run in enumerate(newest_first):
         later = seen.setdefault((run.project, run.job), [])
         is_idle = run.facts.get("check") or run.facts.get("refused")
         if run.status in _LEFT_WORK and not is_idle:
             same = (each for each in later if _follows(each, run) and has_steps(each, run))
-            settled = _is_settled if run.finished is not None else partial(_is_done_whole, instances(run))
+            since = [*later, *_holders(run, newest_first, results)]
             if any(covers(each, run, has_run) for each in same):
                 pass
-            elif not settled(run, [*later, *_holders(run, newest_first, results)], results, has_run):
-                yield run
+            elif run.finished is None:
+                if not _is_done_whole(instances(run), run, since, results, has_run):
+                    yield run
+            else:
+                left = _left(run, since, results, has_run)
+                left = _left_elsewhere(run, left, newest_first[:position], results, elsewhere)
+                if left or not results(run.run_id).undone:
+                    yield run
         later.append(run)
 
 
@@ -102,17 +118,20 @@ def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
 
     What others left undone is told with the targets, as far as these are still declared.
     """
-    found = undone_runs(app.journal, newest_first, given_instances(app.project))
+    instances = given_instances(app.project)
+    found = undone_runs(app.journal, newest_first, instances, WorkElsewhere(app))
     return tuple(run for run in found if not is_of_former_job(app.project, run))
 
 
 def is_superseded(app: App, run: Run) -> bool:
-    """Return whether later runs stand for a failed run: they have done its work, or one is listed instead."""
+    """Return whether later runs stand for a failed run: they have done its work, or one is listed instead.
+
+    False is returned for a run that is not among the latest ones.
+    """
     if run.status not in _LEFT_WORK:
         return False
-    since = app.journal.runs(project=run.project, job=run.job, since=run.started)
-    runs = tuple(since)
-    found = undone_runs(app.journal, runs, given_instances(app.project))
+    runs = tuple(app.journal.runs(RECENT, project=run.project, since=run.started))
+    found = undone_runs(app.journal, runs, given_instances(app.project), WorkElsewhere(app))
     return any(each.run_id == run.run_id for each in runs) and all(
         each.run_id != run.run_id for each in found
     )
@@ -205,13 +224,13 @@ def has_steps(later: Run, run: Run) -> bool:
     return has_targets and bool(run.facts.get("no_lifecycle") or not later.facts.get("no_lifecycle"))
 
 
-def _is_settled(
+def _left(
     run: Run, newest_first: Sequence[Run], results: Callable[[str], _Results], has_run: HasRun
-) -> bool:
-    """Return whether later runs, of whatever parameters, have done all that a run recorded as left undone."""
-    if run.phase not in Phase.__members__ or not newest_first:
-        return False
-    left = undone = results(run.run_id).undone
+) -> frozenset[Step]:
+    """Return what a run recorded as left undone, and no later run of the job has done."""
+    left = results(run.run_id).undone
+    if run.phase not in Phase.__members__:
+        return left
     # A failed step is most often done by one of the next runs, so the others need not be read.
     for later in reversed(newest_first):
         if not left:
@@ -220,7 +239,24 @@ def _is_settled(
         left -= found.done
         if _is_whole(later, run, has_run):
             left = frozenset(step for step in left if step[0] not in found.instances)
-    return bool(undone) and not left
+    return left
+
+
+def _left_elsewhere(
+    run: Run,
+    left: frozenset[Step],
+    newest_first: Sequence[Run],
+    results: Callable[[str], _Results],
+    elsewhere: WorkElsewhere | None,
+) -> frozenset[Step]:
+    """Return what is left of these steps after what later runs of other jobs, and `process`, have done."""
+    if elsewhere is None or run.phase not in Phase.__members__:
+        return left
+    jobs = elsewhere.jobs(name for _, _, name in left) - {run.job}
+    for later in reversed(newest_first):
+        if later.project == run.project and later.job in jobs:
+            left -= results(later.run_id).done
+    return frozenset(step for step in left if not elsewhere.is_processed(run, step))
 
 
 def _is_done_whole(
@@ -245,7 +281,7 @@ def _is_whole(later: Run, run: Run, has_run: HasRun) -> bool:
 
 
 def _results(entries: Iterable[Mapping[str, Any]]) -> _Results:
-    found: dict[bool, set[_Step]] = {True: set(), False: set()}
+    found: dict[bool, set[Step]] = {True: set(), False: set()}
     statuses = set()
     for each in entries:
         instance = tuple(sorted(each.get("instance", {}).items()))

@@ -28,7 +28,7 @@ from lakewright.usecases.list_items import ItemHistory, show_item
 from lakewright.usecases.observed_lake import Observed
 from lakewright.usecases.resume import is_resumable, next_step
 from lakewright.usecases.sample_rows import read_sample
-from lakewright.usecases.undone_runs import is_of_former_job
+from lakewright.usecases.undone_runs import is_of_former_job, is_superseded
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -181,7 +181,8 @@ def run_view(view: View) -> dict[str, Any]:
     values = run_values(view)
     run = find_run(view.app, view.path["run_id"])
     is_former = is_of_former_job(view.app.project, run)
-    is_broken = run.status in (Status.FAILED, ABORTED) and not is_former
+    is_left = not is_former and not is_superseded(view.app, run)
+    is_broken = run.status in (Status.FAILED, ABORTED) and is_left
     step = next_step(view.app, run) if is_broken else None
     difference = None
     if run.status != RUNNING:
@@ -193,7 +194,7 @@ def run_view(view: View) -> dict[str, Any]:
         **values,
         "difference": difference,
         "step": step,
-        "may_resume": is_resumable(run) and not is_former and (step is None or step.refused is None),
+        "may_resume": is_left and is_resumable(run) and (step is None or not (step.refused or step.left_out)),
     }
 
 
