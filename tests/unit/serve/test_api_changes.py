@@ -80,6 +80,7 @@ def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
         ("/runs", {"job": "daily", "parameters": ["--force"], "reason": "x"}, 400, "usage"),
         ("/runs", {"job": "dated", "reason": "x"}, 422, "spec"),
         ("/runs", {"job": "dated", "parameters": ["day=soon"], "reason": "x"}, 422, "spec"),
+        ("/plans", {"job": "daily", "targets": ["sales"]}, 422, "spec"),
         ("/plans", {"job": "dated", "parameters": ["day=2022-01-01", "region=eu"]}, 422, "spec"),
         ("/process", {"entity": "none", "reason": "x"}, 404, "unknown"),
         ("/undo", {"entity": "none", "slice": "1", "reason": "x"}, 404, "unknown"),

@@ -262,6 +262,21 @@ def test_a_run_shows_its_targets_with_reasons_and_how_to_resume_it(shop: Served)
     assert "failed" in read(shop, "/runs?status=FAILED&job=daily")
 
 
+def test_a_run_is_resumed_with_the_choices_that_it_had(shop: Served) -> None:
+    """The button resumed all targets and phases, not what `status` prints."""
+    run = shop.app.journal.run("run-1")
+    assert run is not None
+    chosen = {"targets": ["orders_target"], "no_lifecycle": True}
+    shop.app.journal.finish_run(replace(run, facts=chosen), "FAILED", finished=shop.app.store.now())
+    assert "lakewright job daily build -nl -t orders_target day=1,2 --resume" in read(shop, "/runs/run-1")
+    client = browser(shop)
+    client.post("/do/resume", data={"csrf": csrf_of(client), "run": "run-1", "reason": "again"})
+    assert list(shop.requests.begun[-1].arguments) == [
+        *("job", "--no-lifecycle", "--resume", "--target=orders_target", "-o", "json"),
+        *("--", "daily", "build", "day=1,2"),
+    ]
+
+
 def test_a_long_list_is_read_page_by_page(shop: Served) -> None:
     discover(shop.app, "people", [f"b{number:03d}" for number in range(120)])
     seen: list[str] = []

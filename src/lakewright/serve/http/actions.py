@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
-_FLAGS = {"resume": "--resume", "force": "--force"}
+_FLAGS = {"no_lifecycle": "--no-lifecycle", "resume": "--resume", "force": "--force"}
 _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 
 
@@ -103,7 +103,9 @@ def begin_job(call: ApiCall, verb: str) -> BegunCommand:
             raise HttpFault(400, "usage", f"{each!r} is no parameter", "Give NAME=VALUE.")
     flags = [option for name, option in _FLAGS.items() if call.body.get(name)]
     reason = checked_reason(call) if verb == "job" else "plan"
-    check_request(call.app, JobRequest(job, Phase(phase.upper()), tuple(parameters)))
+    targets = tuple(str(each) for each in call.body.get("targets", ()))
+    check_request(call.app, JobRequest(job, Phase(phase.upper()), tuple(parameters), targets=targets))
+    flags += [f"--target={each}" for each in targets]
     return _begin(call, [verb, *flags, "--", job, phase, *parameters], reason)
 
 
@@ -216,8 +218,12 @@ _JOB = (
     required("job", "The name of the job."),
     text("phase", f"Up to this phase: {', '.join(_PHASES)}; by default build."),
     listed("parameters", "NAME=VALUE each, as on the command line."),
+    listed("targets", "Only these targets, each as after -t on the command line."),
+    Part("no_lifecycle", _FLAG, "Run only this phase, none before it."),
 )
-_RESUME = Part("resume", _FLAG, "Continue the last run with these parameters, which failed.")
+_RESUME = Part(
+    "resume", _FLAG, "Continue the last run with these parameters, which failed; choose what it chose."
+)
 _REQUEUE = Part("requeue", _FLAG, "Process the slice and those after it again, instead of skipping it.")
 _FORCE = Part("force", _FLAG, "Run clean targets, too.")
 

@@ -30,6 +30,7 @@ from lakewright.serve.page.render import render
 from lakewright.serve.page.search import search_view
 from lakewright.serve.page.undo import undo_view
 from lakewright.usecases.history import find_run
+from lakewright.usecases.resume import is_resumable, next_step
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -286,12 +287,23 @@ def _words(text: str) -> list[str]:
 
 
 def _resuming(call: ApiCall) -> ApiCall:
-    """Return the call that resumes a run, with the job, phase and parameters of that run."""
+    """Return the call that resumes a run, with the choices of that run: what `status` prints does the same.
+
+    Raises:
+        HttpFault: Another command is named instead.
+    """
     run = find_run(call.app, call.path["run_id"])
+    step = next_step(call.app, run)
+    if not is_resumable(run) or step.refused or step.left_out:
+        typed = ", then ".join(f"`{each}`" for each in step.commands)
+        why = step.refused or (f"it would leave out {step.left_out}" if step.left_out else "it removes rows")
+        raise HttpFault(409, "not_resumed", f"run {run.run_id} is not resumed: {why}", f"Type {typed}.")
     body = {
         "job": run.job,
         "phase": run.phase.lower(),
         "parameters": list(run.arguments),
+        "targets": list(run.facts.get("targets") or ()),
+        "no_lifecycle": bool(run.facts.get("no_lifecycle")),
         "resume": True,
         "reason": call.body["reason"],
     }
