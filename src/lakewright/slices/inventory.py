@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lakewright.errors import StorageUnavailable, TargetError
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
 from lakewright.manifest.store import Query
@@ -25,6 +26,7 @@ from lakewright.slices.moved_lake import continued_items
 from lakewright.slices.recover_from_log import has_landed, last_given_number, unrecorded_commits
 
 if TYPE_CHECKING:
+    from lakewright.errors import LakewrightError
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.manifest.ledger import Ledger
@@ -47,12 +49,15 @@ class Differences:
         changed: Items whose slice has changed since it was recorded.
         missing: Items whose slice is no longer in bronze.
         unrecorded: Commits to a silver table that the manifest does not know to have landed.
+        unreadable: What commands call the entities whose bronze folder or silver table can't be read, with
+            the error. What was found before it is listed.
     """
 
     new: list[dict[str, Any]] = field(default_factory=list)
     changed: list[dict[str, Any]] = field(default_factory=list)
     missing: list[dict[str, Any]] = field(default_factory=list)
     unrecorded: list[dict[str, Any]] = field(default_factory=list)
+    unreadable: list[tuple[str, LakewrightError]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, list[dict[str, Any]]]:
         """Return the document that `manifest discover -o json` prints."""
@@ -61,6 +66,7 @@ class Differences:
             "changed": self.changed,
             "missing": self.missing,
             "unrecorded": self.unrecorded,
+            "unreadable": [{"entity": name, **error.as_fault().as_json()} for name, error in self.unreadable],
         }
 
 
@@ -81,19 +87,28 @@ class Inventory:
     application_of: Callable[[Entity], Application]
 
     def differences(self, entities: Iterable[Entity]) -> Differences:
-        """Record new slices; return them and all other differences."""
+        """Record new slices; return them and all other differences.
+
+        An entity whose bronze folder or silver table can't be read does not keep the others from it.
+        """
         differences = Differences()
         for entity in entities:
-            slices = list_slices(self.places_of(entity).bronze, self.lake)
-            found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.called))
-            differences.new += [_entry(item) for item in found.new]
-            present = {item_id(slice_.path): slice_ for slice_ in slices}
-            known = self._items(entity)
-            gone = (item for item in self._standing(entity, known) if item.item_id not in present)
-            differences.changed += map(self._changed_entry(entity, present), _changed(known, present))
-            differences.missing += map(self._missing_entry(entity), gone)
-            differences.unrecorded += self._unrecorded(entity, known)
+            try:
+                self._compare(entity, differences)
+            except (TargetError, StorageUnavailable) as error:
+                differences.unreadable.append((entity.called, error))
         return differences
+
+    def _compare(self, entity: Entity, differences: Differences) -> None:
+        slices = list_slices(self.places_of(entity).bronze, self.lake)
+        found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.called))
+        differences.new += [_entry(item) for item in found.new]
+        present = {item_id(slice_.path): slice_ for slice_ in slices}
+        known = self._items(entity)
+        gone = (item for item in self._standing(entity, known) if item.item_id not in present)
+        differences.changed += map(self._changed_entry(entity, present), _changed(known, present))
+        differences.missing += map(self._missing_entry(entity), gone)
+        differences.unrecorded += self._unrecorded(entity, known)
 
     def record(self, ids: Collection[str], entities: Iterable[Entity]) -> Item | None:
         """Record a slice of these entities that has one of these item ids; return its item, or None."""

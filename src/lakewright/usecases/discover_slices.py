@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from lakewright.app import App
+from lakewright.lake.damaged_log import DAMAGED, known_remedy
 from lakewright.slices.inventory import Differences
 from lakewright.usecases.items import inventory_of
 
@@ -14,9 +16,16 @@ __all__ = ["discover_slices"]
 def discover_slices(app: App, entities: Sequence[str] = ()) -> Differences:
     """Record new slices of these entities, or of all that are enabled; return every difference found.
 
+    A damaged table is told with the command that makes it again.
+
     Raises:
         SpecError: There is no such entity.
     """
     project = app.project
     names = entities or tuple(name for name, entity in project.entities.items() if entity.enabled)
-    return inventory_of(app).differences([project.entity(name) for name in names])
+    found = inventory_of(app).differences([project.entity(name) for name in names])
+    for name, error in found.unreadable:
+        if DAMAGED in error.details:
+            rebuild = f"lakewright rebuild {shlex.quote(name)} --yes"
+            error.remedy = known_remedy(str(error.details[DAMAGED]), (rebuild,))
+    return found

@@ -16,6 +16,8 @@ from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import last_commit_number, observe_table, observe_without_spark
 from lakewright.lake.query_failures import EVERYWHERE, translated
+from lakewright.spark.conf import SessionSettings
+from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address
 
 pa: Any = import_module("pyarrow")
@@ -77,8 +79,9 @@ def test_what_spark_says_of_it_is_told_in_the_same_way(text: str) -> None:
     assert damage_told("is empty") is None
 
 
-def test_files_of_rows_without_a_log_are_told_as_a_table_that_lost_it(tmp_path: Path, lake: Lake) -> None:
+def test_files_of_rows_without_a_log_are_told_as_a_table_that_lost_it(tmp_path: Path) -> None:
     """It was said that no table exists there, with a rebuild that then refused what is there."""
+    lake = Lake(LakeSettings(), SessionSettings(tmp_path / "state"))
     folder = tmp_path / "my silver"
     write_deltalake(folder, pa.table({"id": [1]}))
     (folder / "_delta_log").rename(tmp_path / "elsewhere")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,34 @@ def test_status_names_damaged_tables_of_silver_and_gold_with_the_commands_to_typ
     for table in (silver, gold):
         assert f"warning: the run will fail: the table {table} can't be read: its log file {commit}" in plan
         assert f"move the folder away, `mv {table} {table}.damaged`, and make the table again" in plan
+
+
+def test_discover_goes_on_after_a_damaged_table_and_tells_each(tmp_path: Path) -> None:
+    """It ended at the first one, before it had looked at the entities after it."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\nlake: {root_folder: lake}\n")
+    entity = "{id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}"
+    others = "".join(f"  {name}: {entity.replace('1', str(n))}\n" for n, name in enumerate("abc", 2))
+    (tmp_path / "model/model.yml").write_text(MODEL.replace("relations:\n", f"{others}relations:\n"))
+    app = App.open(tmp_path)
+    app.make_store()
+    for name in "abc":
+        places = app.project.entity(name).places(app.project.lake)
+        Path(places.bronze).mkdir(parents=True)
+        (Path(places.bronze) / "1.csv").write_text("id\n1\n")
+        if name != "c":
+            write_deltalake(str(places.silver.location), pa.table({"id": [1]}))
+            log = Path(str(places.silver.location)) / "_delta_log/00000000000000000000.json"
+            log.write_text(log.read_text()[:40])
+    app.close()
+
+    done = InProcess(tmp_path).run("manifest", "discover", "-o", "json")
+    assert done.code == 1
+    document = json.loads(done.out)
+    assert sorted(each["entity"] for each in document["new"]) == ["a", "b", "c"]
+    assert [each["entity"] for each in document["unreadable"]] == ["a", "b"]
+    told = InProcess(tmp_path).run("manifest", "discover")
+    assert told.code == 1
+    assert "new 0: none" in told.out
+    for name in "ab":
+        assert f"`lakewright rebuild {name} --yes`" in told.err

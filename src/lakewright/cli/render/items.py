@@ -173,8 +173,11 @@ def repair_page(repairs: Sequence[Repair], *, is_done: bool) -> Iterator[Block]:
 
 
 def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Block]:
-    """Yield the differences by kind: new, changed, missing, unrecorded; each with the command to type."""
-    for kind, items in found.items():
+    """Yield the differences by kind: new, changed, missing, unrecorded; each with the command to type.
+
+    What could not be read is left out: it is told as errors.
+    """
+    for kind, items in ((kind, found[kind]) for kind in _MEANING):
         what = "" if items else ": none"
         head = line(
             Span(kind, "bold"), f" {len(items)}{what}", Span(f" {_MEANING[kind]}", "dim") if items else ""

@@ -6,6 +6,7 @@ import click
 
 from lakewright.cli.call import Call
 from lakewright.cli.completion import names_of
+from lakewright.cli.faults import FAILED, fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.options import despite_faults
 from lakewright.cli.render.items import difference_page, item_page, rows_page, stats_page
@@ -125,9 +126,15 @@ def stats(call: Call, /) -> None:
 )
 @despite_faults
 @click.pass_obj
-def discover(call: Call, /, *, entities: tuple[str, ...]) -> None:
-    """Record new slices in bronze, and list where bronze and silver differ from the manifest."""
+def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
+    """Record new slices in bronze, and list where bronze and silver differ from the manifest.
+
+    A folder or table that can't be read is told, and the command fails once it has looked at the others.
+    """
     from lakewright.usecases.discover_slices import discover_slices
 
-    found = discover_slices(call.app, entities).as_json()
-    call.output.result(found, difference_page(found))
+    found = discover_slices(call.app, entities)
+    document = found.as_json()
+    call.output.result(document, difference_page(document))
+    call.output.note(*(fault_branch(error.as_fault()) for _, error in found.unreadable))
+    return FAILED if found.unreadable else 0
