@@ -36,14 +36,14 @@ def lake(path: Path) -> App:
     return new_lake(path)
 
 
-def emptied_by(app: App, *days: str, targets: Sequence[str], at: int = 0) -> Any:
-    """Return a run of TRUNCATE, as far as its taints follow from it."""
+def emptied_by(app: App, *days: str, targets: Sequence[str], by: Phase = Phase.TRUNCATE) -> Any:
+    """Return a run of TRUNCATE or DESTROY, as far as its taints follow from it."""
     phase = SimpleNamespace(
-        phase=Phase.TRUNCATE,
+        phase=by,
         targets=[SimpleNamespace(name=name, is_undone=False) for name in targets],
     )
     instances = [SimpleNamespace(parameters={"day": day}, phases=[phase]) for day in days]
-    return SimpleNamespace(job="daily", run_id="emptying", phase=Phase.TRUNCATE, instances=instances)
+    return SimpleNamespace(job="daily", run_id="emptying", phase=by, instances=instances)
 
 
 def test_what_keeps_rows_of_an_undone_slice_is_emptied_first_with_all_that_was_built_there(
@@ -188,4 +188,17 @@ def test_nothing_is_emptied_where_the_table_was_destroyed(tmp_path: Path) -> Non
     request = JobRequest("daily", Phase.BUILD, ("day=2022-01-01",), targets=("added",))
     (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
     assert (step.warning is None or step.warning.code) == MISSING_INPUT
+    app.close()
+
+
+def test_a_run_that_destroys_a_table_in_one_instance_has_emptied_it_for_all(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    (tmp_path / "gold/names/day=2022-01-02").mkdir(parents=True)
+    place = TargetPhase("shop", "names", "BUILD", {"day": "2022-01-02"})
+    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build keeps rows"),)))
+    before = tuple(app.journal.taints("shop"))
+    forget_emptied(app, before, emptied_by(app, "2022-01-01", targets=("names",)))
+    assert [each.kept is None for each in app.journal.taints("shop")] == [False]  # the other partition
+    forget_emptied(app, before, emptied_by(app, "2022-01-01", targets=("names",), by=Phase.DESTROY))
+    assert [each.kept is None for each in app.journal.taints("shop")] == [True]
     app.close()
