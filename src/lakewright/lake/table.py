@@ -49,6 +49,7 @@ class MigrationStep:
         needs_mapping: Whether Delta's column mapping, by which a table knows its columns by id, must be
             enabled first.
         widens: Whether Delta's type widening must be enabled first.
+        removes: The name that a column has no more after it, or None.
     """
 
     description: str
@@ -56,6 +57,7 @@ class MigrationStep:
     loses: str | None = None
     needs_mapping: bool = False
     widens: bool = False
+    removes: str | None = None
 
 
 def create_table(

@@ -32,6 +32,8 @@ class Candidate:
         unfinished: Phases that an earlier run did not finish, each with the reason.
         warning: What an operator should look at before it is built, or None.
         lost: Returns the same if a phase makes its table anew, empties or removes it, given an observation.
+        lacks: Returns the same if a phase creates a view of which a table lacks a column that it names. It is
+            given whether a step of the plan creates or migrates a table.
         added: Returns the same if its build adds rows that an earlier one has added.
         missing: Returns the same if it is to be built from a table that does not exist. It is given whether
             a step of the plan makes a table.
@@ -50,6 +52,7 @@ class Candidate:
     unfinished: Mapping[Phase, str] = field(default_factory=dict)
     warning: Fault | None = None
     lost: Callable[[Phase, Observation], Fault | None] = lambda *_: None
+    lacks: Callable[[Phase, Callable[[Resource], bool]], Fault | None] = lambda *_: None
     added: Callable[[], Fault | None] = lambda: None
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
@@ -106,6 +109,11 @@ class Expectations:
                 self._written.add(resource, (self._steps, step))
         if phase in _WHOLE and candidate.nodes[phase].provides:
             self._whole.setdefault((phase, candidate.nodes[phase].provides), step)
+
+    def is_created(self, resource: Resource) -> bool:
+        """Return whether a planned step creates or migrates a table."""
+        created = (places for phase, places in self._whole if phase is Phase.CREATE)
+        return any(each.intersects(resource) for places in created for each in places)
 
     def is_written(self, resource: Resource) -> bool:
         """Return whether a planned step writes a resource, or a part of it."""

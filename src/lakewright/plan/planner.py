@@ -209,6 +209,8 @@ class _InstancePlanning:
             is_there = candidate.observation.exists is not Answer.NO
             added = candidate.added() if is_there else None
             step = replace(step, warning=added or self._missing(candidate))
+        if phase in _TAINTING and step.warning is None:
+            step = replace(step, warning=self._new(candidate.lacks(phase, expected.is_created)))
         expected.add((self.index, phase, candidate.name), candidate)
         return replace(
             step,
@@ -249,7 +251,10 @@ class _InstancePlanning:
 
     def _missing(self, candidate: Candidate) -> Fault | None:
         """Return the warning of an input that does not exist, which only the first instance has."""
-        found = candidate.missing(self.planner.expected.is_written)
+        return self._new(candidate.missing(self.planner.expected.is_written))
+
+    def _new(self, found: Fault | None) -> Fault | None:
+        """Return a warning, unless an earlier step has it."""
         if found is None or found.message in self.planner.warned:
             return None
         self.planner.warned.add(found.message)

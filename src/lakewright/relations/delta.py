@@ -168,6 +168,19 @@ class DeltaRelation(StoredRelation):
             return declared
         return self._present(workspace).columns
 
+    def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
+        """Return the names of its columns after CREATE; None if they are not known."""
+        state = observe_table(workspace.lake, self.address(workspace))
+        declared = self.declared(workspace) if is_created else None
+        names = None if declared is None else tuple(each.name for each in declared)
+        if not state.exists:
+            return names
+        return (
+            state.names
+            if names is None
+            else self._migration(workspace, state).names_after(state.names, names)
+        )
+
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table.
 

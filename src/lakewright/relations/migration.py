@@ -8,7 +8,7 @@ decides which differences matter, and the migration strategy how they are handle
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, TypeVar
@@ -113,6 +113,15 @@ class Migration:
             return bool(self.steps)
         return self.strategy is MigrationStrategy.ALTER and bool(self.impossible)
 
+    def names_after(self, present: Iterable[str], declared: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of a table's columns after CREATE, given those of today and those declared."""
+        if self.replaces:
+            return tuple(declared)
+        if self.is_refused or not self.is_needed:
+            return tuple(present)
+        removed = {step.removes.lower() for step in self.steps if step.removes is not None}
+        return (*(name for name in present if name.lower() not in removed), *declared)
+
     def check(self, label: str, *, is_filled: bool | None, allow_data_loss: bool) -> None:
         """Check that the migration is possible and permitted.
 
@@ -205,6 +214,7 @@ def _rename(field: Field) -> MigrationStep:
         f"rename column {field.renamed_from} to {field.name}",
         f"RENAME COLUMN {old} TO {new}",
         needs_mapping=True,
+        removes=field.renamed_from,
     )
 
 
@@ -214,6 +224,7 @@ def _drop(field: Field) -> MigrationStep:
         f"DROP COLUMN {name_sql(field.name)}",
         loses=f"column {field.name}",
         needs_mapping=True,
+        removes=field.name,
     )
 
 

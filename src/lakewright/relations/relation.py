@@ -189,6 +189,16 @@ class Relation(Named):
         declared = self.declared(workspace)
         return fields_of(self.read(workspace).schema) if declared is None else declared
 
+    def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
+        """Return the names of its columns after CREATE; None if they are not known.
+
+        Args:
+            workspace: The names of the instance.
+            is_created: Whether this run creates or migrates it.
+        """
+        del workspace, is_created
+        return None
+
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that must exist before it can be created."""
         mappings = self.declared_schema.mappings() if self.declared_schema else ()

@@ -288,6 +288,16 @@ class TableRelation(StoredRelation):
         strategy = self.migration_strategy or default_strategy(workspace.project.config)
         return Migration((), strategy) if entry is None else self._migration(workspace, entry)
 
+    def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
+        """Return the names of its columns after CREATE; None if they are not known."""
+        entry = find_entry(workspace.lake, self.qualified())
+        declared = self.declared(workspace) if is_created else None
+        names = None if declared is None else tuple(each.name for each in declared)
+        if entry is None:
+            return names
+        present = tuple(each.name for each in entry.columns)
+        return present if names is None else self._migration(workspace, entry).names_after(present, names)
+
     def _migration(self, workspace: Workspace, entry: CatalogEntry) -> Migration:
         config = workspace.project.config
         strategy = self.migration_strategy or default_strategy(config)

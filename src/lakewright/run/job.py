@@ -29,6 +29,7 @@ from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan, Step
+from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
@@ -38,7 +39,7 @@ from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.lost_rows import lost_taints
 from lakewright.run.metrics import Published, Publisher
 from lakewright.run.outputs import WRITES, recorded_places
-from lakewright.run.planning import Contexts, Planning
+from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from threading import Lock
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
@@ -24,6 +23,7 @@ from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.selectors import select
 from lakewright.plan.step import Append, Plan
 from lakewright.run.added_before import AddedBefore
+from lakewright.run.contexts import Contexts
 from lakewright.run.former_names import FormerNames
 from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
 from lakewright.run.leftovers import Leftovers, is_built, is_entry_undone, tells_outcome
@@ -33,6 +33,7 @@ from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
 from lakewright.run.request import JobRequest
 from lakewright.run.shared_targets import name_other_jobs
+from lakewright.run.unknown_columns import unknown_column
 from lakewright.run.withheld import withheld_candidate
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.secrets import HIDDEN
@@ -43,7 +44,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Contexts", "Planning", "node_of"]
+__all__ = ["Planning", "node_of"]
 
 log = logging.getLogger(__name__)
 
@@ -208,41 +209,6 @@ class Planning:
 
 
 @dataclass(slots=True)
-class Contexts:
-    """The contexts of a job's instances, created on first use and closed when the instance has finished.
-
-    However many instances a run has, only those in progress are kept in memory.
-
-    Attributes:
-        parameters: The parameters of each instance, as text.
-        make: Creates the context of an instance by its index, with definitions resolved for it alone.
-    """
-
-    parameters: Sequence[Mapping[str, str]]
-    make: Callable[[int], Context]
-    _made: dict[int, Context] = field(default_factory=dict, init=False)
-    _lock: Lock = field(default_factory=Lock, init=False)
-
-    def __len__(self) -> int:
-        """Return the number of instances."""
-        return len(self.parameters)
-
-    def of(self, index: int) -> Context:
-        """Return the context of an instance, the same one until it is released."""
-        with self._lock:
-            if index not in self._made:
-                self._made[index] = self.make(index)
-            return self._made[index]
-
-    def release(self, index: int) -> None:
-        """Close the context of an instance."""
-        with self._lock:
-            context = self._made.pop(index, None)
-        if context is not None:
-            context.workspace.close()
-
-
-@dataclass(slots=True)
 class _Observer:
     """Observes the targets of instances and collects the faults of their definitions.
 
@@ -314,6 +280,7 @@ class _Observer:
             unfinished={phase: taint.reason for phase, taint in taints.items()},
             warning=None if tainted is None else self._tainted(target, context, parameters, tainted),
             lost=partial(self.lost.warning, target, context, parameters),
+            lacks=partial(unknown_column, target, context.workspace),
             added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),

@@ -57,9 +57,12 @@ def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
         if mark is SqlText.QUERY and not isinstance(each.model, ViewRelation):
             faults.errors += _unknown_mappings(each, text, path)
         own = _input_columns(each, mark, columns)
+        # All names in the text of a view are those of tables.
+        of_name = columns.of_plain_table if isinstance(each.model, ViewRelation) else columns.of
         found = checker.analyse(
             mark.as_query(text, _THIS),
-            lambda name, own=own: own if name == _THIS else columns.of(name),  # type: ignore[misc]
+            lambda name, own=own, of_name=of_name: own if name == _THIS else of_name(name),  # type: ignore[misc]
+            columns.of_table,
         )
         if found.unparsed is not None:
             message = f"{subject}: the SQL {_shortened(text)!r} can't be parsed: {found.unparsed}"
@@ -146,7 +149,7 @@ def _shortened(text: str) -> str:
 
 
 class MappingColumns:
-    """The columns of mappings, as far as declarations say them."""
+    """The columns of mappings and of the project's tables, as far as declarations say them."""
 
     def __init__(self, workspace: Workspace, checker: SqlChecker) -> None:
         self.workspace = workspace
@@ -160,11 +163,20 @@ class MappingColumns:
             self._known[name] = self._declared(name)
         return self._known[name]
 
+    def of_table(self, parts: Sequence[str]) -> Sequence[str] | None:
+        """Return the columns of a table of the catalog, or of a path, or None if they are not known."""
+        return self.checker.tables_of(self.workspace).columns(parts)
+
+    def of_plain_table(self, name: str) -> Sequence[str] | None:
+        """Return the columns of a table whose name has one part, or None if they are not known."""
+        return self.of_table((name,))
+
     def _declared(self, name: str) -> Sequence[str] | None:
         try:
             mapping = self.workspace.mapping(name)
             if isinstance(mapping, SqlMapping):
-                return self.checker.analyse(mapping.query(self.workspace), self.of).columns
+                query = mapping.query(self.workspace)
+                return self.checker.analyse(query, self.of, self.of_table).columns
             return mapping.declared_columns(self.workspace, self.of) if isinstance(mapping, Mapping) else None
         except LakewrightError:
             return None

@@ -6,6 +6,7 @@ A name of one part is a mapping. A name of several parts is a table of the catal
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.plan.resource import Resource
@@ -16,7 +17,21 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["all_rows", "catalog_tables", "mapping_names", "query_requires", "run_query", "table_resources"]
+__all__ = [
+    "all_rows",
+    "catalog_tables",
+    "mapping_names",
+    "query_requires",
+    "run_query",
+    "table_resource",
+    "table_resources",
+]
+
+_CATALOG = "spark_catalog"
+"""The catalog of the session, whose tables have the same names without it."""
+
+_FULL = 3
+"""The number of parts of a name with its catalog."""
 
 
 def mapping_names(sql: str) -> tuple[str, ...]:
@@ -31,7 +46,7 @@ def query_requires(workspace: Workspace, sql: str) -> frozenset[Resource]:
 
 def catalog_tables(sql: str) -> frozenset[Resource]:
     """Return the tables of the catalog, and the paths, that a query names."""
-    return frozenset(_resource(name) for name in table_names(sql) if len(name) > 1)
+    return frozenset(table_resource(name) for name in table_names(sql) if len(name) > 1)
 
 
 def all_rows(source: str, condition: str | None = None) -> str:
@@ -47,7 +62,21 @@ def all_rows(source: str, condition: str | None = None) -> str:
 
 def table_resources(sql: str) -> frozenset[Resource]:
     """Return the resources of a query that reads tables of the catalog only, as a view does."""
-    return frozenset(map(_resource, table_names(sql)))
+    return frozenset(map(table_resource, table_names(sql)))
+
+
+def table_resource(name: Sequence[str]) -> Resource:
+    """Return the table of the catalog, or the path, that a name of these parts means in a query.
+
+    Example:
+        >>> str(table_resource(("spark_catalog", "shop", "Sales"))), str(table_resource(("delta", "/lake/x")))
+        ('table:shop.sales', 'file:/lake/x')
+    """
+    is_path = len(name) == 2 and "/" in name[1]
+    if is_path:
+        return Resource.file(name[1])
+    is_full = len(name) == _FULL and name[0].lower() == _CATALOG
+    return Resource.table(".".join(name[1:] if is_full else name))
 
 
 def run_query(workspace: Workspace, sql: str) -> DataFrame:
@@ -58,8 +87,3 @@ def run_query(workspace: Workspace, sql: str) -> DataFrame:
     """
     with workspace.views(mapping_names(sql)) as session:
         return session.sql(sql)
-
-
-def _resource(name: tuple[str, ...]) -> Resource:
-    is_path = len(name) == 2 and "/" in name[1]
-    return Resource.file(name[1]) if is_path else Resource.table(".".join(name))

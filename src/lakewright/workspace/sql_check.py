@@ -16,23 +16,30 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from lakewright.spec.suggestions import nearest
+from lakewright.workspace.declared_tables import DeclaredTables
 from lakewright.workspace.sql_tables import table_names
 
 if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.optimizer.scope import Scope
 
-__all__ = ["ColumnsOf", "SqlAnalysis", "SqlChecker"]
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["ColumnsOf", "ColumnsOfTable", "SqlAnalysis", "SqlChecker"]
 
 ColumnsOf = Callable[[str], Sequence[str] | None]
 """Returns the columns of a table with a name of one part, or None if they are not known."""
 
+ColumnsOfTable = Callable[[Sequence[str]], Sequence[str] | None]
+"""Returns the columns of a table with a name of these parts, or None if they are not known."""
+
 MOST_KEPT = 2_000
 """The number of results that are kept: more than the texts of a large project, and less than a megabyte."""
 
-_RULES = 1
+_RULES = 2
 """Raised when the checks here change, so that kept results are not used any more."""
 
 
@@ -56,18 +63,28 @@ class SqlChecker:
     """Analyses queries, and keeps the results in a file.
 
     Attributes:
-        file: The file with kept results; it need not exist, and need not be writable.
+        file: The file with kept results; it need not exist, and need not be writable. None keeps nothing.
     """
 
-    file: Path
+    file: Path | None
     _kept: dict[str, Any] | None = None
     _used: dict[str, Any] = field(default_factory=dict)
     _is_changed: bool = False
+    _tables: WeakKeyDictionary[Workspace, DeclaredTables] = field(default_factory=WeakKeyDictionary)
 
-    def analyse(self, query: str, columns_of: ColumnsOf) -> SqlAnalysis:
-        """Return the analysis of a query over tables whose columns `columns_of` knows."""
-        names = sorted({parts[0] for parts in table_names(query) if len(parts) == 1})
-        tables = {name.lower(): columns for name in names if (columns := columns_of(name)) is not None}
+    def analyse(self, query: str, columns_of: ColumnsOf, of_table: ColumnsOfTable) -> SqlAnalysis:
+        """Return the analysis of a query.
+
+        Args:
+            query: The query.
+            columns_of: Knows the columns of mappings, which have names of one part.
+            of_table: Knows the columns of tables of the catalog, and paths, with names of several parts.
+        """
+        tables = {}
+        for parts in sorted(set(table_names(query))):
+            columns = columns_of(parts[0]) if len(parts) == 1 else of_table(parts)
+            if columns is not None:
+                tables[_key(parts)] = columns
         key = sha256(
             json.dumps([_RULES, version("sqlglot"), query, sorted(tables.items())]).encode()
         ).hexdigest()
@@ -80,9 +97,13 @@ class SqlChecker:
         columns = found["columns"]
         return SqlAnalysis(found["unparsed"], unknown, None if columns is None else tuple(columns))
 
+    def tables_of(self, workspace: Workspace) -> DeclaredTables:
+        """Return the tables that the relations of a workspace declare, which are looked up once."""
+        return self._tables.setdefault(workspace, DeclaredTables(workspace))
+
     def save(self) -> None:
         """Write new results to the file, if it can be written."""
-        if not self._is_changed:
+        if not self._is_changed or self.file is None:
             return
         kept = {**self._read(), **self._used}
         newest = dict(list(kept.items())[-MOST_KEPT:])
@@ -97,7 +118,7 @@ class SqlChecker:
         if self._kept is None:
             self._kept = {}
             with suppress(OSError, ValueError):
-                found = json.loads(self.file.read_text("utf-8"))
+                found = {} if self.file is None else json.loads(self.file.read_text("utf-8"))
                 self._kept = found if isinstance(found, dict) else {}
         return self._kept
 
@@ -120,6 +141,10 @@ def _analyse(query: str, tables: Mapping[str, Sequence[str]]) -> SqlAnalysis:
         return _resolved(parsed[0], tables)
     except (SqlglotError, RecursionError):
         return SqlAnalysis()
+
+
+def _key(parts: Sequence[str]) -> str:
+    return "\0".join(parts).lower()
 
 
 def _reason(error: Any) -> str:
@@ -155,10 +180,11 @@ def _columns(
     from sqlglot import exp
 
     if isinstance(source, exp.Table):
-        is_plain = not source.db and not source.catalog and isinstance(source.this, exp.Identifier)
+        is_plain = isinstance(source.this, exp.Identifier)
         aliased = source.args.get("alias")
         renames = aliased is not None and bool(aliased.columns)
-        return None if renames or not is_plain else tables.get(source.name.lower())
+        parts = [part for part in (source.catalog, source.db, source.name) if part]
+        return None if renames or not is_plain else tables.get(_key(parts))
     if source.expression.parent is not None and source.expression.parent.alias_column_names:
         return tuple(source.expression.parent.alias_column_names)
     return results.get(id(source.expression))

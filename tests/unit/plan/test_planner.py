@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lakewright.errors import Fault
@@ -485,3 +485,20 @@ def test_a_migration_that_create_refuses_is_said() -> None:
     assert first.status is Planned.WOULD_RUN
     assert first.warning == replace(refusal, message="CREATE will fail: relation 'a': it cannot be changed")
     assert [step.warning for step in (build, *others)] == [None, None, None]
+
+
+def test_a_view_that_a_step_creates_over_a_table_that_another_step_makes_is_told_once() -> None:
+    place, seen = Resource.file("/t"), []
+    create = PlanRequest((Phase.CREATE,))
+
+    def lacks(phase: Phase, is_created: Callable[[Resource], bool]) -> Fault:
+        seen.append((phase, is_created(place), is_created(Resource.file("/other"))))
+        return Fault("CREATE will fail")
+
+    table = target("table", provides="/t")
+    view = replace(target("view", requires="/t"), lacks=lacks)
+    plan = plan_of(table, view, selection=create, count=2)
+
+    assert seen[0] == (Phase.CREATE, True, False)
+    told = [step.target for step in plan.steps() if step.warning is not None]
+    assert told == ["view"]

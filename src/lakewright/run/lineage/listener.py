@@ -21,7 +21,7 @@ from lakewright.targets.target import Target
 if TYPE_CHECKING:
     from lakewright.plan.phase import Phase
     from lakewright.plan.step import Step
-    from lakewright.run.planning import Contexts
+    from lakewright.run.contexts import Contexts
     from lakewright.run.result import RunResult, TargetResult
 
 __all__ = ["LineageListener", "RunNames"]
