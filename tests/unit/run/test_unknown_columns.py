@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow
+import pyarrow  # type: ignore[import-untyped]
 import pytest
 from deltalake import write_deltalake
 from tests.projects import make_workspace
