@@ -204,7 +204,10 @@ class _InstancePlanning:
             return replace(step, status=Planned.CLEAN, reasons=(*own.reasons, *left), relies_on=relies_on)
         if self.planner.obstacle is not None:
             return replace(step, reasons=(self.planner.obstacle,))
-        if phase is Phase.BUILD and step.warning is None:
+        # Rows that a step before empties are added again.
+        is_emptied = observation.filled is Answer.NO
+        appended = candidate.appended() if phase is Phase.BUILD and not is_emptied else None
+        if phase is Phase.BUILD and step.warning is None and appended is None:
             # Where nothing exists, no rows come twice.
             is_there = candidate.observation.exists is not Answer.NO
             added = candidate.added() if is_there else None
@@ -215,7 +218,11 @@ class _InstancePlanning:
         return replace(
             step,
             status=Planned.WOULD_RUN,
-            reasons=(*_own_reasons(phase, observation, own), *forced, *left),
+            reasons=(
+                *(_own_reasons(phase, observation, own) if appended is None else (appended,)),
+                *forced,
+                *left,
+            ),
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,

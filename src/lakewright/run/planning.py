@@ -40,6 +40,7 @@ from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
+from lakewright.targets.appending import ADDED_ALREADY
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
@@ -282,6 +283,7 @@ class _Observer:
             lost=partial(self.lost.warning, target, context, parameters),
             lacks=partial(unknown_column, target, context.workspace),
             added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
+            appended=partial(self._appended, target, context, tainted),
             missing=partial(missing_input, target, context.workspace),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),
@@ -302,15 +304,26 @@ class _Observer:
         self, target: Target, context: Context, parameters: Mapping[str, str], taint: Taint
     ) -> Fault | None:
         """Return the warning of a target that is dirty, if building it leaves or repeats rows of before."""
-        job, append_id = self.lost.job.name, taint.append_id
+        job = self.lost.job.name
         kept = kept_rows_warning(job, parameters, taint, target.provides(context.workspace, Phase.BUILD))
-        if kept is not None or append_id is None or self.is_resumed:
+        if kept is not None or self.is_resumed or not _has_appended(target, context, taint):
             return kept
-        try:
-            is_there = target.has_appended(context.workspace, append_id)
-        except LakewrightError:  # observing the target tells it
-            return None
-        return repeated_rows_warning(job, parameters, taint) if is_there else None
+        return repeated_rows_warning(job, parameters, taint)
+
+    def _appended(self, target: Target, context: Context, taint: Taint | None) -> str | None:
+        """Return why a run that is resumed adds none of a target's rows; None if it adds them."""
+        is_left_out = self.is_resumed and taint is not None and _has_appended(target, context, taint)
+        return ADDED_ALREADY if is_left_out else None
+
+
+def _has_appended(target: Target, context: Context, taint: Taint) -> bool:
+    """Return whether the rows are there of the append that a run has begun and not recorded."""
+    if taint.append_id is None:
+        return False
+    try:
+        return target.has_appended(context.workspace, taint.append_id)
+    except LakewrightError:  # observing the target tells it
+        return False
 
 
 def _appends(name: str, context: Context) -> bool:

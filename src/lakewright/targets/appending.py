@@ -22,10 +22,15 @@ from lakewright.targets.kept_rows import kept_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from lakewright.lake.commit import LandedCommit
     from lakewright.targets.context import Context
     from lakewright.targets.target import Target
+    from lakewright.workspace.workspace import Workspace
 
-__all__ = ["append_of", "earlier_append", "write_rows"]
+__all__ = ["ADDED_ALREADY", "append_of", "earlier_append", "find_append", "write_rows"]
+
+ADDED_ALREADY = "an earlier attempt has added its rows already"
+"""The reason of a build that adds none."""
 
 _BUILT_FROM = "built_from"
 """The entry of an append's content that says what its rows were built from."""
@@ -47,13 +52,22 @@ def earlier_append(
     if mode is not OutputMode.APPEND or context.append_id is None:
         return None
     workspace = context.workspace
-    found = relation.find_append(workspace, context.append_id)
-    if found is None or relation.observe(workspace, partition).filled is Answer.NO:
+    found = find_append(workspace, relation, context.append_id, partition=partition)
+    if found is None:
         return None
     if (built_from := found.content.get(_BUILT_FROM)) is not None:
         save_fingerprint(context, target, dict(built_from))
     metrics = {} if found.version is None else {"delta_version": found.version}
-    return Outcome(reasons=("an earlier attempt has added its rows already",), metrics=metrics)
+    return Outcome(reasons=(ADDED_ALREADY,), metrics=metrics)
+
+
+def find_append(
+    workspace: Workspace, relation: StoredRelation, append_id: str, *, partition: Partition
+) -> LandedCommit | None:
+    """Return the append of that identity; None if there is none, or nothing is left of its rows."""
+    found = relation.find_append(workspace, append_id)
+    is_there = found is not None and relation.observe(workspace, partition).filled is not Answer.NO
+    return found if is_there else None
 
 
 def write_rows(

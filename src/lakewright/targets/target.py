@@ -189,7 +189,7 @@ class Target(Named):
         return None
 
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
-        """Return whether the target's output holds an append of that identity."""
+        """Return whether the target's output holds the rows of an append of that identity."""
         del workspace, append_id
         return False
 

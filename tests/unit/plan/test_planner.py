@@ -502,3 +502,28 @@ def test_a_view_that_a_step_creates_over_a_table_that_another_step_makes_is_told
     assert seen[0] == (Phase.CREATE, True, False)
     told = [step.target for step in plan.steps() if step.warning is not None]
     assert told == ["view"]
+
+
+def test_a_build_whose_rows_the_run_to_resume_has_added_says_that_it_adds_none() -> None:
+    """The reason was that each build adds rows, and the warning that it adds them once more."""
+    warning = Fault("adds its rows once more")
+    adding = replace(target("log", filled=True, leftover="was FAILED"), added=lambda: warning)
+    (step,) = plan_of(adding).steps()
+    assert step.warning == warning
+    resumed = replace(adding, appended=lambda: "has added its rows already")
+    (step,) = plan_of(resumed).steps()
+    assert (step.status, step.warning) == (Planned.WOULD_RUN, None)
+    assert step.reasons == ("has added its rows already", "was FAILED")
+
+
+def test_rows_that_a_step_of_the_plan_empties_are_added_again() -> None:
+    adding = replace(
+        target("log", filled=True, provides="/log"),
+        appended=lambda: "has added its rows already",
+        dirtiness=lambda *_: Dirtiness.yes("adds rows"),
+    )
+    nodes = {**adding.nodes, Phase.TRUNCATE: adding.nodes[Phase.BUILD]}
+    found = replace(adding.observation, changes=(TableChange("replace it", empties=True),))
+    emptied = replace(adding, nodes=nodes, observe=lambda: found)
+    plan = plan_of(emptied, selection=PlanRequest((Phase.CREATE, Phase.BUILD)))
+    assert [step.reasons[0] for step in plan.steps() if step.phase is Phase.BUILD] == ["adds rows"]
