@@ -36,6 +36,7 @@ __all__ = [
     "LandedCommit",
     "Token",
     "carrying_token",
+    "commits_from",
     "find_commit",
     "is_superseded",
     "item_contents",
@@ -305,11 +306,31 @@ def latest_commits(lake: Lake, address: Address, is_last: Callable[[Commit], boo
     return ()
 
 
+def commits_from(lake: Lake, address: Address, app_id: str, number: int) -> tuple[Commit, ...]:
+    """Return the commits of a table from the one with a number on, oldest first.
+
+    If the log does not have it any more, all that it has are returned. Of a log in S3, each commit costs a
+    request.
+    """
+    log = table_log(lake, address)
+    table, commits = read_log(log)[1], list[Commit]()
+    for limit in (1, FEW, None):
+        commits = list(map(_commit, _history(lake, address, log, table, limit)))
+        for index, commit in enumerate(commits):
+            if (commit.content.get("app"), commit.content.get("number")) == (app_id, number):
+                return tuple(reversed(commits[: index + 1]))
+        if limit is not None and len(commits) < limit:
+            break
+    return tuple(reversed(commits))
+
+
 def _commit(entry: Mapping[str, Any]) -> Commit:
     at = entry.get("timestamp")
+    # Spark gives local times, without an offset.
+    time = datetime.fromtimestamp(at / 1000, UTC) if isinstance(at, int) else at and at.astimezone(UTC)
     return Commit(
         version=int(entry["version"]),
-        at=datetime.fromtimestamp(at / 1000, UTC) if isinstance(at, int) else at,
+        at=time,
         operation=str(entry.get("operation") or ""),
         parameters=entry.get("operationParameters") or {},
         content=_content(entry.get("userMetadata")),

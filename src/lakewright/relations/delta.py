@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
-from lakewright.lake.commit import LandedCommit, Token, find_commit
+from lakewright.lake.commit import LandedCommit, Token
+from lakewright.lake.commit_effects import EffectiveCommit, find_effective
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import (
@@ -62,9 +64,6 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["DeltaRelation"]
-
-_FIRST = 1
-"""The number of an append under its identity, which no other append has."""
 
 
 class DeltaRelation(StoredRelation):
@@ -220,18 +219,26 @@ class DeltaRelation(StoredRelation):
         append_id: str,
         content: Mapping[str, Any],
     ) -> WriteSummary:
-        """Append the rows; Delta skips the commit if the table has one of that identity."""
-        text = Token(append_id, _FIRST, content).text
-        token = {"txnAppId": append_id, "txnVersion": str(_FIRST), "userMetadata": text}
+        """Append the rows; Delta skips the commit if another process has made it meanwhile."""
+        found = self._effective(workspace, append_id, partition)
+        number = found.number if found.commit is not None else found.number + 1
+        text = Token(append_id, number, content).text
+        token = {"txnAppId": append_id, "txnVersion": str(number), "userMetadata": text}
         options = {**token, **self.options}
         return self._write(workspace, frame, partition=partition, mode=OutputMode.APPEND, options=options)
 
-    def find_append(self, workspace: Workspace, append_id: str) -> LandedCommit | None:
-        """Return the append of that identity, or None."""
+    def find_append(self, workspace: Workspace, append_id: str, partition: Partition) -> LandedCommit | None:
+        """Return the append of that identity; None if there is none, or its rows are not there any more."""
+        return self._effective(workspace, append_id, partition).commit
+
+    def _effective(self, workspace: Workspace, append_id: str, partition: Partition) -> EffectiveCommit:
         address = self.address(workspace)
         if not observe_table(workspace.lake, address).exists:
-            return None
-        return find_commit(workspace.lake, address, append_id, _FIRST)
+            return EffectiveCommit(0, None)
+        found = find_effective(workspace.lake, address, append_id)
+        if found.commit is None or self.observe(workspace, partition).filled is not Answer.NO:
+            return found
+        return replace(found, commit=None)
 
     def _write(
         self,

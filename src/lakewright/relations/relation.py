@@ -279,13 +279,13 @@ class StoredRelation(ManagedRelation):
         append_id: str,
         content: Mapping[str, Any],
     ) -> WriteSummary:
-        """Write the rows with mode APPEND, unless an append of that identity was done; with some content."""
+        """Write the rows with mode APPEND, unless those of that identity are there; with some content."""
         del append_id, content
         return self.write(workspace, frame, partition=partition, mode=OutputMode.APPEND)
 
-    def find_append(self, workspace: Workspace, append_id: str) -> LandedCommit | None:
-        """Return the append of that identity, or None."""
-        del workspace, append_id
+    def find_append(self, workspace: Workspace, append_id: str, partition: Partition) -> LandedCommit | None:
+        """Return the append of that identity; None if there is none, or its rows are not there any more."""
+        del workspace, append_id, partition
         return None
 
     def open_columns(self, partition: Partition) -> list[str]:

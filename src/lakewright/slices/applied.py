@@ -5,13 +5,13 @@ Commits that a RESTORE reverted do not count. A commit that holds several slices
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lakewright.lake.commit import Commit
-from lakewright.slices.reconcile import has_changed_rows, restored_version
+from lakewright.lake.commit_effects import empties, replaces_all, restored_version
+from lakewright.slices.reconcile import has_changed_rows
 from lakewright.strategies.past_load import past_app
 
 __all__ = ["AppliedSlice", "each_once", "effective_commits", "foreign_since", "since_empty", "slices_in"]
@@ -85,18 +85,7 @@ def _starts_over(commit: Commit, app: str) -> bool:
     """Return whether a commit of another writer, or of TRUNCATE, removed all rows before it."""
     if commit.content.get("app") in (app, f"{app}/repair", f"{app}/undo", past_app(app)):
         return False
-    if _empties(commit):
-        return True
-    parameters: Mapping[str, Any] = commit.parameters
-    is_overwritten = parameters.get("mode") == "Overwrite" and not parameters.get("predicate")
-    return is_overwritten or commit.operation == "CLONE" or "REPLACE TABLE" in commit.operation
-
-
-def _empties(commit: Commit) -> bool:
-    """Return whether a commit removed all rows and wrote none."""
-    if commit.operation == "DELETE":
-        return commit.parameters.get("predicate") in (None, "", "[]", json.dumps(["true"]))
-    return commit.operation == "TRUNCATE"
+    return replaces_all(commit)
 
 
 def since_empty(log: Sequence[Commit]) -> tuple[Commit, ...]:
@@ -104,7 +93,7 @@ def since_empty(log: Sequence[Commit]) -> tuple[Commit, ...]:
     start = -1
     for commit in log:
         rewind = commit.content.get("rewind")
-        if _empties(commit) or (rewind is not None and rewind.get("base") is None):
+        if empties(commit) or (rewind is not None and rewind.get("base") is None):
             start = commit.version
     return tuple(commit for commit in log if commit.version > start)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit
+from lakewright.lake.commit_effects import restored_version
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
 from lakewright.slices.discover import slice_name
@@ -27,7 +28,6 @@ __all__ = [
     "has_changed_rows",
     "has_no_commit",
     "mismatches",
-    "restored_version",
 ]
 
 ROW_OPERATIONS = frozenset(
@@ -133,16 +133,6 @@ def _undone(log: Sequence[Commit], app: str) -> Iterator[tuple[Commit, int]]:
             is_between = target is not None and target < commit.version < restore.version
             if is_between and commit.content.get("app") == app:
                 yield restore, int(commit.content["number"])
-
-
-def restored_version(restore: Commit, log: Sequence[Commit]) -> int | None:
-    """Return the version that a RESTORE went back to, given by number or by time."""
-    given = restore.parameters.get("version")
-    if given not in (None, ""):
-        return int(str(given).strip('"'))
-    text = str(restore.parameters.get("timestamp") or "")
-    earlier = [c.version for c in log if c.at is not None and text and c.at.isoformat(" ") <= text]
-    return max(earlier, default=None)
 
 
 def foreign_commits(log: Sequence[Commit]) -> tuple[Commit, ...]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.partition import Partition
-from lakewright.plan.observation import Answer
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.step import Append
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
@@ -22,12 +21,10 @@ from lakewright.targets.kept_rows import kept_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakewright.lake.commit import LandedCommit
     from lakewright.targets.context import Context
     from lakewright.targets.target import Target
-    from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ADDED_ALREADY", "append_of", "earlier_append", "find_append", "write_rows"]
+__all__ = ["ADDED_ALREADY", "append_of", "earlier_append", "write_rows"]
 
 ADDED_ALREADY = "an earlier attempt has added its rows already"
 """The reason of a build that adds none."""
@@ -47,27 +44,18 @@ def earlier_append(
 ) -> Outcome | None:
     """Return the outcome if an earlier attempt has added the target's rows; None if they are to be written.
 
-    If nothing is left of them, they were removed since, and are to be written again.
+    If they were removed since, they are to be written again.
     """
     if mode is not OutputMode.APPEND or context.append_id is None:
         return None
     workspace = context.workspace
-    found = find_append(workspace, relation, context.append_id, partition=partition)
+    found = relation.find_append(workspace, context.append_id, partition)
     if found is None:
         return None
     if (built_from := found.content.get(_BUILT_FROM)) is not None:
         save_fingerprint(context, target, dict(built_from))
     metrics = {} if found.version is None else {"delta_version": found.version}
     return Outcome(reasons=(ADDED_ALREADY,), metrics=metrics)
-
-
-def find_append(
-    workspace: Workspace, relation: StoredRelation, append_id: str, *, partition: Partition
-) -> LandedCommit | None:
-    """Return the append of that identity; None if there is none, or nothing is left of its rows."""
-    found = relation.find_append(workspace, append_id)
-    is_there = found is not None and relation.observe(workspace, partition).filled is not Answer.NO
-    return found if is_there else None
 
 
 def write_rows(

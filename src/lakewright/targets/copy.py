@@ -22,7 +22,7 @@ from lakewright.plan.step import Append
 from lakewright.relations.relation import OutputMode
 from lakewright.schemas.spark import as_spark_json
 from lakewright.spec.models.base import KindOf, Model, Reference, from_text
-from lakewright.targets.appending import append_of, earlier_append, find_append, write_rows
+from lakewright.targets.appending import append_of, earlier_append, write_rows
 from lakewright.targets.built_from import (
     declared,
     fingerprint,
@@ -139,7 +139,7 @@ class CopyTarget(Target):
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         """Return whether the target holds the rows of an append of that identity."""
         relation, partition = self.target.stored(workspace)
-        return find_append(workspace, relation, append_id, partition=partition) is not None
+        return relation.find_append(workspace, append_id, partition) is not None
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Copy the rows, check that the target exists, or remove the rows."""

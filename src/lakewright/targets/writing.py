@@ -27,7 +27,7 @@ from lakewright.plan.step import Append
 from lakewright.relations.migration import Tolerated, data_loss
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, TextMap, from_text
-from lakewright.targets.appending import append_of, earlier_append, find_append, write_rows
+from lakewright.targets.appending import append_of, earlier_append, write_rows
 from lakewright.targets.built_from import (
     declared,
     fingerprint,
@@ -234,7 +234,7 @@ class WritingTarget(Target):
         """Return whether the relation holds the rows of an append of that identity."""
         relation = self.stored(workspace)
         partition = canonical_partition(relation.partitions, self.partition)
-        return find_append(workspace, relation, append_id, partition=partition) is not None
+        return relation.find_append(workspace, append_id, partition) is not None
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Create or migrate the relation, write its rows, check, empty or remove it."""
