@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import Fault
 from lakewright.lake.paths import local_path
@@ -69,6 +69,7 @@ class LostRows:
     job: Job
     instances: Sequence[Mapping[str, str]]
     _seen: list[tuple[Job, str, str, Mapping[str, str]]] = field(default_factory=list, init=False)
+    _last: list[Mapping[str, Any]] = field(default_factory=list, init=False)
     _places: dict[tuple[str, str, str, Key], frozenset[Resource]] = field(default_factory=dict, init=False)
 
     def warning(
@@ -154,14 +155,27 @@ class LostRows:
 
     def known_targets(self) -> frozenset[str]:
         """Return the targets that one of the job's last runs built, or found built."""
-        names = FormerNames(self.project, self.lake, self.journal)
-        runs = self.journal.runs(FEW, project=self.project.name, job=self.job.name)
         return frozenset(
             each["name"]
-            for run in runs
-            for each in names.entries(run)
+            for each in self._last_entries()
             if each["phase"] == Phase.BUILD.value and not is_entry_undone(each)
         )
+
+    def last_builds(self, name: str) -> dict[Key, Mapping[str, Any]]:
+        """Return the entries of instances of a target whose last step in the job's last runs was a build."""
+        found: dict[Key, Mapping[str, Any]] = {}
+        for each in self._last_entries():
+            if each["name"] == name and (each["phase"] in _CLEANUP or is_built(each)):
+                found.setdefault(tuple(sorted(each.get("instance", {}).items())), each)
+        return {key: each for key, each in found.items() if is_built(each)}
+
+    def _last_entries(self) -> Sequence[Mapping[str, Any]]:
+        """Return the entries of the job's last runs, the last ones first."""
+        if not self._last:
+            names = FormerNames(self.project, self.lake, self.journal)
+            runs = self.journal.runs(FEW, project=self.project.name, job=self.job.name)
+            self._last.extend(each for run in runs for each in reversed(list(names.entries(run))))
+        return self._last
 
     def built_into(self, created: frozenset[Resource]) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
         """Return what was built into a place since it was emptied, with its job and what it wrote.

@@ -1,6 +1,7 @@
 """Tables and files of targets that do not exist any more, although the history says what was built there.
 
-Nothing is observed but whether they exist: folders of this machine, and prefixes in S3 with one list each.
+Nothing is observed but whether they exist: folders of this machine, and prefixes in S3 with one list each. Of
+a Delta table, that is its log. Partitions are looked for by `lost_partitions`.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.damaged_log import moving_command
 from lakewright.lake.files import files_at
-from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
+from lakewright.relations.delta import DeltaRelation
 from lakewright.run.lost_rows import LostRows
 from lakewright.spec.words import counted, first_of
+from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.emptied import kept_rows_of
+from lakewright.usecases.lost_partitions import lost_partitions
 from lakewright.usecases.rebuild_status import Unseen
 from lakewright.usecases.remote_looks import SECONDS, look_within
 
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from lakewright.plan.other_runs import OtherRun
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.job import Job
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["LOST", "LostOutputs", "lost_outputs"]
 
@@ -34,6 +41,12 @@ LOST = "lost_table"
 """The code of the faults."""
 
 MOST_NAMED = 3
+
+LOG = "_delta_log"
+"""The folder of the log, by which a Delta table exists."""
+
+_EMPTYING = frozenset({"truncate", "drop", "deleteFile"})
+"""Kinds of targets that remove rows."""
 
 Instance: TypeAlias = tuple[tuple[str, str], ...]
 """The sorted parameters of an instance."""
@@ -61,30 +74,41 @@ def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
     """
     outputs = [output for job in app.project.jobs.values() if job.targets for output in _outputs(app, job)]
     dropped = {each.place for each in outputs if each.kind == "drop"}
-    missing: list[_Output] = []
-    remote: dict[str, list[_Output]] = {}
-    for each in _known(app, [one for one in outputs if one.is_kept and one.place not in dropped]):
+    missing: list[Output] = []
+    remote: dict[str, list[Output]] = {}
+    known = list(_known(app, [one for one in outputs if one.is_kept and one.place not in dropped]))
+    for each in known:
         folder = local_path(each.place.name)
         if folder is None:
             remote.setdefault(each.place.name, []).append(each)
-        elif not folder.exists():
+        elif not (folder / LOG if each.is_delta else folder).exists():
             missing.append(each)
     unseen = []
-    for place, exists in look_within({place: _look(app, place) for place in remote}, seconds).items():
+    looks = {
+        place: _look(app, join(place, LOG) if found[0].is_delta else place) for place, found in remote.items()
+    }
+    for place, exists in look_within(looks, seconds).items():
         if isinstance(exists, str):
             unseen += [Unseen(each.target, exists) for each in remote[place]]
         elif not exists:
             missing += remote[place]
     faults = {each.place: _fault(app, each) for each in missing}  # one for each place
-    return LostOutputs(tuple(filter(None, faults.values())), tuple(unseen))
+    places = frozenset(each.place for each in missing)
+    emptied = _emptied(app)
+    present = (each for each in known if each.place not in places)
+    kept = [each for each in present if not any(each.place.contains(one) for one in emptied)]
+    partitions = lost_partitions(app, ((each.job, each.target) for each in kept), seconds)
+    lost = (*filter(None, faults.values()), *partitions.lost)
+    return LostOutputs(lost, (*unseen, *partitions.unseen))
 
 
 @dataclass(frozen=True, slots=True)
-class _Output:
+class Output:
     """A folder that a target of a job creates, and fills in BUILD if the folder is kept.
 
     Attributes:
         place: The folder, of this machine or in S3.
+        is_delta: Whether it is the folder of a Delta table.
     """
 
     job: Job
@@ -92,9 +116,10 @@ class _Output:
     kind: str
     is_kept: bool
     place: Resource
+    is_delta: bool = False
 
 
-def _outputs(app: App, job: Job) -> Iterator[_Output]:
+def _outputs(app: App, job: Job) -> Iterator[Output]:
     """Yield the folders that the targets of a job create; those whose path holds a parameter are samples."""
     try:
         workspace = sample_workspace(app.project, job, offline_lake(app))
@@ -109,10 +134,30 @@ def _outputs(app: App, job: Job) -> Iterator[_Output]:
         for place in node.provides:
             is_folder = place.category == "file" and "*" not in place.name
             if is_folder and (is_s3(place.name) or local_path(place.name) is not None):
-                yield _Output(job, node.name, kind, is_kept, place)
+                is_delta = is_kept and _is_delta(workspace, node.name)
+                yield Output(job, node.name, kind, is_kept, place, is_delta)
 
 
-def _known(app: App, outputs: Iterable[_Output]) -> Iterator[_Output]:
+def _emptied(app: App) -> list[Resource]:
+    """Return what targets empty or remove in BUILD."""
+    found: list[Resource] = []
+    for job in app.project.jobs.values():
+        names = [name for name, each in app.project.targets.items() if each.kind in _EMPTYING]
+        try:
+            workspace = sample_workspace(app.project, job, offline_lake(app)) if names else None
+        except LakewrightError:
+            continue
+        for node in declared_nodes(workspace, names, Phase.BUILD) if workspace is not None else ():
+            found += node.provides
+    return found
+
+
+def _is_delta(workspace: Workspace, name: str) -> bool:
+    target = Target.named(workspace, name)
+    return isinstance(target, WritingTarget) and isinstance(target.output(workspace), DeltaRelation)
+
+
+def _known(app: App, outputs: Iterable[Output]) -> Iterator[Output]:
     """Yield those whose targets the last runs of their job have built, or found built."""
     known: dict[str, frozenset[str]] = {}
     for each in outputs:
@@ -136,7 +181,7 @@ def _look(app: App, place: str) -> Callable[[], bool | str]:
     return look
 
 
-def _fault(app: App, output: _Output) -> Fault | None:
+def _fault(app: App, output: Output) -> Fault | None:
     """Return what was built into a missing folder, with the commands that build it again; None if nothing."""
     built = _history(app, output.job).built_into(frozenset({output.place}))
     by_target: dict[str, dict[Instance, Job]] = {}
@@ -161,8 +206,13 @@ def _fault(app: App, output: _Output) -> Fault | None:
     were = f"{counted(len(named), 'instance')} {'was' if len(named) == 1 else 'were'} built into it: "
     texts = [parameters_text(dict(key)) for key in named]
     what = f"{were}{first_of(texts, MOST_NAMED)}" if named else "it was built"
+    folder = local_path(output.place.name)
+    is_left = output.is_delta and folder is not None and any(folder.glob("*"))
+    gone = f"has no {LOG} any more, by which it is a Delta table" if is_left else "does not exist any more"
+    # CREATE refuses a folder with other files.
+    typed = [*([moving_command(output.place.name)] if is_left else []), *typed]
     return Fault(
-        f"target {output.target!r}: {output.place.name} does not exist any more, and {what}",
+        f"target {output.target!r}: {output.place.name} {gone}, and {what}",
         remedy="If it can be brought back, do so before a run creates it anew. Otherwise build it again: "
         f"{', '.join(f'`{each}`' for each in typed)}.",
         code=LOST,

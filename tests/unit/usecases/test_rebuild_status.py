@@ -266,6 +266,15 @@ def test_a_table_that_is_gone_is_told_and_no_slice_alone_makes_a_new_one(tmp_pat
     assert not (tmp_path / "lake/silver/orders").exists()
 
 
+def test_a_table_whose_log_alone_is_gone_is_to_be_moved_away_before_its_rebuild(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    folder = tmp_path / "lake/silver/orders"
+    shutil.rmtree(folder / "_delta_log")
+    (told,) = json.loads(shop.run("status", "-o", "json").out)["rebuilds"]
+    moved = f"First move it away, `mv {folder} {folder}.damaged`"
+    assert told["reason"].endswith(f"its folder has files, but no Delta log. {moved}")
+
+
 def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path) -> None:
     """Before a run tells of it, `status` and the inbox do; then the run's warning stands for it."""
     shop = processed(tmp_path, "historic", BY_SLICE)
