@@ -1,0 +1,59 @@
+"""A query whose UNION cuts fractions says so; Spark does it without a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.projects import make_workspace
+from tests.sessions import same
+
+from lakewright.usecases.validate_definitions import evaluate_project
+from lakewright.usecases.validate_mappings import analyse_with_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODEL = """
+mappings:
+  fine: {kind: values, columns: {n: "decimal(38,10)", s: string}, records: [["1.25", a]]}
+  whole: {kind: values, columns: {n: "decimal(38,0)", s: string}, records: [["3", b]]}
+  united: {kind: sql, sql: "SELECT n FROM fine UNION ALL SELECT n FROM whole"}
+  within: {kind: sql, sql: "SELECT s FROM whole WHERE n IN (SELECT n FROM fine UNION SELECT n FROM whole)"}
+  named: {kind: sql, sql: "WITH a AS (SELECT * FROM fine EXCEPT TABLE whole) SELECT n + 1 AS m FROM a"}
+  cast: {kind: sql, sql: "SELECT CAST(n AS DECIMAL(38,0)) AS n FROM fine UNION ALL SELECT n FROM whole"}
+  narrow: {kind: sql, sql: "SELECT CAST(n AS DECIMAL(20,2)) AS n FROM fine UNION ALL SELECT 1"}
+  reads: {kind: sql, sql: "SELECT n FROM united UNION ALL SELECT 1.5BD AS n"}
+  plain: {kind: sql, sql: "SELECT n FROM united WHERE 'union' <> ''"}
+"""
+CUT = "column n is decimal(38,10) in one input and becomes decimal(38,0)"
+TOLD = {
+    "united": [CUT],
+    "plain": [],  # what it reads has told it
+    "reads": ["column n is decimal(2,1) in one input and becomes decimal(38,0)"],
+    "within": [CUT],
+    "named": [CUT],
+    "cast": [],
+    "narrow": [],
+}
+
+
+def test_a_set_operation_in_the_query_of_a_mapping_that_cuts_fractions_is_told(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    workspace = make_workspace(tmp_path, MODEL, sessions=same(spark))
+    found = {}
+    for name in TOLD:
+        workspace.frame(name)
+        found[name] = workspace.take_notes(name)
+    start = "a UNION of its query cuts fractions"
+    end = ", as no decimal holds the digits of all inputs. Cast them to a type that does"
+    assert found == {
+        name: [f"mapping {name!r}: {start}: {each}{end}" for each in told] for name, told in TOLD.items()
+    }
+    assert [row["n"] for row in workspace.frame("united").collect()] == [1, 3]  # 1.25 was
+
+    outline = make_workspace(tmp_path, MODEL, sessions=same(spark))
+    evaluation = evaluate_project(outline.project, outline.lake)
+    analysis = analyse_with_spark(outline.project, outline.lake, evaluation)
+    assert len(analysis.warnings) == sum(map(len, TOLD.values()))
