@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.damaged_log import moving_command
-from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
@@ -189,18 +187,9 @@ def _processed(app: App, names: Collection[str]) -> Iterator[tuple[str, Item]]:
 
 
 def _lost(app: App, entity: Entity, processed: Item | None) -> Iterator[DueRebuild]:
-    silver = entity.places(app.project.lake).silver
-    error = lost_table_error(entity, processed, silver)
-    if error is None:
-        return
-    folder = None if silver.location is None else local_path(silver.location)
-    reason = error.message
-    if folder is not None and folder.is_dir() and any(folder.iterdir()) and not is_uncommitted(folder):
-        # A rebuild refuses a folder with other files.
-        reason += (
-            f": its folder has files, but no Delta log. First move it away, `{moving_command(str(folder))}`"
-        )
-    yield DueRebuild(entity.called, reason, True, rebuild_command(entity))
+    error = lost_table_error(entity, processed, entity.places(app.project.lake).silver)
+    if error is not None:
+        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
 
 
 def _changed_by_others(app: App, entity: Entity, seen: _Look) -> Iterator[Fault]:

@@ -63,7 +63,10 @@ def test_an_undo_shows_the_rows_that_go_and_what_becomes_of_the_table_and_its_sl
 
 def test_a_rebuild_shows_the_rows_that_differ_and_the_commits_that_are_lost() -> None:
     plan = SimpleNamespace(
-        foreign=(SimpleNamespace(version=4, operation="UPDATE"),), skipped_names=["d2"], requeued=()
+        foreign=(SimpleNamespace(version=4, operation="UPDATE"),),
+        skipped_names=["d2"],
+        requeued=(),
+        missing=(),
     )
     html = Rebuilt("orders", cast("Any", plan), DIFFERENCE)._repr_html_()
     assert "<td>only in the old table</td><td>id=1, name=&lt;i&gt;a&lt;/i&gt;</td>" in html

@@ -128,7 +128,8 @@ def test_a_manifest_that_can_only_be_read_is_not_ok(tmp_path: Path, monkeypatch:
     found = check_of(app, "manifest")
     assert found.is_ok is False
     assert "manifest.db can be read, but this user may not write to it: a run would fail" in found.message
-    assert "this file and its folder" in str(found.remedy)
+    assert "this file, " in str(found.remedy)
+    assert "manifest.db-shm and its folder" in str(found.remedy)
 
 
 def test_a_manifest_whose_right_to_write_is_not_known_says_that_it_was_not_tried(

@@ -270,9 +270,11 @@ def test_a_table_whose_log_alone_is_gone_is_to_be_moved_away_before_its_rebuild(
     shop = processed(tmp_path, "historic", BY_SLICE)
     folder = tmp_path / "lake/silver/orders"
     shutil.rmtree(folder / "_delta_log")
-    (told,) = json.loads(shop.run("status", "-o", "json").out)["rebuilds"]
-    moved = f"First move it away, `mv {folder} {folder}.damaged`"
-    assert told["reason"].endswith(f"its folder has files, but no Delta log. {moved}")
+    status = json.loads(shop.run("status", "-o", "json").out)
+    (told,) = status["damaged"]
+    assert "has files of rows, but no Delta log" in told["message"]
+    assert f"`mv {folder} {folder}.damaged`, then `lakewright rebuild orders --yes`" in told["remedy"]
+    assert status["rebuilds"] == []
 
 
 def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path) -> None:
