@@ -14,7 +14,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.discover import item_id, slice_name, slice_of_id
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.usecases.entity_standing import read_standings
@@ -84,7 +84,7 @@ class WorkElsewhere:
         )
         if last is None or run.finished is None or last.at < run.finished:
             return False
-        return is_taken(last.item_id.rpartition("/")[2])
+        return is_taken(slice_of_id(last.item_id))
 
     def _failed_items(self, run: Run, step: Step) -> list[str]:
         for each in self.app.journal.targets(run.run_id):
