@@ -286,11 +286,10 @@ class TestTables:
         sections = {"name": "shop", "modules": ["model.yml"], "storage": store.section}
         (tmp_path / "project.yml").write_text(json.dumps(sections))
         plan = plan_job(App.open(tmp_path), JobRequest("daily", Phase.BUILD, ("day=2022-01-01",)))
-        told = {reason for step in plan.steps() for reason in step.reasons}
-        message = f"the table {url} can't be read: its log file {name} is {fault}"
-        assert any(
-            message in each and f"`aws s3 mv --recursive {url} {url}.damaged`" in each for each in told
-        )
+        told = {step.warning for step in plan.steps() if step.warning is not None}
+        message = f"the run will fail: the table {url} can't be read: its log file {name} is {fault}"
+        moved = f"`aws s3 mv --recursive {url} {url}.damaged`"
+        assert any(message == each.message and moved in str(each.remedy) for each in told)
 
     def test_other_objects_at_its_place_are_seen(self, store: Store, bucket: str) -> None:
         store.put_at(bucket, "t/part-00000-x.snappy.parquet", "left by a write that never committed")
