@@ -39,9 +39,9 @@ __all__ = [
     "partition_condition",
     "partition_folder",
     "partition_sql",
-    "told_folder_sql",
     "typed_columns",
     "typed_partition",
+    "with_told_folders",
     "within_partition",
 ]
 
@@ -53,6 +53,9 @@ _ESCAPED = re.compile("[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
 _ALONE = "value"
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """The value in the name of the folder of rows whose partition column is null or empty."""
+
+_FOLDERS_OF_NULL = frozenset({"", NULL_FOLDER})
+"""Values that Hive, Spark and Delta can't tell from null, so that their rows would not be found again."""
 
 
 class PartitionRange(Model):
@@ -73,7 +76,7 @@ def expand_selection(
     """Return every combination of the selected values, in the order of the columns; none if none is selected.
 
     Raises:
-        SpecError: A column isn't one of the relation's, or a value isn't of its type.
+        SpecError: A column isn't one of the relation's, or a value is empty or not of its type.
     """
     by_name = _fields(columns, selection)
     chosen = [(field.name, _values(field, selection[name])) for name, field in by_name.items()]
@@ -89,7 +92,7 @@ def canonical_partition(columns: Sequence[PartitionField], partition: Partition)
     """Return the partition with its columns spelled as in the relation and its values in canonical form.
 
     Raises:
-        SpecError: A column isn't one of the relation's, or a value isn't of its type.
+        SpecError: A column isn't one of the relation's, or a value is empty or not of its type.
     """
     by_name = _fields(columns, partition)
     return {field.name: _one(field, partition[name]) for name, field in by_name.items()}
@@ -167,15 +170,23 @@ def partition_folder(partition: Partition) -> str:
     )
 
 
-def told_folder_sql(column: str, value: str) -> str:
-    """Return SQL of a text in a partition column, which fails the query if its folder would be that of null.
+def with_told_folders(frame: DataFrame, columns: Iterable[PartitionField]) -> DataFrame:
+    """Return the rows, whose query fails if a text would put one into the partition of null."""
+    from pyspark.sql import functions
 
-    Args:
-        column: The partition column.
-        value: SQL of the text.
-    """
+    from lakewright.lake.columns import find_column
+
+    for each in columns:
+        if each.type.ddl == "string" and (name := find_column(frame, each.name)) is not None:
+            frame = frame.withColumn(name, functions.expr(_told_folder_sql(each.name, name_sql(name))))
+    return frame
+
+
+def _told_folder_sql(column: str, value: str) -> str:
     subject, remedy = f"partition column {column!r}", "Give it another value in the mapping, or null."
-    empty = refusing_sql(text_sql(f"{subject} has an empty text, which a folder has only for null"), remedy)
+    empty = refusing_sql(
+        text_sql(f"{subject} has an empty text, which stands for null in folders and in Delta tables"), remedy
+    )
     marked = f"{subject} has the text {NULL_FOLDER}, with which a folder is named for null"
     refusals = f"when {text_sql(NULL_FOLDER)} then {refusing_sql(text_sql(marked), remedy)}"
     return f"case {value} when '' then {empty} {refusals} else {value} end"
@@ -214,6 +225,13 @@ def _values(field: PartitionField, declared: PartitionRange | tuple[str, ...]) -
 
 
 def _one(field: PartitionField, text: str) -> str:
+    if text in _FOLDERS_OF_NULL:
+        what = "an empty text" if not text else f"the text {text}"
+        raise SpecError.of(
+            f"partition column {field.name}: the value is {what}, which stands for null in folders and in "
+            "Delta tables",
+            remedy="Give another value.",
+        )
     try:
         value = parse_value(field.value_type, text)
         step = _parameter(field).step(Scope())

@@ -15,6 +15,7 @@ from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.fields import Field, TypeText
+from lakewright.workspace.partition_values import check_partition_values
 from lakewright.workspace.query import all_rows
 from lakewright.workspace.readable import ReadableRelation, read_relation
 from lakewright.workspace.reference import RelationReference, referenced
@@ -71,7 +72,9 @@ class RelationMapping(Mapping):
 
     def selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
         """Return the partitions to read; empty for all."""
-        return expand_selection(self.source(workspace).partitions, self.partitions)
+        source, definition = self.source(workspace), workspace.project.definitions("mapping").get(self.name)
+        check_partition_values(definition, source, self.partitions, ("partitions",))
+        return expand_selection(source.partitions, self.partitions)
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the columns, if they are declared here or by the relation."""

@@ -22,6 +22,7 @@ from lakewright.lake.partition import (
     partition_sql,
     typed_columns,
     typed_partition,
+    with_told_folders,
 )
 from lakewright.lake.past import read_table_at
 from lakewright.lake.table import alter_table, create_table, drop_table, replace_table, truncate_table
@@ -280,6 +281,7 @@ class DeltaRelation(StoredRelation):
         schema, the first rows decide the columns of the table. `warn` is told of columns that it lacks.
         """
         address = self.address(workspace)
+        frame = with_told_folders(frame, [each for each in self.partitions if each.name not in partition])
         for name, value in typed_columns(self.partitions, partition).items():
             frame = frame.withColumn(name, value)
         by = () if condition else key or self._merge_key()

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.observation import observe_table
-from lakewright.lake.partition import Partition, partition_sql, typed_columns, typed_partition
+from lakewright.lake.partition import (
+    Partition,
+    partition_sql,
+    typed_columns,
+    typed_partition,
+    with_told_folders,
+)
 from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
 from lakewright.relations.delta_merge import refusing_duplicates, same_key, with_unique_keys
@@ -87,6 +93,7 @@ def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partiti
 def _outgoing(
     frame: DataFrame, target: WriteTarget, state: TableState, partition: Partition, mode: OutputMode
 ) -> DataFrame:
+    frame = with_told_folders(frame, [each for each in target.partitions if each.name not in partition])
     for name, value in typed_columns(target.partitions, partition).items():
         frame = frame.withColumn(name, value)
     if target.declared is not None:

@@ -15,7 +15,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import MigrationError, SpecError, TargetError
 from lakewright.lake.cluster import check_written
-from lakewright.lake.columns import cast_column, conform, fields_of, find_column, literal
+from lakewright.lake.columns import cast_column, conform, fields_of, literal
 from lakewright.lake.file_probe import has_rows
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import (
@@ -23,8 +23,8 @@ from lakewright.lake.partition import (
     canonical_partition,
     partition_condition,
     partition_folder,
-    told_folder_sql,
     typed_partition,
+    with_told_folders,
 )
 from lakewright.lake.paths import join, local_path
 from lakewright.plan.observation import Answer, Observation, TableChange
@@ -39,7 +39,6 @@ from lakewright.spec.expressions.values import render_value
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.transform.spark_types import binary_column
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -374,16 +373,7 @@ class FileRelation(StoredRelation):
             types = {each.name.lower(): each.as_field() for each in self.partitions}
             fields = tuple(types.get(each.name.lower(), each) for each in fields_of(kept.schema))
         frame = conform(frame, [each for each in fields if each.name not in partition], is_strict=True)
-        return self._with_told_folders(frame)
-
-    def _with_told_folders(self, frame: DataFrame) -> DataFrame:
-        """Return the rows, whose query fails if the folder of a partition would be that of null."""
-        from pyspark.sql import functions
-
-        for each in self.partitions:
-            if each.type.ddl == "string" and (name := find_column(frame, each.name)) is not None:
-                frame = frame.withColumn(name, functions.expr(told_folder_sql(each.name, name_sql(name))))
-        return frame
+        return with_told_folders(frame, self.partitions)
 
     def open_columns(self, partition: Partition) -> list[str]:
         """Return the partition columns after those of the partition, whose values the rows bring."""

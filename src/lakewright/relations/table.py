@@ -14,7 +14,13 @@ from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted,
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform
 from lakewright.lake.files import files_at
-from lakewright.lake.partition import Partition, canonical_partition, partition_condition, partition_folder
+from lakewright.lake.partition import (
+    Partition,
+    canonical_partition,
+    partition_condition,
+    partition_folder,
+    with_told_folders,
+)
 from lakewright.lake.paths import join, local_path
 from lakewright.lake.table import MigrationStep, ensure_database
 from lakewright.plan.observation import Answer, Observation
@@ -237,7 +243,9 @@ class TableRelation(StoredRelation):
         check_written(workspace.lake, place, self.label)
         staged = self._staged(workspace, place)
         fields = self._outgoing(workspace, open_columns)
-        rows = staged.stage(conform(frame, fields, is_strict=True), open_columns, keeps_empty=False)
+        outgoing = conform(frame, fields, is_strict=True)
+        told = with_told_folders(outgoing, [each for each in self.partitions if each.name in open_columns])
+        rows = staged.stage(told, open_columns, keeps_empty=False)
         workspace.lake.check_commit()
         staged.put(mode, open_columns)
         self._look_again(workspace)

@@ -34,6 +34,7 @@ from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.datasets.mapping import MappingDataset
+from lakewright.targets.datasets.relation import RelationDataset
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.kept_rows import kept_by, telling_refusal
 from lakewright.targets.lease import hold_leases
@@ -96,6 +97,11 @@ class CopyTarget(Target):
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the source reads; in VERIFY, those of the target."""
+        for side, dataset in (("source", self.source), ("target", self.target)):
+            if isinstance(dataset, RelationDataset):
+                self.check_partition(
+                    workspace, dataset.source(workspace), dataset.partition, side, "partition"
+                )
         return (self.target if phase is Phase.VERIFY else self.source).requires(workspace)
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:

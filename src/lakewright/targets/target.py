@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -30,10 +30,12 @@ from lakewright.spec.models.base import Named, Reference, Texts, from_text
 from lakewright.spec.models.documentation import Documentation
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
+from lakewright.workspace.partition_values import check_partition_values
 
 if TYPE_CHECKING:
     from lakewright.plan.other_runs import OtherRun
     from lakewright.plan.step import Append
+    from lakewright.workspace.readable import ReadableRelation
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["BuildPolicyText", "DurationText", "Target", "VerifyPolicyText"]
@@ -127,6 +129,17 @@ class Target(Named):
         subject = f"{self.label}: {what}" if what else self.label
         remedy = f"Correct {'it' if what else 'the target'}, or what it reads."
         return located_rejection(subject, locate, remedy)
+
+    def check_partition(
+        self, workspace: Workspace, relation: ReadableRelation, values: Mapping[str, Any], *path: str
+    ) -> None:
+        """Check that the values of partition columns, declared below `path`, are values that these can have.
+
+        Raises:
+            SpecError: One is not; the error has its place.
+        """
+        definition = workspace.project.definitions("target").get(self.name)
+        check_partition_values(definition, relation, values, path)
 
     def labels(self, workspace: Workspace) -> frozenset[str]:
         """Return the labels that select the target: `key` and `key=value` of each."""

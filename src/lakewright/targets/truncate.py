@@ -59,7 +59,9 @@ class TruncateTarget(Target):
         return relation
 
     def _selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
-        return expand_selection(self.stored(workspace).partitions, self.partitions) or ({},)
+        relation = self.stored(workspace)
+        self.check_partition(workspace, relation, self.partitions, "partitions")
+        return expand_selection(relation.partitions, self.partitions) or ({},)
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the partitions that are emptied, or the whole relation."""

@@ -174,6 +174,7 @@ class WritingTarget(Target):
         """Return what creating the relation reads, or what the mapping reads; in cleanup phases, both."""
         found: frozenset[Resource] = frozenset()
         relation = self.managed(workspace)
+        self.check_partition(workspace, relation, self.partition, "partition")
         if phase is Phase.CREATE or phase in _CLEANUP:
             found |= relation.requires(workspace)
         if self.mapping is not None and (phase is Phase.BUILD or phase in _CLEANUP):

@@ -22,6 +22,7 @@ from lakewright.spec.expressions.values import ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform.instants import parse_instant_in
 from lakewright.transform.system_columns import SystemColumns
+from lakewright.workspace.partition_values import check_partition_values
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def read_relation(
             column: partition_texts(column, value, types.get(column.lower()))
             for column, value in (partition or {}).items()
         }
+        check_partition_values(None, relation, selection, ())
         return _told(workspace, relation.read(workspace, expand_selection(relation.partitions, selection)))
 
 

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.partition import canonical_partition, expand_selection
+from lakewright.errors import Fault, LakewrightError, SpecError
+from lakewright.lake.partition import canonical_partition
 from lakewright.mappings.relation import RelationMapping
 from lakewright.mappings.union import UnionMapping
 from lakewright.relations.delta import DeltaRelation
@@ -17,6 +17,7 @@ from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options
 from lakewright.relations.jdbc_table import JdbcTableRelation
 from lakewright.relations.relation import StoredRelation
+from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.console import ConsoleTarget
 from lakewright.targets.datasets.file import FileDataset
@@ -29,6 +30,7 @@ from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.validate_definitions import Evaluated, Evaluation
 from lakewright.usecases.validate_mappings import MappingFaults
 from lakewright.usecases.validate_sql import MappingColumns
+from lakewright.workspace.partition_values import check_partition_values, written_at
 from lakewright.workspace.readable import ReadableRelation
 from lakewright.workspace.sql_check import SqlChecker
 
@@ -66,16 +68,12 @@ class _Named:
 
     relation: ReadableRelation
     values: Mapping[str, Any]
-    path: tuple[str | int, ...]
+    path: tuple[str, ...]
     is_written: bool = False
 
-    def check(self, name: str) -> None:
-        """Raise an error if the relation has no such partition column, or the value is not of its type."""
-        value = self.values[name]
-        if isinstance(value, str):
-            canonical_partition(self.relation.partitions, {name: value})
-        else:
-            expand_selection(self.relation.partitions, {name: value})
+    def check(self, definition: Definition, name: str) -> None:
+        """Raise an error if the relation has no such partition column, or the value is not one of its own."""
+        check_partition_values(definition, self.relation, {name: self.values[name]}, self.path)
 
 
 def _partition_faults(each: Evaluated) -> Iterator[Fault]:
@@ -95,12 +93,11 @@ def _name_faults(each: Evaluated, named: _Named) -> Iterator[Fault]:
     known = {field.name.lower() for field in named.relation.partitions}
     for name in named.values:
         try:
-            named.check(name)
-        except LakewrightError as error:
+            named.check(each.definition, name)
+        except SpecError as error:
             # A job may give an expression another value.
-            if name.lower() not in known or "$" not in str(_written(each, *named.path, name)):
-                message = f"{each.definition.subject}: {error.message}"
-                yield Fault(message, each.definition.at(*named.path, name), error.remedy)
+            if name.lower() not in known or "$" not in str(written_at(each.definition, (*named.path, name))):
+                yield from error.faults
 
 
 def _named_partitions(each: Evaluated) -> Iterator[_Named]:
@@ -227,13 +224,3 @@ def _file_sources(model: Any) -> Iterator[tuple[FileRelation | FileDataset, tupl
         inner = getattr(model, key, None)
         if isinstance(inner, FileRelation | FileDataset):
             yield inner, (key,)
-
-
-def _written(each: Evaluated, *path: str | int) -> Any:
-    """Return what is written at a place, or the innermost value around it."""
-    found: Any = each.definition.raw
-    for key in path:
-        if not isinstance(found, Mapping) or key not in found:
-            break
-        found = found[key]
-    return found

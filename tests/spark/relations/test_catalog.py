@@ -17,6 +17,7 @@ from tests.spark.relations.relations import rows, stored
 from lakewright.errors import MigrationError, SpecError
 from lakewright.lake.catalog import find_entry
 from lakewright.lake.paths import local_path
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.plan.observation import Answer
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import OutputMode, Relation
@@ -54,6 +55,13 @@ relations:
     location: PLACE/outside
     schema: {fields: [{name: id, type: int}, {name: name, type: string}]}
   open: {kind: table, database: kinds, table: open, partitions: [{name: day, type: date}]}
+  coded:
+    kind: table
+    database: kinds
+    table: coded
+    partitions: [{name: code, type: string}]
+    schema: {fields: {name: id, type: int}}
+  delta_coded: {kind: delta, location: PLACE/coded, partitions: [{name: code, type: string}]}
   placed: {kind: deltaTable, database: kinds, table: placed, location: PLACE/placed}
   view: {kind: view, database: kinds, view: v, sql: "SELECT id FROM kinds.plain"}
   changed: {kind: view, database: kinds, view: v, sql: "SELECT id + 1 AS id FROM kinds.plain"}
@@ -112,6 +120,22 @@ def test_a_table_of_the_catalog_lives_and_changes(workspace: Workspace) -> None:
         stored(workspace, "other").migrate(workspace, allow_data_loss=False)
     wider.destroy(workspace)
     assert wider.observe(workspace).exists is Answer.NO
+
+
+@pytest.mark.parametrize("name", ["coded", "delta_coded"])
+def test_no_row_gets_into_the_partition_of_null_by_its_text(workspace: Workspace, name: str) -> None:
+    relation = stored(workspace, name)
+    made = workspace.spark.sql("SELECT 1 AS id, 'a' AS code")
+    relation.write(workspace, made, partition={}, mode=OutputMode.APPEND)
+    for text in ("", "__HIVE_DEFAULT_PARTITION__"):
+        frame = workspace.spark.sql(f"SELECT 2 AS id, '{text}' AS code")
+        with pytest.raises(spark_errors(), match=r"stands for null|is named for null"):
+            relation.write(workspace, frame, partition={}, mode=OutputMode.APPEND)
+        with pytest.raises(SpecError, match="stands for null"):
+            relation.write(workspace, made, partition={"code": text}, mode=OutputMode.APPEND)
+        with pytest.raises(SpecError, match="stands for null"):
+            relation.read(workspace, [{"code": text}])
+    assert rows(relation.read(workspace), "id", "code") == [("1", "a")]
 
 
 @pytest.mark.nightly  # test_storage has a reader beside the same write of files

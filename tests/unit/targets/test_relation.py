@@ -17,6 +17,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.relations.migration import Tolerated
+from lakewright.run.planning import node_of
 from lakewright.stores.memory import MemoryStore
 from lakewright.targets.built_from import declared, redefined, save_fingerprint
 from lakewright.targets.context import Context, RunOptions
@@ -97,6 +98,36 @@ def test_resources_follow_from_the_mapping_and_the_relation(
     found = Target.named(workspace, target)
     assert names(workspace, found.requires(workspace, phase)) == requires
     assert names(workspace, found.provides(workspace, phase)) == provides
+
+
+@pytest.mark.parametrize("kind", ["delta", "file", "table"])
+@pytest.mark.parametrize("target", ["written", "emptied", "copied", "read"])
+def test_an_empty_partition_value_is_refused_with_relation_and_parameter(
+    tmp_path: Path, kind: str, target: str
+) -> None:
+    """Folders and Delta tables can't tell it from null: the rows would not be found again."""
+    place = "table: codes" if kind == "table" else "location: codes"
+    project = f"""
+relations:
+  codes: {{kind: {kind}, {place}, partitions: [{{name: code, type: string}}]}}
+mappings:
+  ids: {{kind: values, columns: {{id: int}}}}
+  of_code: {{kind: relation, relation: codes, partitions: {{code: $code}}}}
+targets:
+  written: {{kind: relation, mapping: ids, relation: codes, partition: {{code: $code}}}}
+  emptied: {{kind: truncate, relation: codes, partitions: {{code: $code}}}}
+  copied:
+    kind: copy
+    source: {{kind: mapping, mapping: ids}}
+    target: {{kind: relation, relation: codes, partition: {{code: $code}}}}
+  read: {{kind: console, input: {{kind: mapping, mapping: of_code}}}}
+"""
+    workspace = make_workspace(tmp_path, project, code="")
+    with pytest.raises(SpecError) as raised:
+        node_of(Target.named(workspace, target), workspace, Phase.BUILD)
+    assert "relation 'codes': partition column code: the value is an empty text" in raised.value.message
+    assert "(given as $code)" in raised.value.message
+    assert raised.value.location is not None
 
 
 def test_a_table_whose_columns_are_unknown_is_not_said_to_be_created(workspace: Workspace) -> None:

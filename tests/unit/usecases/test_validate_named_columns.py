@@ -51,14 +51,39 @@ jobs: {daily: {parameters: [{name: day}], targets: [gold, days, empty, copy]}}
 """,
     )
     assert [str(fault) for fault in found.errors] == [
-        "module.yml:21: target 'gold': 'dai' is not a partition column (did you mean 'day'?)",
+        "module.yml:21: target 'gold': relation 'gold': 'dai' is not a partition column (did you "
+        "mean 'day'?)",
         "module.yml:22: target 'days': relation 'days': rows cannot be written without a value for partition "
         "column day (Add a value for it to the target's `partition`.)",
-        "module.yml:23: target 'empty': partition column day: 'x' is not a date such as 2022-11-01",
-        "module.yml:27: target 'copy': 'store' is not a partition column (there are: day, shop)",
-        "module.yml:17: mapping 'one': 'dya' is not a partition column (did you mean 'day'?)",
-        "module.yml:18: mapping 'two': partition column day: 'soon' is not a date such as 2022-11-01 "
-        "(Write {start: …, end: …} with values of the column's type.)",
+        "module.yml:23: target 'empty': relation 'gold': partition column day: 'x' is not a date such as "
+        "2022-11-01",
+        "module.yml:27: target 'copy': relation 'days': 'store' is not a partition column (there "
+        "are: day, shop)",
+        "module.yml:17: mapping 'one': relation 'days': 'dya' is not a partition column (did you "
+        "mean 'day'?)",
+        "module.yml:18: mapping 'two': relation 'days': partition column day: 'soon' is not a date such as "
+        "2022-11-01 (Write {start: …, end: …} with values of the column's type.)",
+    ]
+
+
+def test_a_partition_can_not_have_a_value_that_stands_for_null(tmp_path: Path) -> None:
+    codes = "{kind: delta, location: codes, partitions: [{name: code, type: string}]}"
+    found = validation(
+        tmp_path,
+        f"""
+  one: {{kind: relation, relation: {codes}, partitions: {{code: [a, ""]}}}}
+targets:
+  codes: {{kind: relation, mapping: ids, relation: {codes}, partition: {{code: ""}}}}
+  marked: {{kind: truncate, relation: {codes}, partitions: {{code: __HIVE_DEFAULT_PARTITION__}}}}
+jobs: {{daily: {{targets: [codes, marked]}}}}
+""",
+    )
+    told = "the delta relation: partition column code: the value is"
+    null = "which stands for null in folders and in Delta tables (Give another value.)"
+    assert [str(fault) for fault in found.errors] == [
+        f"module.yml:19: target 'codes': {told} an empty text, {null}",
+        f"module.yml:20: target 'marked': {told} the text __HIVE_DEFAULT_PARTITION__, {null}",
+        f"module.yml:17: mapping 'one': {told} an empty text, {null}",
     ]
 
 

@@ -1,0 +1,69 @@
+"""Check the values that definitions give for partition columns, with the place of a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakewright.errors import SpecError
+from lakewright.lake.partition import canonical_partition, expand_selection
+from lakewright.spec.definitions.definition import Definition
+from lakewright.workspace.readable import ReadableRelation
+
+__all__ = ["check_partition_values", "written_at"]
+
+
+def check_partition_values(
+    definition: Definition | None,
+    relation: ReadableRelation,
+    values: Mapping[str, Any],
+    path: tuple[str, ...],
+) -> None:
+    """Check that a definition gives each partition column a value that it can have.
+
+    Args:
+        definition: The definition, which tells where a value is written, and with which expression.
+        relation: The relation that has the columns.
+        values: Texts by column, or values, lists and ranges of them.
+        path: The keys of the definition below which they are.
+
+    Raises:
+        SpecError: A column isn't one of the relation's, or a value is empty or not of its type. The error
+            names the relation and the expression, and has the place of the value.
+    """
+    for name, value in values.items():
+        try:
+            if isinstance(value, str):
+                canonical_partition(relation.partitions, {name: value})
+            else:
+                expand_selection(relation.partitions, {name: value})
+        except SpecError as error:
+            raise _told(error, definition, relation, (*path, name)) from error
+
+
+def written_at(definition: Definition, path: Sequence[str | int]) -> Any:
+    """Return what a definition has written at a place, or the innermost value around it."""
+    found: Any = definition.raw
+    for key in path:
+        if not isinstance(found, Mapping) or key not in found:
+            break
+        found = found[key]
+    return found
+
+
+def _told(
+    error: SpecError, definition: Definition | None, relation: ReadableRelation, path: tuple[str, ...]
+) -> SpecError:
+    message = f"{_label(relation)}: {error.message}"
+    if definition is None:
+        return SpecError.of(message, remedy=error.remedy)
+    written = written_at(definition, path)
+    is_known = path[-1].lower() in {field.name.lower() for field in relation.partitions}
+    is_given = is_known and isinstance(written, str) and "$" in written
+    given = f" (given as {written})" if is_given else ""
+    message = f"{definition.subject}: {message}{given}"
+    return SpecError.of(message, location=definition.at(*path), remedy=error.remedy)
+
+
+def _label(relation: ReadableRelation) -> str:
+    return f"relation {relation.name!r}" if relation.name else f"the {relation.kind} relation"
