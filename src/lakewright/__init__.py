@@ -4,7 +4,7 @@ These modules are public. A change to what they offer has a line in `CHANGELOG.m
 
 - `lakewright`: `Project`, `Entity`, `Job`, `Manifest`, `Mapping`, `Processing`, `Range`, `Relation`; the
   results `LandedSlice`, `Plan`, `ProcessResult`, `ProjectStatus`, `RunEvent`, `RunResult`, `Runs`
-- `lakewright.errors`: every error that Lakewright raises, `Fault`, `Location`
+- `lakewright.errors`: every error that Lakewright raises, `Fault`, `LakewrightWarning`, `Location`
 - `lakewright.testing`: `MemoryStore`
 
 All other modules are internal and may change without notice.

@@ -107,6 +107,7 @@ mappings:
 """
 
 
+@pytest.mark.filterwarnings("ignore:spark.sql.catalogImplementation:lakewright.errors.LakewrightWarning")
 def test_frames_of_rows_from_python_follow_the_session_s_zone_and_have_views(
     users: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,7 +18,15 @@ import polars
 import pytest
 
 from lakewright import Project, RunEvent
-from lakewright.errors import ItemLocked, LakewrightError, RunFailed, SpecError, TargetError, UsageError
+from lakewright.errors import (
+    ItemLocked,
+    LakewrightError,
+    LakewrightWarning,
+    RunFailed,
+    SpecError,
+    TargetError,
+    UsageError,
+)
 from lakewright.slices.application import application_of
 
 if TYPE_CHECKING:
@@ -306,7 +314,9 @@ def test_a_replaced_slice_that_was_processed_is_said(
         orders = shop.entity("orders")
         orders.land(users.sql("SELECT 1 AS id, 'a' AS name"), "1")
         shop.run("daily", "build", targets="orders").check()
-        landed = orders.land(users.sql("SELECT 1 AS id, 'b' AS name"), "1", replace=True)
+        with pytest.warns(LakewrightWarning, match="was processed before it was replaced") as told:
+            landed = orders.land(users.sql("SELECT 1 AS id, 'b' AS name"), "1", replace=True)
+        assert f'in Python: project.entity("orders").requeue("{landed.name}")' in str(told[0].message)
         assert landed.is_replaced
         assert f"Process it again with `lakewright manifest requeue orders/{landed.name}`" in caplog.text
 

@@ -64,7 +64,7 @@ def test_the_tree_says_when_each_error_is_raised() -> None:
 
 
 def test_the_module_exports_every_error() -> None:
-    assert set(errors.__all__) == {*declared(), Fault.__name__, Location.__name__}
+    assert set(errors.__all__) == {*declared(), "Fault", "LakewrightWarning", "Location"}
 
 
 def test_each_error_has_a_code_and_a_docstring_of_its_own() -> None:

@@ -12,6 +12,7 @@ from lakewright.api.arguments import count_of, key_text, texts_of, time_text
 from lakewright.api.checked import checked_methods
 from lakewright.api.opened import Opened
 from lakewright.api.process_entity import process_entity
+from lakewright.api.warned import warn, warned
 from lakewright.lake.frames import SupportsArrow
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.discover import item_id
@@ -107,14 +108,15 @@ class Entity:
                 interface. Its missing values are null, and its times without an offset are in the lake's
                 time zone. An index of pandas is a column if it has a name.
             slice_name: Its name, which also gives its place in the order of processing.
-            replace: Whether a slice of that name may be replaced. If it was processed, it counts as changed.
+            replace: Whether a slice of that name may be replaced. If it was processed, it counts as
+                changed, and a `LakewrightWarning` names the call that processes it again.
 
         Raises:
             UsageError: A slice has the name already, or the name or the frame can't be landed.
             ItemLocked: A run is processing the slice that would be replaced.
             NotInstalled: The frame is not one of Spark, and there is no pyarrow.
         """
-        with quiet_pyspark():
+        with quiet_pyspark(), warned():
             return land(self._opened.app, self.declared.id, frame, slice_name, replace=replace)
 
     def resolve(self, slice_name: str, *, reason: str = NO_REASON) -> None:
@@ -128,7 +130,7 @@ class Entity:
     def skip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Leave a slice out, so that those after it are processed; resolve a failed one before.
 
-        If it was processed already, a warning is logged that its rows stay in the table.
+        If it was processed already, a `LakewrightWarning` says that its rows stay in the table.
 
         Raises:
             UsageError: The manifest has no such slice.
@@ -139,7 +141,7 @@ class Entity:
     def unskip(self, slice_name: str, *, reason: str = NO_REASON) -> None:
         """Undo the skip of a slice, such as that of an undo, so that it is processed.
 
-        If the next run refuses it, as later slices are processed, that is logged as a warning.
+        If the next run refuses it, as later slices are processed, a `LakewrightWarning` says so.
 
         Raises:
             UsageError: The manifest has no such slice, or it is not skipped.
@@ -156,7 +158,7 @@ class Entity:
             slice_name: Its name.
             cascade: Process the slices after it again, too.
             late: Process it although slices after it are processed. If the next run refuses its processing
-                time, that is logged as a warning.
+                time, a `LakewrightWarning` says so.
             reason: Why; kept in the record.
 
         Returns:
@@ -377,6 +379,7 @@ class Entity:
         return f"<Entity {self.name} ({self.strategy})>"
 
 
-def _warn(notes: Iterable[object]) -> None:
+def _warn(notes: Iterable[str]) -> None:
     for note in notes:
         log.warning("%s", note)
+        warn(note)

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from lakewright.api.arguments import values_of
+from lakewright.api.warned import warned
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.frames import frame_in
@@ -92,5 +93,5 @@ class Opened:
 
     def read(self, read: Callable[[App], DataFrame]) -> DataFrame:
         """Return the frame that a function reads, as one of the caller's session."""
-        with quiet_pyspark():
+        with quiet_pyspark(), warned():
             return frame_in(self.session, read(self.app))

@@ -26,6 +26,7 @@ from lakewright.api.definitions import Job, Mapping, Relation, named
 from lakewright.api.entity import Entity
 from lakewright.api.opened import Opened
 from lakewright.api.results import Runs
+from lakewright.api.warned import warn, warned
 from lakewright.api.watching import RunEvent, Watcher, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
@@ -103,8 +104,9 @@ class Project:
             sessions=sessions,
             despite_faults=despite_faults,
         )
-        for fault in (*app.project.faults, *app.warnings):
-            log.warning("%s", fault)
+        with warned():
+            for fault in (*app.project.faults, *app.warnings):
+                log.warning("%s", fault)
         return cls(app, spark)
 
     @property
@@ -251,7 +253,7 @@ class Project:
             allow_data_loss=allow_data_loss,
             allow_backdated=allow_backdated,
         )
-        with quiet_pyspark():
+        with quiet_pyspark(), warned():
             return plan_job(self.app, replace(request, preview=preview))
 
     def run(
@@ -318,6 +320,8 @@ class Project:
             allow_backdated=allow_backdated,
         )
         instances = tuple(map(self.app.journal.hide_secrets, instance_parameters(self.app, request)))
+        if not instances:
+            warn(f"the arguments of {job} expand to no instance, so that nothing runs")
         with self._opened.run() as run_id:
             watcher = Watcher(run_id, instances, on_event, self.app.redactor.text)
             with watched(self.app, watcher):

@@ -53,7 +53,7 @@ from __future__ import annotations
 
 from lakewright.errors.base import LakewrightError
 from lakewright.errors.base import retryable_codes as retryable_codes
-from lakewright.errors.caller import RunFailed, SpecError, UsageError
+from lakewright.errors.caller import LakewrightWarning, RunFailed, SpecError, UsageError
 from lakewright.errors.fault import Fault, Location
 from lakewright.errors.installation import NotInstalled, ServiceEnded, SparkUnavailable
 from lakewright.errors.manifest import IllegalTransition, ManifestCorrupt, SequenceConflict
@@ -117,6 +117,7 @@ __all__ = [
     "JvmEnded",
     "LakeMoved",
     "LakewrightError",
+    "LakewrightWarning",
     "LateSliceError",
     "LeaseHeld",
     "LeaseLost",

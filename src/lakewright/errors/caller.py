@@ -10,6 +10,7 @@ from lakewright.errors.fault import Fault, Location
 from lakewright.errors.python_calls import python_words
 
 __all__ = [
+    "LakewrightWarning",
     "RunFailed",
     "SpecError",
     "UsageError",
@@ -86,3 +87,10 @@ class RunFailed(LakewrightError):
     """
 
     code = "run_failed"
+
+
+class LakewrightWarning(UserWarning):
+    """What a caller of the Python API must know although nothing failed, such as a probable mistake.
+
+    It is issued by Python's `warnings`, and logged too.
+    """

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
 
-from lakewright import Project
+from lakewright import Project, Range
 from lakewright.api.arguments import JobOptions, job_request
 from lakewright.api.opened import Opened
 from lakewright.app import App
-from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.errors import Fault, LakewrightWarning, SpecError, UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -116,8 +116,37 @@ def test_a_skip_is_undone_from_python(tmp_path: Path, caplog: pytest.LogCaptureF
         with pytest.raises(UsageError, match="it is skipped") as refused:
             orders.rebuild(include=["2024-05-01b.csv"])
         assert 'in Python: project.entity("orders").unskip("2024-05-01b.csv")' in refused.value.__notes__
-        orders.unskip("2024-05-01b.csv", reason="it was right")
+        with pytest.warns(LakewrightWarning) as told:
+            orders.unskip("2024-05-01b.csv", reason="it was right")
+        assert 'in Python: project.entity("orders").requeue("2024-05-01b.csv", late' in str(told[0].message)
         assert [row.slice for row in project.status().waiting] == ["2024-05-01b.csv"]
         assert "--include" in caplog.text or "--late" in caplog.text
         with pytest.raises(UsageError):
             orders.unskip("2024-05-01b.csv")
+
+
+def test_a_caller_without_logging_is_told_that_a_skip_keeps_the_rows(tmp_path: Path) -> None:
+    """Log records are silent in a notebook: the rows stayed without a word."""
+    processed(tmp_path, "historic", BY_SLICE)
+    with (
+        Project.load(tmp_path) as project,
+        pytest.warns(LakewrightWarning, match="its rows stay in the table") as told,
+    ):
+        project.entity("orders").skip("2024-05-01.csv")
+    (warning,) = told
+    assert str(warning.message).endswith('\nin Python: project.entity("orders").rebuild()')
+    assert warning.filename == __file__
+
+
+def test_loading_and_planning_warn_of_what_is_probably_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\n")
+    (tmp_path / "m.yml").write_text(
+        "config: [flowman.hadop=1]\njobs: {daily: {parameters: [{name: day, type: date}], targets: []}}\n"
+    )
+    with pytest.warns(LakewrightWarning, match=r"flowman\.hadop"):
+        project = Project.load(tmp_path)
+    days = Range("2024-05-01", until="2024-05-01")
+    for call in (project.plan, project.run):
+        with pytest.warns(LakewrightWarning, match="expand to no instance"):
+            call("daily", day=days)
+    project.close()

@@ -14,6 +14,7 @@ from tests.commands import InProcess
 from tests.silver import make_empty_silver
 
 from lakewright import Project
+from lakewright.errors import LakewrightWarning
 from lakewright.slices.application import application_of
 
 MODEL = """
@@ -86,7 +87,11 @@ def test_slices_that_are_requeued_together_are_told_with_a_command_each(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     processed(tmp_path, "historic", BY_SLICE)
-    with Project.load(tmp_path) as shop, caplog.at_level(logging.WARNING, "lakewright"):
+    with (
+        Project.load(tmp_path) as shop,
+        caplog.at_level(logging.WARNING, "lakewright"),
+        pytest.warns(LakewrightWarning, match="the run refuses it"),
+    ):
         later = shop.entity("orders").requeue("2024-05-02.csv", cascade=True)
     assert [each.rpartition("/")[2] for each in later] == ["2024-05-03.csv"]
     assert "orders/2024-05-02.csv: the run refuses it" in caplog.text
