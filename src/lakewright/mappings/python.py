@@ -15,7 +15,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.lake.executor_python import check_python
-from lakewright.lake.frames import active_session
+from lakewright.lake.frames import active_session, holds_arrow
 from lakewright.lake.query_failures import query_failure
 from lakewright.lake.spark_errors import reason_with_position
 from lakewright.mappings.mapping import Input, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["PythonMapping", "load_function"]
+__all__ = ["PythonMapping", "load_function", "no_frame"]
 
 
 _LOADING = Lock()
@@ -39,7 +39,8 @@ class PythonMapping(Mapping):
     """Returns the result of a Python function, called with a frame per input and with `arguments`.
 
     The function should only describe the computation and neither read nor write anything else: anything it
-    accesses other than its inputs is ignored when targets are ordered and tainted.
+    accesses other than its inputs is ignored when targets are ordered and tainted. Its session is that of an
+    input, `src.sparkSession`, which is not the session of the program; `createDataFrame` of it makes a frame.
     """
 
     file: Annotated[str, FileText.OF_PROJECT] = Declared(
@@ -87,12 +88,21 @@ class PythonMapping(Mapping):
         with active_session(workspace.spark), _told(f"mapping {self.name!r}", self.function, file):
             found = function(*frames, **self.arguments)
         if not isinstance(found, Frame):
-            raise SpecError.of(
-                f"mapping {self.name!r}: {self.function} gave {type(found).__name__}",
-                remedy="Return a DataFrame from the function.",
-            )
+            raise no_frame(self.name, self.function, found)
         check_python(workspace.lake, found, f"mapping {self.name!r}")
         return found
+
+
+def no_frame(mapping: str, function: str, found: object) -> SpecError:
+    """Return the error of a function that returned something else than a DataFrame of Spark."""
+    kind = type(found).__name__
+    if not isinstance(found, type) and holds_arrow(found):
+        kind = f"a {kind} of {type(found).__module__.partition('.')[0]}"
+    return SpecError.of(
+        f"mapping {mapping!r}: {function} gave {kind}, not a DataFrame of Spark",
+        remedy="Return a DataFrame of Spark: of an input `src`, `src.sparkSession.createDataFrame(…)` makes "
+        "one of rows or of a DataFrame of pandas.",
+    )
 
 
 @contextmanager
