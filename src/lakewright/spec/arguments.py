@@ -7,7 +7,7 @@ includes both ends, as in the document's example of ten days.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -225,7 +225,7 @@ class _ParameterValues:
             raise ValueError("has both a value and a range")
         return tuple(dict.fromkeys(self._parse(text) for text in split_values(given.values)))
 
-    def _range(self, bounds: Mapping[str, str]) -> Iterator[Value]:
+    def _range(self, bounds: Mapping[str, str]) -> Iterable[Value]:
         if "start" not in bounds:
             raise ValueError(f"has {', '.join(sorted(bounds))} but no start")
         if ("end" in bounds) == ("until" in bounds):
@@ -239,9 +239,16 @@ class _ParameterValues:
         step = self._step(bounds.get("step"))
         if _order(_advanced(start, step, 1)) <= _order(start):
             raise ValueError(f"has a step of {bounds.get('step') or step}, which does not advance")
-        return _walk(start, stop, step, is_included=bound == "end")
+        return self._rounded(_walk(start, stop, step, is_included=bound == "end"))
 
-    def _text_range(self, bounds: Mapping[str, str], stop: str) -> Iterator[Value]:
+    def _rounded(self, values: Iterable[Value]) -> Iterable[Value]:
+        """Return the values of a range rounded down to the granularity, each once: a step may be finer."""
+        found = list(values)
+        if self.granularity is None or len(found) > MOST_INSTANCES:  # so many are refused
+            return found
+        return dict.fromkeys(map(self._floored, found))
+
+    def _text_range(self, bounds: Mapping[str, str], stop: str) -> Iterable[Value]:
         """Return the texts of a range of dates or whole numbers: `string` is the type of most parameters."""
         start = bounds["start"]
         for each in (ValueType.DATE, ValueType.INTEGER):

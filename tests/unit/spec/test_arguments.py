@@ -55,6 +55,16 @@ def test_both_ends_of_a_range_are_included() -> None:
         (MONTH, ["day:start=2022-01-15", "day:end=2022-03-20"], ["2022-01-01", "2022-02-01", "2022-03-01"]),
         (MONTH, ["day=2022-01-15,2022-01-20"], ["2022-01-01"]),
         (
+            MONTH,
+            ["day:start=2024-01-31", "day:end=2024-03-03", "day:step=P1D"],
+            ["2024-01-01", "2024-02-01", "2024-03-01"],
+        ),
+        (
+            MONTH,
+            ["day:start=2024-01-31", "day:until=2024-03-03", "day:step=P1W"],
+            ["2024-01-01", "2024-02-01"],
+        ),
+        (
             Parameter(name="day", type=ValueType.DATE, granularity="P2D"),
             ["day:start=2017-12-11", "day:until=2017-12-19"],
             ["2017-12-10", "2017-12-12", "2017-12-14", "2017-12-16"],
@@ -126,6 +136,11 @@ def test_several_parameters_give_every_combination_in_their_order() -> None:
         (DAY, ["day:start=2022-01-01", "day:end=2022-01-02", "day:step=-P1D"], "does not advance"),
         (DAY, ["day:start=2022-01-01", "day:end=2022-01-02", "day:step=x"], "not a duration"),
         (DAY, ["day:start=0001-01-01", "day:end=9999-12-31"], "more than 100000"),
+        (
+            Parameter(name="t", type=ValueType.TIMESTAMP, granularity="P1D"),
+            ["t:start=2022-01-01", "t:end=2022-01-09", "t:step=PT1S"],
+            "more than 100000",
+        ),
         (DAY, ["day=2022-01-01", "day=2022-01-02"], "given twice"),
         (DAY, ["day=2022-01-01", "day:start=2022-01-02", "day:end=2022-01-03"], "both a value and a range"),
         (NUMBER, ["n:start=1", "n:end=3", "n:step=0"], "does not advance"),
