@@ -18,7 +18,8 @@ class LakewrightError(Exception):
     """Base class of all errors that Lakewright raises.
 
     Attributes:
-        code: Identifies the class to programs. It is unique and stable.
+        code: Identifies the class to programs. It is unique and stable. A `SpecError` about the arguments of
+            a job has the code of a `UsageError`, as its faults have.
         message: What happened and where, as a sentence for people.
         remedy: What to do next, in one line, or None. A traceback shows it below the message.
         location: The position in the project's files, or None if unknown.
@@ -26,7 +27,7 @@ class LakewrightError(Exception):
         is_retryable: Whether the same work may succeed when it is tried again.
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
     is_retryable: ClassVar[bool] = False
     default_remedy: ClassVar[str | None] = None
 

@@ -18,7 +18,9 @@ __all__ = [
 
 
 class SpecError(LakewrightError):
-    """The project's files are invalid. One error holds all faults found by a load.
+    """The project's files, or the arguments of a job, are invalid. One error holds all faults.
+
+    Its code is `usage` if only arguments are wrong.
 
     Example:
         >>> str(SpecError.of("unknown key 'tpye'", location=Location("project.yml", 3)))
@@ -30,6 +32,8 @@ class SpecError(LakewrightError):
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults: tuple[Fault, ...] = tuple(faults)
         first = self.faults[0]
+        if all(fault.code == UsageError.code for fault in self.faults):
+            self.code = UsageError.code
         super().__init__(first.message, remedy=first.remedy, location=first.location)
 
     @classmethod

@@ -12,6 +12,22 @@ __all__ = ["python_words"]
 _COMMAND = re.compile(r"`lakewright ([a-z][^`]*)`")
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?: (full|merge|historic)\b)?")
 
+_PARAMETER = re.compile(r"(?<!\w)(\w+) is of type (\w+): write \1=[^\s,]+(, or \1:start=)?")
+"""The remedy of an argument of a job, with the start of what it says of ranges."""
+
+_VALUES_OF_TYPES = {
+    "string": '"text"',
+    "integer": "1",
+    "float": "1.5",
+    "decimal": "1.5",
+    "boolean": "True",
+    "date": "date(2022, 1, 31)",
+    "timestamp": "datetime(2022, 1, 31, 12, tzinfo=UTC)",
+    "duration": "timedelta(hours=1)",
+}
+_STEPS = {"timestamp": ", step=timedelta(hours=1)"}
+"""The step of a range, for types whose ranges have none by default."""
+
 _VERBOSE = re.compile(r"(?<![\w-])-vv\b")
 
 _FLAGS = {
@@ -34,6 +50,7 @@ _OF_LOAD = {
 """Options for which a project is loaded once more."""
 
 _VALUES = {
+    "--entity": "entity",
     "--from": "from_slice",
     "--from-time": "from_time",
     "--processing-time": "processing_time",
@@ -58,9 +75,11 @@ def python_words(remedy: str) -> str | None:
         'allow_backdated=True for --allow-backdated'
         >>> python_words("Correct the query; -vv shows all that Spark says.")
         'the traceback, or error.__cause__, for -vv'
+        >>> python_words("day is of type date: write day=2022-01-31, or day:start=… day:end=…")
+        'day=date(2022, 1, 31), or day=Range(…, …)'
     """
     calls = [call for typed in _COMMAND.findall(remedy) if (call := _call(typed)) is not None]
-    words = dict.fromkeys((*calls, *_options(_COMMAND.sub("", remedy))))
+    words = dict.fromkeys((*calls, *_options(_COMMAND.sub("", remedy)), *_parameters(remedy)))
     return "; ".join(words) or None
 
 
@@ -74,6 +93,13 @@ def _options(text: str) -> Iterator[str]:
             yield f"{_VALUES[name]}={_quoted(value)} for {name} {value}"
     if _VERBOSE.search(text):
         yield "the traceback, or error.__cause__, for -vv"
+
+
+def _parameters(text: str) -> Iterator[str]:
+    for name, kind, has_ranges in _PARAMETER.findall(text):
+        if kind in _VALUES_OF_TYPES:
+            ranges = f", or {name}=Range(…, …{_STEPS.get(kind, '')})" if has_ranges else ""
+            yield f"{name}={_VALUES_OF_TYPES[kind]}{ranges}"
 
 
 @dataclass(slots=True)
@@ -155,8 +181,28 @@ def _quoted(text: str) -> str:
 
 
 def _items(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    """Return the call for the items of the manifest, or for those that concern an entity."""
     del head
-    return None if words or typed.keywords else "project.manifest.items()"
+    if words or len(typed.keywords) > 1:
+        return None
+    if not typed.keywords:
+        return "project.manifest.items()"
+    name, _, entity = typed.keywords[0].partition("=")
+    application = f'"lakewright/" + project.name + {_quoted("/" + entity[1:-1])}'
+    return f"project.manifest.items({application})" if name == "entity" else None
+
+
+def _records(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    """Return the call for the records of an item, which takes its id."""
+    del head
+    if typed.keywords or len(words) > 1:
+        return None
+    is_id = bool(words) and (":" in words[0] or words[0].startswith("/"))
+    return f"project.manifest.records({_quoted(words[0]) if is_id else 'item_id'})"
+
+
+def _query(head: str, words: Sequence[str], typed: _Typed) -> str | None:
+    return f"{_of_project(head, words, typed)}.show()" if len(words) == 1 and not typed.keywords else None
 
 
 _CALLS: dict[str, Callable[[str, Sequence[str], _Typed], str | None]] = {
@@ -167,11 +213,13 @@ _CALLS: dict[str, Callable[[str, Sequence[str], _Typed], str | None]] = {
     "manifest ls": _items,
     "manifest requeue": _of_slice,
     "manifest resolve": _of_slice,
+    "manifest show": _records,
     "manifest skip": _of_slice,
     "manifest unskip": _of_slice,
     "plan": _of_job,
     "process": _of_entity,
     "rebuild": _of_entity,
+    "sql": _query,
     "status": _of_project,
     "undo": _of_entity,
 }

@@ -22,6 +22,10 @@ from lakewright.errors import (
     UsageError,
 )
 from lakewright.errors.python_calls import python_words
+from lakewright.spec.arguments import expand_arguments
+from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.expressions.values import ValueType
+from lakewright.spec.models.job import Parameter
 
 RESOLVE = "Fix the cause, then `lakewright manifest resolve orders/d1`."
 
@@ -124,7 +128,49 @@ def test_what_python_has_no_call_for_is_left_to_the_terminal(remedy: str) -> Non
 
 def test_the_items_of_the_manifest_are_its_own() -> None:
     assert python_words("`lakewright manifest ls` lists them.") == "project.manifest.items()"
+    assert python_words("`lakewright manifest ls --entity orders` lists them.") == (
+        'project.manifest.items("lakewright/" + project.name + "/orders")'
+    )
+    assert python_words("`lakewright manifest show orders/d1` tells.") == "project.manifest.records(item_id)"
+    assert python_words("`lakewright manifest show file:///lake/orders/d1`") == (
+        'project.manifest.records("file:///lake/orders/d1")'
+    )
     assert callable(Manifest.items)
+    assert callable(Manifest.records)
+
+
+def test_a_query_is_shown() -> None:
+    typed = "`lakewright sql 'SHOW TABLES'` lists the project's tables."
+    assert python_words(typed) == 'project.sql("SHOW TABLES").show()'
+    assert python_words("Compare two versions of the table with `lakewright sql --as-of`.") is None
+
+
+def test_arguments_of_a_job_are_told_as_values_of_python() -> None:
+    known = {
+        ValueType.STRING: 't="text"',
+        ValueType.INTEGER: "t=1, or t=Range(…, …)",
+        ValueType.FLOAT: "t=1.5, or t=Range(…, …)",
+        ValueType.DECIMAL: "t=1.5, or t=Range(…, …)",
+        ValueType.BOOLEAN: "t=True",
+        ValueType.DATE: "t=date(2022, 1, 31), or t=Range(…, …)",
+        ValueType.TIMESTAMP: "t=datetime(2022, 1, 31, 12, tzinfo=UTC), or "
+        "t=Range(…, …, step=timedelta(hours=1))",
+        ValueType.DURATION: "t=timedelta(hours=1), or t=Range(…, …)",
+    }
+    assert set(known) == set(ValueType)
+    for kind, words in known.items():
+        with pytest.raises(SpecError) as missing:
+            expand_arguments([Parameter(name="t", type=kind)], [], Scope())
+        assert shown(missing.value)[-1] == f"in Python: {words}"
+
+
+def test_wrong_arguments_have_the_code_that_json_has() -> None:
+    """`-o json` prints the faults, whose code was `usage`, and Python the error, whose code was `spec`."""
+    with pytest.raises(SpecError) as wrong:
+        expand_arguments([Parameter(name="t")], ["u=1"], Scope())
+    assert wrong.value.code == wrong.value.as_fault().code == "usage"
+    assert {fault.code for fault in wrong.value.faults} == {"usage"}
+    assert SpecError([Fault("no key"), Fault("no value", code="usage")]).code == SpecError.code == "spec"
 
 
 def test_options_in_a_sentence_are_told_as_arguments() -> None:

@@ -359,6 +359,9 @@ def test_only_a_processed_slice_is_undone(tmp_path: Path) -> None:
         undo_of(place, "s2")
     with pytest.raises(UsageError, match="it is unknown"):
         undo_of(place, "s9")
+    with pytest.raises(UsageError, match="it is unknown") as caught:
+        undo_of(place, "s11")
+    assert "Did you mean 's1'? Only a processed slice" in str(caught.value.remedy)
     place.ledger.requeue(place.item("s1").item_id, "corrected")
     with pytest.raises(UsageError, match="s1 of orders was requeued, and the table holds its rows") as caught:
         undo_of(place, "s1")

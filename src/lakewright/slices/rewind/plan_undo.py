@@ -25,7 +25,7 @@ from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
 from lakewright.slices.rewind.undo_plan import UndoPlan
-from lakewright.slices.rewind.undo_remedies import with_requeue, without_slice
+from lakewright.slices.rewind.undo_remedies import undoable, with_requeue, without_slice
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
@@ -253,7 +253,8 @@ def _processed_item(
         ItemLocked, ItemFailed: The slice is being processed, or the table holds it and it has failed since.
     """
     named = called_name(entity.called, name)
-    found = context.ledger.item(item_id(f"{entity.places(context.lake.settings).bronze}/{name}"))
+    bronze = entity.places(context.lake.settings).bronze
+    found = context.ledger.item(item_id(f"{bronze}/{name}"))
     lock = context.ledger.lock(found)
     if lock is not None:
         raise locked_error(lock, named)
@@ -284,7 +285,7 @@ def _processed_item(
     if verdict is not Verdict.PROCESSED:
         raise UsageError(
             f"the slice {name} of {entity.name} is not in the table: it is {verdict}",
-            remedy="Only a processed slice can be undone. `lakewright manifest ls` lists the slices.",
+            remedy=undoable(context, bronze, name),
             details=details,
         )
     return found

@@ -6,15 +6,28 @@ import shlex
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
-from lakewright.slices.discover import called_name
+from lakewright.manifest.store import Query
+from lakewright.slices.discover import called_name, item_id, slice_name
+from lakewright.spec.suggestions import nearest
 
 if TYPE_CHECKING:
     from lakewright.slices.applied import AppliedSlice
+    from lakewright.slices.context import ProcessingContext
     from lakewright.slices.rewind.undo_plan import UndoPlan
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["with_requeue", "without_slice"]
+__all__ = ["undoable", "with_requeue", "without_slice"]
+
+
+def undoable(context: ProcessingContext, bronze: str, name: str) -> str:
+    """Return the remedy for a slice that is not in the table, with the name that is probably meant."""
+    prefix = item_id(f"{bronze}/")
+    query = Query(context.application, frozenset({Verdict.PROCESSED}), prefix=prefix)
+    near = nearest(name, [slice_name(item) for item in context.ledger.store.select(query)])
+    meant = "" if near is None else f"Did you mean {near!r}? "
+    return f"{meant}Only a processed slice can be undone. `lakewright manifest ls` lists the slices."
 
 
 def without_slice(entity: Entity, plan: UndoPlan, last: AppliedSlice) -> str:
