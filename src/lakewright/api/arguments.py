@@ -286,6 +286,8 @@ def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:
             for suffix, each in ends.items()
             if each is not None
         ]
+    if getattr(value, "ndim", None) == 1 and isinstance(value, Iterable):  # an index of pandas, an array
+        value = list(value)
     if isinstance(value, Sequence | Set | range) and not isinstance(value, str | bytes):
         if not value:
             raise UsageError(f"parameter {name}: the collection of values is empty")
@@ -295,8 +297,19 @@ def _texts(name: str, value: object, type_: ValueType | None) -> Iterable[str]:
 
 
 def _text(name: str, value: Any, type_: ValueType | None) -> str:
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
     value = of_numpy(value)
+    if kind in ("m", "M") and isinstance(value, int):  # numpy gives nanoseconds as their number
+        raise UsageError(
+            f"parameter {name}: a time of numpy with nanoseconds can't be the value of a parameter",
+            remedy="Give pandas.Timestamp(value), or a datetime.",
+        )
     is_nothing = not isinstance(value, str) and str(value) in ("nan", "NaT")  # NaT is a datetime
+    if not is_nothing and any(getattr(value, each, None) for each in ("nanosecond", "nanoseconds")):
+        raise UsageError(
+            f"parameter {name}: {value!r} has nanoseconds, and times have microseconds",
+            remedy='Round it: value.floor("us").',
+        )
     if isinstance(value, datetime) and type_ is ValueType.DATE and not is_nothing:
         if value.time() != time():
             raise UsageError(

@@ -6,9 +6,10 @@ from collections import abc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from lakewright.api.arguments import Range
 from lakewright.api.checked import checked_methods
 from lakewright.api.opened import Opened
-from lakewright.errors import SpecError
+from lakewright.errors import SpecError, UsageError
 from lakewright.spec.models import job as spec
 from lakewright.spec.suggestions import suggestion
 from lakewright.usecases.read_frames import read_mapping, read_relation
@@ -60,7 +61,14 @@ class Relation:
 
         Raises:
             SpecError: Its declaration uses other names, or it has no such partition column.
+            UsageError: The value of a partition column is a `Range`.
         """
+        for column, value in (partition or {}).items():
+            if isinstance(value, Range):
+                raise UsageError(
+                    f"partition column {column}: a Range is not taken, only values",
+                    remedy=f"Give a list of values, or filter the rows: read().where(…{column}…).",
+                )
         given = self._opened.values(values)
         return self._opened.read(lambda app: read_relation(app, self.name, partition=partition, values=given))
 

@@ -172,7 +172,8 @@ class Progress:
             if phase is scheduled.step.phase:
                 break
             if state.failed:
-                return f"{NOT_REACHED}: {phase} failed"
+                worst = next((each for each in state.failed if each.status is Status.FAILED), state.failed[0])
+                return f"{NOT_REACHED}: {phase} {_ended(worst)}"
         is_stopped = instance.stopped is not None and instance.stopped[0] is scheduled.step.phase
         return instance.stopped[1] if instance.stopped and is_stopped else None
 

@@ -33,12 +33,14 @@ class Drift:
         removed: Columns of the table that the slice does not have.
         retyped: Column to its types in table and slice, if they differ.
         inside: A text for each difference of these types, which names the field by its path.
+        leaves_out: Whether columns that the table does not have are left out.
     """
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     retyped: Mapping[str, tuple[str, str]] | None = None
     inside: tuple[str, ...] = ()
+    leaves_out: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.retyped)
@@ -46,7 +48,8 @@ class Drift:
     @property
     def messages(self) -> tuple[str, ...]:
         """A text for each difference."""
-        return (*map(_new, self.added), *map(_missing, self.removed), *self.inside)
+        added = (_new(name, leaves_out=self.leaves_out) for name in self.added)
+        return (*added, *map(_missing, self.removed), *self.inside)
 
     def as_json(self) -> dict[str, Any]:
         """Return the drift as records and commits hold it."""
@@ -87,6 +90,7 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
     Raises:
         SchemaDriftError: The policy does not allow a difference, or a type cannot be cast to the table's.
     """
+    leaves_out = policy == "ignore"
     present = {field.name.lower(): field for field in slice_.fields}
     known = {field.name.lower() for field in table.fields}
     never = {name.lower() for name in fixed}
@@ -110,9 +114,9 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
             types[own.name] = target.simpleString()
             if in_order(found.dataType) != in_order(own.dataType):
                 retyped[own.name] = (own.dataType.simpleString(), found.dataType.simpleString())
-                inside.extend(_differences(own.name, own.dataType, found.dataType))
+                inside.extend(_differences(own.name, own.dataType, found.dataType, leaves_out=leaves_out))
     added = [each for each in slice_.fields if each.name.lower() not in known]
-    drift = Drift(tuple(each.name for each in added), tuple(removed), retyped, tuple(inside))
+    drift = Drift(tuple(each.name for each in added), tuple(removed), retyped, tuple(inside), leaves_out)
     if policy == "fail" and drift:
         raise SchemaDriftError(
             f"the slice's columns differ from the table's: {'; '.join(drift.messages)}",
@@ -125,32 +129,35 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
     return Alignment(columns, drift, evolves=evolves, widens=is_wider, types=types)
 
 
-def _new(path: str) -> str:
-    return f"column {path!r} is new"
+def _new(path: str, *, leaves_out: bool) -> str:
+    end = ", and left out (schema_drift: ignore)" if leaves_out else ""
+    return f"column {path!r} is new{end}"
 
 
 def _missing(path: str) -> str:
     return f"column {path!r} is missing; it is null in what is written"
 
 
-def _differences(path: str, table: DataType, slice_: DataType) -> Iterator[str]:
+def _differences(path: str, table: DataType, slice_: DataType, *, leaves_out: bool) -> Iterator[str]:
     """Yield a text for each difference of two types; fields and those of elements are named by their path."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(table, StructType) and isinstance(slice_, StructType):
         old, new = ({field.name.lower(): field for field in kind.fields} for kind in (table, slice_))
-        yield from (_new(f"{path}.{field.name}") for name, field in new.items() if name not in old)
+        for name, field in new.items():
+            if name not in old:
+                yield _new(f"{path}.{field.name}", leaves_out=leaves_out)
         for name, field in old.items():
             inner = f"{path}.{field.name}"
             if name in new:
-                yield from _differences(inner, field.dataType, new[name].dataType)
+                yield from _differences(inner, field.dataType, new[name].dataType, leaves_out=leaves_out)
             else:
                 yield _missing(inner)
     elif isinstance(table, ArrayType) and isinstance(slice_, ArrayType):
-        yield from _differences(path, table.elementType, slice_.elementType)
+        yield from _differences(path, table.elementType, slice_.elementType, leaves_out=leaves_out)
     elif isinstance(table, MapType) and isinstance(slice_, MapType):
-        yield from _differences(path, table.keyType, slice_.keyType)
-        yield from _differences(path, table.valueType, slice_.valueType)
+        yield from _differences(path, table.keyType, slice_.keyType, leaves_out=leaves_out)
+        yield from _differences(path, table.valueType, slice_.valueType, leaves_out=leaves_out)
     elif in_order(table) != in_order(slice_):
         yield f"column {path!r} is {slice_.simpleString()} in the slice, {table.simpleString()} in the table"
 

@@ -150,3 +150,16 @@ def test_loading_and_planning_warn_of_what_is_probably_a_mistake(tmp_path: Path)
         with pytest.warns(LakewrightWarning, match="expand to no instance"):
             call("daily", day=days)
     project.close()
+
+
+def test_a_range_is_no_value_of_a_partition(tmp_path: Path) -> None:
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\n")
+    (tmp_path / "m.yml").write_text(
+        "relations: {days: {kind: delta, location: days, partitions: [{name: day, type: date}]}}\n"
+    )
+    with (
+        Project.load(tmp_path) as project,
+        pytest.raises(UsageError, match="day: a Range is not taken") as told,
+    ):
+        project.relation("days").read(partition={"day": Range("2024-05-01", "2024-05-02")})
+    assert told.value.remedy == "Give a list of values, or filter the rows: read().where(…day…)."

@@ -235,6 +235,10 @@ def test_what_somebody_else_holds_is_blocked_and_exits_with_4() -> None:
     assert statuses(result)[0] == ("a", Status.BLOCKED)
     assert result.exit_code == 4
 
+    create = PhasePlan(Phase.CREATE, (step("a", Phase.CREATE),))
+    result, _ = run(plan_of(create, CHAIN), locked)
+    assert {target.reasons[-1] for target in result.targets()[1:]} == {"not reached: CREATE is blocked"}
+
 
 def test_a_failed_verification_alone_exits_with_5() -> None:
     def empty(instance: int, step: Step) -> Outcome:

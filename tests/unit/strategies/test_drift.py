@@ -134,3 +134,13 @@ def test_a_difference_inside_a_column_is_named_by_its_path() -> None:
         "column 'lines.discount' is new",
     )
     assert set(drift.retyped or {}) == {"buyer", "lines"}
+
+
+def test_a_new_column_that_is_left_out_is_told_as_that() -> None:
+    table, inner = columns(id=LongType(), home=struct(city=StringType())), struct(zip=StringType())
+    drift = align(columns(id=LongType(), home=inner, w=LongType()), table, policy="ignore", fixed=()).drift
+    assert drift.messages == (
+        "column 'w' is new, and left out (schema_drift: ignore)",
+        "column 'home.zip' is new, and left out (schema_drift: ignore)",
+        "column 'home.city' is missing; it is null in what is written",
+    )
