@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import abc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -25,8 +24,8 @@ from lakewright.api.checked import checked_methods
 from lakewright.api.definitions import Job, Mapping, Relation, named
 from lakewright.api.entity import Entity
 from lakewright.api.opened import Opened
-from lakewright.api.results import Runs
-from lakewright.api.warned import warn, warned
+from lakewright.api.results import Runs, tell_end
+from lakewright.api.warned import warn, warn_of, warned
 from lakewright.api.watching import RunEvent, Watcher, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
@@ -49,11 +48,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Project"]
-
-log = logging.getLogger("lakewright.run")
-
-_INTERRUPTED = 130
-"""The exit code of a run that Ctrl-C has ended."""
 
 
 @checked_methods
@@ -104,9 +98,7 @@ class Project:
             sessions=sessions,
             despite_faults=despite_faults,
         )
-        with warned():
-            for fault in (*app.project.faults, *app.warnings):
-                log.warning("%s", fault)
+        warn_of((*app.project.faults, *app.warnings))
         return cls(app, spark)
 
     @property
@@ -326,9 +318,7 @@ class Project:
             watcher = Watcher(run_id, instances, on_event, self.app.redactor.text)
             with watched(self.app, watcher):
                 result = run_job(self.app, request, listener=watcher, interruption=watcher)
-        log.info("%s %s: %s", job, phase, result.summary, extra={"run_id": result.run_id, "job": job})
-        if result.exit_code == _INTERRUPTED:
-            raise KeyboardInterrupt(f"run {result.run_id} of {job} was interrupted")
+        tell_end(job, phase, result)
         return result
 
     def test(self, *names: str, keep_going: bool = False) -> tuple[CaseResult, ...]:

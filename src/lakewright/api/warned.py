@@ -6,14 +6,14 @@ import contextlib
 import inspect
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import get_ident
 
-from lakewright.errors import LakewrightWarning
+from lakewright.errors import Fault, LakewrightWarning
 from lakewright.errors.python_calls import python_words
 
-__all__ = ["warn", "warned"]
+__all__ = ["warn", "warn_of", "warned"]
 
 _OURS = str(Path(__file__).parents[1])
 _BETWEEN = (_OURS, contextlib.__file__)
@@ -33,6 +33,13 @@ def warned() -> Iterator[None]:
         logger.removeHandler(found)
     for text in found.texts:
         warn(text)
+
+
+def warn_of(faults: Iterable[Fault]) -> None:
+    """Log faults of a project as warnings, and issue them as warnings of Python."""
+    with warned():
+        for fault in faults:
+            logging.getLogger("lakewright.run").warning("%s", fault)
 
 
 def warn(text: str) -> None:
