@@ -67,7 +67,13 @@ def test_a_checked_rebuild_says_where_its_table_is_and_how_to_remove_it(place: A
     plan = cast(
         "Any",
         SimpleNamespace(
-            base=None, slices=("d1",), foreign=(), skipped_names=["d2"], included=(), requeued=(), missing=()
+            base=None,
+            slices=("d1",),
+            foreign=(),
+            skipped_names=["d2"],
+            included_times={},
+            requeued=(),
+            missing=(),
         ),
     )
     checked = Rebuilt("orders", plan, None, beside=place)
