@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
 
-__all__ = ["OlderSlice", "Placement", "processing_time_of"]
+__all__ = ["OlderSlice", "Placement", "SlicePlace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,19 @@ class OlderSlice:
 
 
 @dataclass(frozen=True, slots=True)
+class SlicePlace:
+    """The processing time with which a rebuild applies a slice that waits.
+
+    Attributes:
+        at: The time.
+        older: A slice before it by name that has a later time, so that this is not its place; None for none.
+    """
+
+    at: datetime
+    older: OlderSlice | None
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """The processed slices of an entity, by which the place of another one is judged.
 
@@ -53,20 +66,29 @@ class Placement:
     application: Application
     bronze: str
 
-    def older_but_later(self, name: str, declared: datetime | None) -> OlderSlice | None:
+    def place_of(self, name: str, declared: datetime | None) -> SlicePlace | None:
+        """Return the place of a slice that waits by its processing time; None if it has no time.
+
+        The declared time counts, as if it had never been processed. An operator may have given it another one
+        before it was undone or requeued. The time that it was last processed with counts if no time is
+        declared, or if only that one puts it after the slices before it by name.
+
+        Args:
+            name: The slice.
+            declared: The processing time that is declared for it.
+        """
+        recorded = processing_time_of(self.store, self.application, item_id(f"{self.bronze}/{name}"))
+        times = dict.fromkeys(at for at in (declared, recorded) if at is not None)
+        places = [SlicePlace(at, self._older_but_later(name, at)) for at in times]
+        return next((each for each in places if each.older is None), next(iter(places), None))
+
+    def _older_but_later(self, name: str, at: datetime) -> OlderSlice | None:
         """Return the last slice before another one by name if its processing time is later, or None.
 
         Slices that were late themselves do not count.
-
-        Args:
-            name: The other slice.
-            declared: The processing time that is declared for it; the one that it was processed with counts
-                before.
         """
-        own = item_id(f"{self.bronze}/{name}")
-        at = processing_time_of(self.store, self.application, own) or declared
-        before = next(self._timely_before(name), None) if at is not None else None
-        if at is None or before is None:
+        before = next(self._timely_before(name), None)
+        if before is None:
             return None
         found = processing_time_of(self.store, self.application, before.item_id)
         return OlderSlice(slice_name(before), found) if found is not None and found > at else None

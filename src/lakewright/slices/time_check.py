@@ -55,6 +55,9 @@ _BACKDATED = "--allow-backdated permits the earlier one, unless versions of a re
 MOST_TYPED = 3
 """Commands in a remedy; the slices after them follow the same pattern."""
 
+MOST_INCLUDED = 20
+"""The largest number of slices of which a remedy types the rebuild that puts them in their place."""
+
 
 def check_processing_times(
     context: ProcessingContext,
@@ -167,9 +170,9 @@ def early_error(
 ) -> BackdatedError | None:
     """Return the error with which a run would refuse the time of the first of these slices, or None.
 
-    Only the statistics of the table's files are read. The details have the first `commands` of the remedy
-    that give later times, how many `slices` need one, and what puts them `in_place`. With `after`, the table
-    is expected to have a version of that time then.
+    Only the statistics of the table's files are read. The details have the first `commands` that give later
+    times, how many `slices` need one, and the `rebuild` that puts them in their place, or None. With `after`,
+    the table is expected to have a version of that time then.
 
     Args:
         lake: The lake.
@@ -282,17 +285,18 @@ def _backdated_error(
         for number, name in enumerate(early[:MOST_TYPED])
     ]
     older = _older_but_later(placement, early, times)
-    in_place = _in_place(entity, early) if times.is_declared and older is None else None
+    # A rebuild applies slices by the entity's own strategy.
+    has_place = times.is_declared and older is None and entity.strategy is Strategy.HISTORIC
+    rebuild = _rebuild_command(entity, early) if has_place else None
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}{'' if older is None else f'; {older.words}'}",
-        remedy=f"{f'Put {in_place}, or give' if in_place else 'Give'} a later time: "
-        f"{_in_turn(typed, len(early))}. {_BACKDATED if older is None else ALL_DECLARED}",
+        remedy=f"{_times_remedy(rebuild, typed, len(early))} {_BACKDATED if older is None else ALL_DECLARED}",
         details={
             "processing_time": at.isoformat(),
             "newest": newest.isoformat(),
             "commands": typed,
-            "in_place": in_place,
+            "rebuild": rebuild,
             "slices": len(early),
         },
     )
@@ -304,17 +308,32 @@ def _older_but_later(
     """Return a slice before one of these by name that has a later time, or None."""
     if placement is None:
         return None
-    found = (placement.older_but_later(name, times.at(name)) for name in names[:MOST_TYPED])
-    return next(filter(None, found), None)
+    places = (placement.place_of(name, times.at(name)) for name in names[:MOST_TYPED])
+    return next((each.older for each in places if each is not None and each.older is not None), None)
 
 
-def _in_place(entity: Entity, names: Sequence[str]) -> str:
-    """Return what gives slices their place among those before and after them, as the rest of a sentence."""
-    again = f"lakewright rebuild {shlex.quote(entity.called)}"
-    if len(names) > MOST_TYPED:
-        return f"them in their place: `{again}`, with `--include SLICE` for each"
-    included = " ".join(f"--include {shlex.quote(name)}" for name in names)
-    return f"{'it in its' if len(names) == 1 else 'them in their'} place: `{again} {included}`"
+def _rebuild_command(entity: Entity, names: Sequence[str]) -> str:
+    """Return the command that gives slices their place among those before and after them."""
+    included = [word for name in names for word in ("--include", name)]
+    return shlex.join(("lakewright", "rebuild", entity.called, *included))
+
+
+def _times_remedy(rebuild: str | None, typed: Sequence[str], slices: int) -> str:
+    """Return what to type about slices whose times are too early, as sentences.
+
+    Args:
+        rebuild: The command that puts them in their place, if one does.
+        typed: The first commands that give them later times.
+        slices: Their number.
+    """
+    if rebuild is None:
+        return f"Give a later time: {_in_turn(typed, slices)}."
+    it, its = ("it", "its") if slices == 1 else ("them", "their")
+    included = f"`{rebuild}`"
+    if slices > MOST_INCLUDED:
+        included = f"`{shlex.join(shlex.split(rebuild)[:3])}`, with `--include SLICE` for each"
+    later = f"Only to make {its} rows the current ones: {_in_turn(typed, slices)}."
+    return f"Put {it} in {its} place: {included}. {later}"
 
 
 def _in_turn(typed: Sequence[str], slices: int) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from lakewright.app import App
+from lakewright.errors import BackdatedError
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS, Lock, command, recovery_advice, recovery_command
@@ -18,6 +19,7 @@ from lakewright.spec.words import first_of
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.history import Warned
+from lakewright.usecases.refused_times import commands_for_times, gives_place
 from lakewright.usecases.resume import NextStep, is_resumable, is_rewind, next_step
 from lakewright.usecases.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, withheld_triggers
@@ -30,6 +32,7 @@ __all__ = [
     "concern_of_run",
     "concern_of_tainted",
     "concern_of_trigger",
+    "concern_of_waiting",
     "concern_of_warning",
     "concerns_of_files",
     "concerns_of_manifest",
@@ -48,8 +51,8 @@ class Concern:
     """Something that needs a person.
 
     Attributes:
-        kind: `project`, `unwritable`, `failed`, `damaged`, `stale`, `run`, `trigger`, `warning`, `changed`,
-            `unreadable`, `rebuild`, `rows_changed` or `tainted`; that of a notice is `vanished`,
+        kind: `project`, `unwritable`, `failed`, `damaged`, `stale`, `run`, `waiting`, `trigger`, `warning`,
+            `changed`, `unreadable`, `rebuild`, `rows_changed` or `tainted`; that of a notice is `vanished`,
             `quarantined` or `unseen`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
@@ -218,10 +221,30 @@ def concern_of_run(app: App, run: Run) -> Concern:
     )
 
 
+def concern_of_waiting(entity: str, refused: BackdatedError) -> Concern:
+    """Return why a run would refuse the processing time of slices that wait."""
+    typed, _ = commands_for_times(refused)
+    it, its = ("it", "its") if refused.details["slices"] == 1 else ("them", "their")
+    after = "".join(f", then `{each}`" for each in typed[1:])
+    return Concern(
+        kind="waiting",
+        subject=entity,
+        why=f"a run would refuse its slices that wait: {first_line(refused.message)}",
+        since=None,
+        advice=f"Build the table again with {it} in {its} place."
+        if gives_place(refused)
+        else f"Give a later time{after}.",
+        command=typed[0],
+        entity=entity,
+        code=refused.code,
+    )
+
+
 def _advice_of_run(run: Run, step: NextStep, *, is_mended: bool) -> str:
     if step.refused is not None:
         after = "".join(f", then `{each}`" for each in step.commands[1:])
-        return f"Process the slice with a later time{after}."
+        first = "Build the table again with the slice in its place"
+        return f"{first if step.gives_place else 'Process the slice with a later time'}{after}."
     if step.left_out is not None:
         return f"Mend the cause, then type the command: it also takes {step.left_out}; --resume does not."
     if is_rewind(run):

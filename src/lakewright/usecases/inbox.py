@@ -27,6 +27,7 @@ from lakewright.usecases.concerns import (
     concern_of_run,
     concern_of_tainted,
     concern_of_trigger,
+    concern_of_waiting,
     concern_of_warning,
     concerns_of_files,
     concerns_of_manifest,
@@ -34,6 +35,7 @@ from lakewright.usecases.concerns import (
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
+from lakewright.usecases.refused_times import refused_ready
 from lakewright.usecases.status import is_requeued, warned_targets
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers, repeated_runs
@@ -118,6 +120,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     tainted = tainted_targets(app, {run.run_id for run in failures}, {run.run_id for run in running})
     warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
     warned = [concern_of_warning(each) for each in warnings[:MOST]]
+    waiting = {each.name for each in standings.entities if each.standing.count(Verdict.READY)}
+    refused = [concern_of_waiting(*each) for each in islice(refused_ready(app, waiting), MOST)]
     stuck = [concern_of_trigger(each) for each in triggers if each.has_failed]
     return Inbox(
         concerns=(
@@ -126,6 +130,7 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
             *failed,
             *stale,
             *undone,
+            *refused,
             *stuck,
             *warned,
             *observed_concerns(app, observed, warnings, ready),

@@ -13,7 +13,6 @@ from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.discover import slice_name
-from lakewright.slices.placement import processing_time_of
 from lakewright.slices.time_check import ALL_DECLARED
 from lakewright.usecases.items import find_or_record_item, inventory_of
 from lakewright.usecases.target_times import declared_slice_time, placement_of
@@ -21,6 +20,7 @@ from lakewright.usecases.target_times import declared_slice_time, placement_of
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
+    from lakewright.slices.placement import SlicePlace
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["included_slices"]
@@ -29,8 +29,8 @@ __all__ = ["included_slices"]
 def included_slices(app: App, entity: Entity, names: Sequence[str]) -> tuple[AppliedSlice, ...]:
     """Return slices that wait as a rebuild applies them.
 
-    Each has the processing time that it had when it was processed, or else the one that the target of a job
-    declares for it. One that no run has seen yet is recorded first.
+    Each has the processing time that the target of a job declares for it, or else the one that it had when it
+    was processed. One that no run has seen yet is recorded first.
 
     Args:
         app: The project.
@@ -48,18 +48,17 @@ def _included(app: App, entity: Entity, name: str) -> AppliedSlice:
     item = find_or_record_item(app, f"{entity.called}/{name}")
     _check_waits(app, entity, item)
     _check_unchanged(app, entity, item)
-    application = application_of(app.project.name, entity)
     declared = declared_slice_time(app, entity.called, slice_name(item))
-    at = processing_time_of(app.store, application, item.item_id) or declared
-    if at is None:
+    place = placement_of(app, entity).place_of(slice_name(item), declared)
+    if place is None:
         raise UsageError(
             f"{name} has no place among the slices of {entity.name}: it was never processed, and no job "
             "declares a processing time for it",
             remedy=f"`{command('requeue', f'{entity.called}/{name}')} --late` applies it after the others.",
         )
-    _check_place(app, entity, item, at)
+    _check_place(entity, item, place)
     content = {
-        "processingTime": at.isoformat(),
+        "processingTime": place.at.isoformat(),
         "strategy": entity.strategy.value,
         "fingerprint": dict(item.fingerprint or {}),
     }
@@ -82,10 +81,9 @@ def _check_waits(app: App, entity: Entity, item: Item) -> None:
     )
 
 
-def _check_place(app: App, entity: Entity, item: Item, at: datetime) -> None:
+def _check_place(entity: Entity, item: Item, place: SlicePlace) -> None:
     """Raise an error if a slice would be applied before older ones, whose rows would then be the newer."""
-    name = slice_name(item)
-    older = placement_of(app, entity).older_but_later(name, at)
+    name, at, older = slice_name(item), place.at, place.older
     if older is None:
         return
     typed = shlex.join(("lakewright", "process", entity.called, name))

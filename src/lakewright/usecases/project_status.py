@@ -89,8 +89,8 @@ class ProjectStatus:
         recorded_projects: The projects that the manifest has slices of, if there are unrecorded entities.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
-        in_place: For the entities in `refused`, what puts these slices in their place, as the rest of a
-            sentence.
+        misplaced: The entities in `refused` whose commands put these slices in their place; those of others
+            give later times.
         refused: For the entities of which a run would refuse the processing times of waiting slices, why;
             their commands are those that process these slices.
         late: Ids of the waiting items that a run would refuse as late, whatever its processing time.
@@ -132,7 +132,7 @@ class ProjectStatus:
     triggers: tuple[TriggerStatus, ...] = ()
     unrecorded: tuple[str, ...] = ()
     behind: tuple[Unrecorded, ...] = ()
-    in_place: Mapping[str, str] = field(default_factory=dict)
+    misplaced: frozenset[str] = frozenset()
     recorded_projects: tuple[str, ...] = ()
     disabled: frozenset[str] = frozenset()
     full: frozenset[str] = frozenset()

@@ -6,7 +6,7 @@ not help. The slices are looked for as they are now: somebody may have processed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,12 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
-from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.late import is_late, last_processed
+from lakewright.slices.other_runs import entity_name
 from lakewright.slices.pending import sort_pending
 from lakewright.slices.recover_from_log import has_landed
-from lakewright.slices.selection import SliceSelection
+from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.slices.time_check import early_error, may_be_late
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.target_times import (
@@ -37,7 +38,14 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.usecases.target_times import TimedTarget
 
-__all__ = ["refused_arrived", "refused_time", "refused_waiting"]
+__all__ = [
+    "commands_for_times",
+    "gives_place",
+    "refused_arrived",
+    "refused_ready",
+    "refused_time",
+    "refused_waiting",
+]
 
 _UNDONE = (Status.FAILED.value, Status.ABORTED.value, Status.BLOCKED.value)
 _OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
@@ -62,6 +70,30 @@ def refused_waiting(app: App, entity: str, first: str) -> BackdatedError | None:
     return _first_refused(app, timed_targets(app, entity, first))
 
 
+def refused_ready(app: App, ready: Container[str]) -> Iterator[tuple[str, BackdatedError]]:
+    """Yield the entities with ready slices whose times a job would refuse, with its error.
+
+    Args:
+        app: The project.
+        ready: Names of the entities that have ready slices: only these are read, if a job declares a time.
+    """
+    for name, entity in app.project.entities.items():
+        if name not in ready or not entity.enabled or not _is_timed(app, entity):
+            continue
+        with suppress(LakewrightError):  # what can't be read is told by itself
+            timely = _not_refused_as_late(app, entity, _ready(app, entity, ALL_SLICES))
+            first = min(map(slice_name, timely), key=natural_key, default=None)
+            if first is not None and (error := refused_waiting(app, entity.called, first)) is not None:
+                yield entity.called, error
+
+
+def _is_timed(app: App, entity: Entity) -> bool:
+    """Return whether a target declares a processing time for an entity."""
+    targets = app.project.targets
+    timed = (name for name in targets if declares_time(app, name))
+    return any(entity_name(app.project, targets[name].raw) == entity.called for name in timed)
+
+
 def refused_arrived(app: App, entity: str, names: Sequence[str]) -> BackdatedError | None:
     """Return the error with which a job would fail that takes slices which no run has seen yet, or None.
 
@@ -82,6 +114,24 @@ def refused_arrived(app: App, entity: str, names: Sequence[str]) -> BackdatedErr
                 if error is not None:
                     return error
     return None
+
+
+def gives_place(error: BackdatedError) -> bool:
+    """Return whether a rebuild puts the refused slices in their place."""
+    return error.details["rebuild"] is not None
+
+
+def commands_for_times(error: BackdatedError) -> tuple[tuple[str, ...], bool]:
+    """Return the commands to type about refused slices, and whether these are for all of the slices.
+
+    A rebuild puts all in their place. Later times, by which their rows become the current ones, are only told
+    where none does.
+    """
+    details = error.details
+    if gives_place(error):
+        return (str(details["rebuild"]),), True
+    typed = tuple(map(str, details["commands"]))
+    return typed, len(typed) == details["slices"]
 
 
 def _is_historic(found: TimedTarget) -> bool:

@@ -17,7 +17,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
-from lakewright.usecases.refused_times import refused_time
+from lakewright.usecases.refused_times import commands_for_times, gives_place, refused_time
 from lakewright.usecases.repeated_appends import targets_adding_once
 from lakewright.usecases.undone_runs import given_instances, hidden_parameters
 
@@ -43,11 +43,14 @@ class NextStep:
             command first than are named.
         refused: Why the run would fail again if it were only resumed; None if nothing speaks against it.
         left_out: What a run that is only resumed would leave out, so that the command runs all of the job.
+        gives_place: Whether the first command puts the slices that the run would refuse in their place;
+            otherwise it gives them later times.
     """
 
     commands: tuple[str, ...]
     refused: str | None = None
     left_out: str | None = None
+    gives_place: bool = False
 
 
 def failed_items(app: App, run: Run) -> list[Item]:
@@ -68,9 +71,8 @@ def next_step(app: App, run: Run) -> NextStep:
         if left_out is None:
             return NextStep((resume,))
         return NextStep((_whole_command(app, run),), left_out=left_out)
-    typed = tuple(error.details["commands"])
-    is_all = len(typed) == error.details["slices"]
-    return NextStep((*typed, resume) if is_all else typed, error.message)
+    typed, is_all = commands_for_times(error)
+    return NextStep((*typed, resume) if is_all else typed, error.message, gives_place=gives_place(error))
 
 
 def _whole_command(app: App, run: Run) -> str:

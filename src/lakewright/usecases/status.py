@@ -38,7 +38,12 @@ from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.readers import dependents
 from lakewright.usecases.rebuild_status import due_rebuilds
-from lakewright.usecases.refused_times import refused_arrived, refused_waiting
+from lakewright.usecases.refused_times import (
+    commands_for_times,
+    gives_place,
+    refused_arrived,
+    refused_waiting,
+)
 from lakewright.usecases.repeated_appends import commands_adding_once
 from lakewright.usecases.resume import next_step
 from lakewright.usecases.tainted_targets import tainted_targets
@@ -100,9 +105,9 @@ def project_status(app: App) -> ProjectStatus:
         last_runs=runs[:LAST_RUNS],
         limits=limits,
         commands=dict(_commands(app, timely, limits))
-        | {name: tuple(error.details["commands"]) for name, error in refused.items()},
+        | {name: commands_for_times(error)[0] for name, error in refused.items()},
         refused={name: error.message for name, error in refused.items()},
-        in_place={name: error.details["in_place"] for name, error in refused.items()},
+        misplaced=frozenset(name for name, error in refused.items() if gives_place(error)),
         late=late,
         arrived=tuple(
             _with_refusal(app, _with_commands(app, each) if each.entity in limits else each)

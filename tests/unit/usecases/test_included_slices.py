@@ -105,7 +105,32 @@ def test_a_slice_whose_time_puts_it_before_older_ones_is_refused_and_not_said_to
             app.lake, entity, ["2024-05-02.csv", newest], times, placement=placement_of(app, entity)
         )
     assert isinstance(error, BackdatedError)
-    assert error.details["in_place"] is not None  # the second has the time that it was processed with
+    assert error.details["rebuild"] is not None  # the second has the time that it was processed with
+
+
+def test_a_slice_that_was_processed_with_another_time_has_the_declared_one_in_its_place(
+    tmp_path: Path,
+) -> None:
+    """It was given a time after the newest version, then undone: a rebuild gave it that time once more."""
+    processed(tmp_path, "historic", BY_SLICE)
+    older = "2024-05-02.csv"
+    with Project.load(tmp_path) as shop:
+        app, entity = shop.app, shop.app.project.entity("orders")
+        days = [(f"2024-05-0{day}.csv", f"2024-05-0{day}T00:00:00+00:00") for day in (1, 3)]
+        record(app, [*days, (older, "2024-05-03T00:00:01+00:00")])
+        app.ledger.requeue((tmp_path / "lake/bronze/orders" / older).as_uri(), "again", allow_late=True)
+        (found,) = included_slices(app, entity, [older])
+    assert found.content["processingTime"] == "2024-05-02T00:00:00+00:00"
+
+
+def test_a_slice_has_the_time_that_it_was_processed_with_if_no_target_declares_one(tmp_path: Path) -> None:
+    processed(tmp_path, "historic", "description: the time is the clock's")
+    with Project.load(tmp_path) as shop:
+        app, entity = shop.app, shop.app.project.entity("orders")
+        record(app, [(f"2024-05-0{day}.csv", f"2026-11-25T21:50:0{day}+00:00") for day in (1, 2, 3)])
+        app.ledger.requeue((tmp_path / "lake/bronze/orders/2024-05-02.csv").as_uri(), "x", allow_late=True)
+        (found,) = included_slices(app, entity, ["2024-05-02.csv"])
+    assert found.content["processingTime"] == "2026-11-25T21:50:02+00:00"
 
 
 def test_a_late_slice_does_not_count_against_the_place_of_others(tmp_path: Path) -> None:

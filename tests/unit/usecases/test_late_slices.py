@@ -16,6 +16,7 @@ from lakewright.slices.recover_from_log import counter_of
 LATE = "orders/2024-05-01.csv"
 REQUEUE = f"lakewright manifest requeue {LATE} --late"
 SKIP = f"lakewright manifest skip {LATE}"
+REBUILD = "lakewright rebuild orders --include 2024-05-01.csv"
 PROCESS = "lakewright process orders 2024-05-01.csv --processing-time 2024-05-03T00:00:01+00:00"
 
 
@@ -37,6 +38,7 @@ def test_unskip_and_status_say_what_to_type_about_a_slice_that_is_late_by_now(
     assert f"{LATE}: the slice is older than one that is already processed, so the next run" in told
     assert f"refuses it: {remedy}" in told
     assert f"{LATE}: once it is requeued, the run refuses it: the processing time 2024-05-01T" in told
+    assert f"`{REBUILD}`" in told
     assert f"`{PROCESS}`" in told
 
     page = " ".join(shop.run("status").out.split())
@@ -51,7 +53,7 @@ def test_unskip_and_status_say_what_to_type_about_a_slice_that_is_late_by_now(
 
     assert shop.shell(REQUEUE).code == 0
     (waiting,) = checked(shop.json("status"))["waiting"]
-    assert waiting["do"] == [PROCESS]
+    assert waiting["do"] == [REBUILD]
 
 
 def test_slices_that_are_not_late_keep_their_command_beside_one_that_is(tmp_path: Path) -> None:

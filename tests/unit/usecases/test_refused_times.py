@@ -26,6 +26,7 @@ from lakewright.usecases.resume import next_step
 
 LATE = "2024-05-01.csv"
 LATER = "2024-05-03T00:00:01+00:00"
+REBUILD = f"lakewright rebuild orders --include {LATE}"
 PROCESS = f"lakewright process orders {LATE} --processing-time {LATER}"
 RESUME = "lakewright job daily build day=2024-05-01 --resume"
 
@@ -71,14 +72,23 @@ def test_a_requeued_slice_whose_time_a_run_would_refuse_does_not_wait_for_the_ne
     shop = processed(tmp_path, "historic", target)
     assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
     page = " ".join(shop.run("status").out.split())
-    assert "orders: 1 slice waits for a later processing time a run would refuse it: the processing" in page
-    place = f"put it in its place: `lakewright rebuild orders --include {LATE}`"
-    assert f"do: {place}, or give a later time: do: `{PROCESS}`" in page
+    why = (
+        "orders: 1 slice waits for a rebuild that puts it in its place a run would refuse it: the processing"
+    )
+    assert why in page
+    assert f"do: `{REBUILD}`" in page
+    assert PROCESS not in page
     (waiting,) = checked(shop.json("status"))["waiting"]
-    assert waiting["do"] == [PROCESS]
+    assert waiting["do"] == [REBUILD]
+    with app_of(tmp_path) as app:
+        (concern,) = read_inbox(app).concerns
+    assert (concern.kind, concern.subject, concern.command) == ("waiting", "orders", REBUILD)
+    assert waiting["refused"] in concern.why
     assert waiting["refused"].startswith("the processing time 2024-05-01T00:00:00+00:00 is not later than")
     process(tmp_path, LATE)
     assert shop.json("status")["waiting"] == []
+    with app_of(tmp_path) as app:
+        assert read_inbox(app).concerns == ()
 
 
 def test_the_command_has_the_strategy_of_a_target_that_does_not_use_the_entitys_own(tmp_path: Path) -> None:
@@ -111,13 +121,14 @@ def test_a_run_that_would_refuse_a_requeued_slice_is_told_with_the_command_that_
     failed_run(tmp_path, code)
     page = " ".join(shop.run("status").out.split())
     assert "it would fail again: the processing time 2024-05-01T00:00:00+00:00 is not later than" in page
-    assert f"then `{PROCESS}`, then `{RESUME}`" in page
-    assert told(shop) == [PROCESS]
+    assert f"then `{REBUILD}`, then `{RESUME}`" in page
+    assert PROCESS not in page
+    assert told(shop) == [REBUILD]
     with app_of(tmp_path) as app:
         (concern,) = [each for each in read_inbox(app).concerns if each.kind == "run"]
-    assert (concern.command, concern.action) == (PROCESS, None)
+    assert (concern.command, concern.action) == (REBUILD, None)
     assert concern.why.startswith("the processing time 2024-05-01T00:00:00+00:00 is not later than")
-    assert concern.advice == f"Process the slice with a later time, then `{RESUME}`."
+    assert concern.advice == f"Build the table again with the slice in its place, then `{RESUME}`."
 
     process(tmp_path, LATE)
     assert told(shop) == [None]  # nothing of the run is left
@@ -172,7 +183,8 @@ def test_the_page_of_the_run_offers_no_button_that_fails_again(tmp_path: Path) -
     with served(tmp_path, allows_actions=True) as site:
         for path in ("/", "/runs/run-1"):
             page = site.client.get(path, headers={"accept": "text/html"}).text.replace("&#43;", "+")
-            assert PROCESS in page, path
+            assert REBUILD in page, path
+            assert "--processing-time" not in page, path
             assert "/do/resume" not in page, path
 
 
@@ -203,8 +215,7 @@ def test_a_slice_that_the_run_fails_as_late_needs_no_time(tmp_path: Path) -> Non
     assert told(shop) == [RESUME]
 
 
-def test_a_run_is_not_told_to_be_resumed_before_all_slices_have_a_time(tmp_path: Path) -> None:
-    """The commands of three slices are told at once; `status` tells those of the others after them."""
+def test_many_slices_are_put_in_their_place_by_one_command(tmp_path: Path) -> None:
     shop = processed(tmp_path, "historic", BY_SLICE)
     for day in (27, 28, 29, 30):
         (tmp_path / f"lake/bronze/orders/2024-04-{day}.csv").write_text("id\n1\n")
@@ -212,7 +223,23 @@ def test_a_run_is_not_told_to_be_resumed_before_all_slices_have_a_time(tmp_path:
     assert shop.run("manifest", "requeue", *names, "--late").code == 0
     failed_run(tmp_path, "backdated")
     page = " ".join(shop.run("status").out.split())
-    assert "process orders 2024-04-29.csv --processing-time 2024-05-03T00:00:03+00:00`" in page
+    included = " ".join(f"--include 2024-04-{day}.csv" for day in (27, 28, 29, 30))
+    assert f"then `lakewright rebuild orders {included}`, then `{RESUME}`" in page
+    assert "orders: 4 slices wait for a rebuild that puts them in their place" in page
+
+
+def test_a_run_is_not_told_to_be_resumed_before_all_slices_have_a_time(tmp_path: Path) -> None:
+    """The commands of three slices are told at once; `status` tells those of the others after them."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    model = (tmp_path / "m.yml").read_text().replace("processtype: historic", "processtype: merge")
+    (tmp_path / "m.yml").write_text(model.replace(BY_SLICE, f"strategy: historic, {BY_SLICE}"))
+    for day in (27, 28, 29, 30):
+        (tmp_path / f"lake/bronze/orders/2024-04-{day}.csv").write_text("id\n1\n")
+    names = [f"orders/2024-04-{day}.csv" for day in (27, 28, 29, 30)]
+    assert shop.run("manifest", "requeue", *names, "--late").code == 0
+    failed_run(tmp_path, "backdated")
+    page = " ".join(shop.run("status").out.split())
+    assert "orders 2024-04-29.csv --processing-time 2024-05-03T00:00:03+00:00 --strategy historic`" in page
     assert "--resume" not in page
 
 
@@ -231,7 +258,7 @@ def test_a_rebuild_is_not_named_where_no_job_declares_a_processing_time(tmp_path
         given = remedy(is_declared=False)
     assert declared is not None
     assert declared.startswith(
-        f"Put it in its place: `lakewright rebuild orders --include {LATE}`, or give a"
+        f"Put it in its place: `{REBUILD}`. Only to make its rows the current ones: `{PROCESS}`."
     )
     assert given is not None
     assert given.startswith("Give a later time: `lakewright process orders")

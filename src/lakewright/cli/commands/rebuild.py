@@ -96,8 +96,8 @@ def _page(found: Rebuilt) -> Iterator[Block]:
     plan = found.plan
     start = "" if plan.base is None else f", after the rows of version {plan.base}"
     yield line(Span(found.entity, "bold"), f": built again from {counted(len(plan.slices), 'slice')}{start}")
-    for name in plan.included:
-        yield Branch(line(f"{name}, which waited, is in its place"))
+    for name, at in plan.included_times.items():
+        yield Branch(line(f"{name}, which waited, is in its place, at the processing time {at.isoformat()}"))
     if found.skipped_words is not None:
         yield Branch(line(found.skipped_words))
     if found.requeued_words is not None:

@@ -280,11 +280,12 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
         is_open = not (waits_for or is_nobodys)
         commands = found.commands_for(of_group[0]) if is_open else ()
         refused = found.refusal_of(of_group[0]) if is_open else None
-        why = why if refused is None else "for a later processing time"
+        is_misplaced = of_group[0].entity in found.misplaced
+        place = "it in its place" if len(of_group) == 1 else "them in their place"
+        if refused is not None:
+            why = f"for a rebuild that puts {place}" if is_misplaced else "for a later processing time"
         told = () if refused is None else (Branch(line(f"a run would refuse it: {refused}")),)
         below = tuple(_do(f"`{command}`") for command in commands)
-        if refused is not None and (in_place := found.in_place.get(of_group[0].entity or "")):
-            below = (_do(f"put {in_place}, or give a later time:"), *below)
         if is_late:
             from lakewright.usecases.late_slices import late_remedy
 

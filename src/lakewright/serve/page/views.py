@@ -62,6 +62,7 @@ NAMES = {
     "damaged": "damaged",
     "stale": "stale lock",
     "run": "run failed",
+    "waiting": "waits",
     "trigger": "trigger",
     "warning": "warning",
     "changed": "changed",

@@ -16,7 +16,7 @@ from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.record import parse_instant
+from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.applied import (
     AppliedSlice,
@@ -114,6 +114,11 @@ class RebuildPlan:
         """Names of the slices that are left out."""
         return [slice_name(item) for item in self.skipped]
 
+    @property
+    def included_times(self) -> dict[str, datetime]:
+        """The processing times of the slices that waited, by name."""
+        return {known.name: known.at for known in self.slices if known.name in self.included}
+
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `rebuild -o json` prints it."""
         return {
@@ -122,6 +127,7 @@ class RebuildPlan:
             "slices": [known.name for known in self.slices],
             "skipped": self.skipped_names,
             "included": list(self.included),
+            "included_times": {name: format_instant(at) for name, at in self.included_times.items()},
             "requeued": list(self.requeued),
             "foreign_commits": [commit.version for commit in self.foreign],
         }
