@@ -19,7 +19,7 @@ from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, 
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 from lakewright.slices.late import last_processed, place_of
 from lakewright.slices.moved_lake import continued_items
-from lakewright.slices.time_check import repetition_commands
+from lakewright.slices.time_check import rebuild_with, repetition_commands
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -50,15 +50,22 @@ def find_deviations(
     changed = tuple(sorted(changed, key=lambda item: natural_key(slice_name(item))))
     again = _again(context, entity, changed, items)
     is_partial = context.strategy_for(entity) is not Strategy.FULL
+    processes = repetition_commands(context, entity, again) if again else None
+    # A rebuild applies slices by the entity's own strategy.
+    is_rebuilt = processes is not None and entity.strategy is Strategy.HISTORIC
+    names = list(map(slice_name, changed))
     is_lost = not listing.exists and is_folder_missed(context.ledger.store, context.application, bronze)
     return Deviations(
         entity=entity.called,
         bronze=bronze,
         listing=listing,
         changed=changed,
-        requeue=_requeue_command(context, entity, changed, items),
+        requeue=f"{command('requeue', *(called_name(entity.called, name) for name in names))} --late"
+        if is_rebuilt
+        else _requeue_command(context, entity, changed, items),
         jobs=_jobs(context, again),
-        processes=repetition_commands(context, entity, again) if again else None,
+        processes=processes,
+        rebuild=rebuild_with(entity, names) if is_rebuilt else None,
         keeps_records=is_partial and not entity.settings.delete_missing,
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
         vanished=vanished_slices(context.ledger.store, context.application, bronze, items).count,

@@ -49,6 +49,7 @@ class Deviations:
         requeue: The command that has the changed slices processed again.
         jobs: Commands of the runs that then take them; empty if the present run does.
         processes: Commands, as text, that take them instead of runs, which would refuse their declared times.
+        rebuild: The command that applies them at these times, after `requeue`; None if there is none.
         keeps_records: Whether records that only their former content had stay when they are processed again.
         is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
@@ -66,6 +67,7 @@ class Deviations:
     requeue: str = ""
     jobs: tuple[str, ...] = ()
     processes: str | None = None
+    rebuild: str | None = None
     keeps_records: bool = False
     is_requeued_by_jobs: bool = False
     requeued: tuple[str, ...] = ()
@@ -90,7 +92,10 @@ class Deviations:
             "\n".join(messages),
             remedy=" ".join(remedies),
             code=alerts[0],
-            details={"alerts": list(alerts), **({"changed": items} if items else {})},
+            details={
+                "alerts": list(alerts),
+                **({"changed": items, "again": list(self.again)} if items else {}),
+            },
         )
 
     @property
@@ -109,6 +114,15 @@ class Deviations:
         if self.listing.incomplete:
             notes.append(f"not complete yet: {_named(self.listing.incomplete)}")
         return tuple(notes)
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The commands that have the changed slices processed again, as far as they are known."""
+        if self.rebuild is not None:
+            return (self.requeue, self.rebuild)
+        if self.processes is not None:
+            return (self.requeue,)
+        return self.jobs if self.jobs and self.is_requeued_by_jobs else (self.requeue, *self.jobs)
 
     @property
     def idle_reason(self) -> str | None:
@@ -197,10 +211,10 @@ class Deviations:
     @property
     def _typed(self) -> str:
         """The commands that have the changed slices processed again."""
+        if self.rebuild is not None:
+            return f"`{self.requeue}`, then `{self.rebuild}`, which keeps the slices' own times"
         if self.processes is not None:
-            rebuild = f"lakewright rebuild {shlex.quote(self.entity)}"
-            later = f"with later times: {self.processes}"
-            return f"`{self.requeue}`, then `{rebuild}`, which keeps the slices' own times ({later})"
+            return f"`{self.requeue}`, then with later times {self.processes}"
         jobs = " and ".join(f"`{command}`" for command in self.jobs)
         if self.jobs and self.is_requeued_by_jobs:
             return jobs

@@ -40,6 +40,7 @@ __all__ = [
     "is_late_allowed",
     "may_be_late",
     "placement_in",
+    "rebuild_with",
     "repetition_commands",
     "unknown_time_note",
 ]
@@ -287,7 +288,7 @@ def _backdated_error(
     older = _older_but_later(placement, early, times)
     # A rebuild applies slices by the entity's own strategy.
     has_place = times.is_declared and older is None and entity.strategy is Strategy.HISTORIC
-    rebuild = _rebuild_command(entity, early) if has_place else None
+    rebuild = rebuild_with(entity, early) if has_place else None
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}{'' if older is None else f'; {older.words}'}",
@@ -312,7 +313,7 @@ def _older_but_later(
     return next((each.older for each in places if each is not None and each.older is not None), None)
 
 
-def _rebuild_command(entity: Entity, names: Sequence[str]) -> str:
+def rebuild_with(entity: Entity, names: Sequence[str]) -> str:
     """Return the command that gives slices their place among those before and after them."""
     included = [word for name in names for word in ("--include", name)]
     return shlex.join(("lakewright", "rebuild", entity.called, *included))

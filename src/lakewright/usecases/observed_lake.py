@@ -59,9 +59,10 @@ class Observed:
 
 def observe_lake(app: App) -> Observed:
     """Return what bronze, the quarantine and the logs of tables show now; they are read anew."""
-    quarantined, unrecorded = tuple(read_quarantined(app)), tuple(unrecorded_entities(app))
+    unrecorded = tuple(unrecorded_entities(app))
     behind = tuple(unrecorded_slices(app))
     bronze, rebuilds = look_at_bronze(app, items_after_recovery(behind)), due_rebuilds(app)
+    quarantined = tuple(read_quarantined(app, bronze.changed))
     projects = recorded_projects(app) if unrecorded else ()
     behind = tuple(each for each in behind if each.entity not in unrecorded)
     damaged, lost = tuple(damaged_tables(app)), lost_outputs(app)

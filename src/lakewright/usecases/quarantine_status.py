@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakewright.app import App
+from lakewright.errors import Fault
 from lakewright.lake.files import files_at
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import is_s3, join, local_path
@@ -32,7 +33,10 @@ class Quarantined:
         slices: Names of these slices.
         rows: Number of rows.
         folder: The folder that holds them.
-        commands: The commands of which each brings in the rows that fit by now: they apply the slices again.
+        commands: The commands, to be typed in this order, that bring in the rows that fit by now.
+        is_changed: Whether slices of the entity have changed since they were processed: the first commands
+            are then those that are told of these.
+        by_hand: The commands for these slices once they are corrected, if nothing tells that they changed.
     """
 
     entity: str
@@ -40,12 +44,21 @@ class Quarantined:
     rows: int
     folder: str
     commands: tuple[str, ...]
+    is_changed: bool = False
+    by_hand: tuple[str, ...] = ()
 
     @property
     def advice(self) -> str:
         """What to type about the rows."""
-        either = " or ".join(f"`{each}`" for each in self.commands)
-        return f"Once the slice or the declaration is corrected, {either} brings in the rows that fit."
+        typed = _in_turn(self.commands)
+        if self.is_changed:
+            run = ", then the next run" if self.commands[-1].startswith("lakewright manifest ") else ""
+            return f"{typed}{run} bring in the rows that fit."
+        corrected = _in_turn(self.by_hand) or "it is told as changed, with the commands to type"
+        return (
+            f"Once the declaration is corrected, {typed} brings in the rows that fit. "
+            f"Once a slice is corrected, {corrected}."
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
@@ -53,8 +66,13 @@ class Quarantined:
         return {**found, "do": list(self.commands)}
 
 
-def read_quarantined(app: App) -> Iterator[Quarantined]:
-    """Yield the bad rows that lie in the quarantine; only the items of their slices are read."""
+def read_quarantined(app: App, changed: Collection[Fault] = ()) -> Iterator[Quarantined]:
+    """Yield the bad rows that lie in the quarantine; only the items of their slices are read.
+
+    Args:
+        app: The project.
+        changed: The faults of slices that have changed since they were processed, with the commands to type.
+    """
     for entity, places in placed_entities(app):
         if entity.settings.on_bad_rows != "quarantine":
             continue
@@ -66,13 +84,34 @@ def read_quarantined(app: App) -> Iterator[Quarantined]:
             if rows:
                 found[slice_name(item)] = rows
         if found:
-            commands = (rebuild_command(entity), _requeue_command(entity, found))
-            yield Quarantined(entity.called, tuple(found), sum(found.values()), places.quarantine, commands)
+            aside = Quarantined(entity.called, tuple(found), sum(found.values()), places.quarantine, ())
+            yield _with_commands(aside, entity, item_id(places.bronze), changed)
+
+
+def _with_commands(
+    aside: Quarantined, entity: Entity, bronze: str, changed: Collection[Fault]
+) -> Quarantined:
+    """Return bad rows with the commands that bring them in: a rebuild refuses slices that have changed."""
+    rebuild = rebuild_command(entity)
+    of_entity = (each for each in changed if each.details["changed"][0].startswith(f"{bronze}/"))
+    if (fault := next(of_entity, None)) is None:
+        is_told = entity.settings.changed_slices != "ignore"
+        by_hand = () if is_told else (_requeue_command(entity, aside.slices), rebuild)
+        return replace(aside, commands=(rebuild,), by_hand=by_hand)
+    again = tuple(fault.details["again"])
+    is_built = again[-1].startswith(rebuild)
+    is_all = {f"{bronze}/{name}" for name in aside.slices} <= set(fault.details["changed"])
+    rest = () if is_built or is_all else (rebuild,)
+    return replace(aside, commands=(*again, *rest), is_changed=True)
 
 
 def _requeue_command(entity: Entity, names: Iterable[str]) -> str:
-    """Return the command that has the first of these slices, and all after it, processed again."""
-    return f"{command('requeue', called_name(entity.called, min(names, key=natural_key)))} --cascade"
+    """Return the command that lets a rebuild apply these slices as they are then."""
+    return f"{command('requeue', *(called_name(entity.called, each) for each in names))} --late"
+
+
+def _in_turn(typed: Iterable[str]) -> str:
+    return ", then ".join(f"`{each}`" for each in typed)
 
 
 def _quarantined_items(app: App, places: Places, application: Application) -> Iterable[Item]:

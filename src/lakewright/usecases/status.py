@@ -118,7 +118,7 @@ def project_status(app: App) -> ProjectStatus:
         vanished=bronze.vanished,
         changed=bronze.changed_beside(told_changed(warned)),
         unreadable=bronze.unreadable,
-        quarantined=tuple(read_quarantined(app)),
+        quarantined=tuple(read_quarantined(app, bronze.changed)),
         triggers=triggers,
         unrecorded=unrecorded,
         behind=tuple(each for each in behind if each.entity not in unrecorded),

@@ -126,13 +126,10 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
     (warning,) = [target["warning"] for target in planned["instances"][0]["phases"][-1]["targets"]]
     assert warning["message"] == "1 slice of orders changed since it was processed: 2024-05-02.json"
     accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.json`"
-    first, second = (
-        f"`lakewright process orders 2024-05-0{day}.json --processing-time 2024-05-04T00:00:0{n}+00:00`"
-        for day, n in ((2, 1), (4, 2))
-    )
+    rebuild = "lakewright rebuild orders --include 2024-05-02.json"
     again = (
-        "`lakewright manifest requeue orders/2024-05-02.json --cascade`, then `lakewright rebuild orders`, "
-        f"which keeps the slices' own times (with later times: {first}, then {second})"
+        f"`lakewright manifest requeue orders/2024-05-02.json --late`, then `{rebuild}`, "
+        "which keeps the slices' own times"
     )
     assert warning["remedy"] == f"Process it again with {again}, {accept}."
     other = shop.json("job", "daily", "build", "day=2024-05-04")
@@ -145,14 +142,15 @@ def test_a_redelivered_day_is_told_with_the_commands_that_process_it_again(shop:
         "1 slice to process: 2024-05-02.json",
         "processed again because of changed files: 2024-05-02.json",
     )
-    assert [text for text in reasons if "the run refuses it" in text and first in text], reasons
+    assert [text for text in reasons if "the run refuses it" in text and rebuild in text], reasons
     refused = shop.run(*typed.split()[1:])
-    assert (refused.code, first in refused.err) == (1, True), refused.all
+    assert (refused.code, rebuild in refused.err) == (1, True), refused.all
     waiting = " ".join(shop.run("status").out.split())
-    assert "orders: 2 slices wait for a later processing time a run would refuse it: " in waiting
-    assert f"do: {first} Last runs" in waiting
+    assert "orders: 2 slices wait for a rebuild that puts them in their place a run would" in waiting
+    assert f"do: `{rebuild}` Last runs" in waiting
 
-    done = shop.run(*shlex.split(first.strip("`"))[1:])
+    done = shop.run(*shlex.split(rebuild)[1:], "--yes")
     assert done.code == 0, done.all
     found = shop.json("sql", "SELECT v FROM orders ORDER BY dlf_ValidFrom")
-    assert [row["v"] for row in found] == [2, 4, 20]
+    assert [row["v"] for row in found] == [20, 4]
+    assert shop.json("status")["waiting"] == []

@@ -13,6 +13,7 @@ from tests.commands import InProcess
 from tests.projects import make_project
 
 from lakewright.app import App
+from lakewright.errors import Fault
 from lakewright.lake.commit import Commit
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Leases
@@ -62,7 +63,7 @@ def test_only_the_items_of_slices_with_rows_in_the_quarantine_are_read(
 
     monkeypatch.setattr(store, "select", refuse)
     found = list(read_quarantined(app))
-    commands = ("lakewright rebuild orders", "lakewright manifest requeue orders/2024-2 --cascade")
+    commands = ("lakewright rebuild orders",)
     assert found == [Quarantined("orders", ("2024-2", "2024-10"), 4, places.quarantine, commands)]
 
 
@@ -108,6 +109,44 @@ def test_status_says_how_rows_that_fit_by_now_are_brought_in(tmp_path: Path) -> 
     Path(places.quarantine, "s1").mkdir(parents=True)
     page = " ".join(InProcess(tmp_path).run("status").out.split())
     assert (
-        "do: Once the slice or the declaration is corrected, `lakewright rebuild orders` or "
-        "`lakewright manifest requeue orders/s1 --cascade` brings in the rows that fit."
+        "do: Once the declaration is corrected, `lakewright rebuild orders` brings in the rows that fit. "
+        "Once a slice is corrected, it is told as changed, with the commands to type."
     ) in page
+    make_project(tmp_path, ORDERS.replace("settings: {on", "settings: {changed_slices: ignore, on"))
+    page = " ".join(InProcess(tmp_path).run("status").out.split())
+    typed = "`lakewright manifest requeue orders/s1 --late`, then `lakewright rebuild orders`"
+    assert f"Once a slice is corrected, {typed}." in page
+
+
+@pytest.mark.parametrize(
+    ("changed", "again", "commands"),
+    [
+        (["s1", "s2"], ["lakewright manifest requeue orders/s1 --cascade"], []),
+        (["s1"], ["lakewright manifest requeue orders/s1 --cascade"], ["lakewright rebuild orders"]),
+        (
+            ["s1"],
+            ["lakewright manifest requeue orders/s1 --late", "lakewright rebuild orders --include s1"],
+            [],
+        ),
+    ],
+)
+def test_slices_that_were_corrected_have_the_commands_that_are_told_of_them(
+    tmp_path: Path, changed: list[str], again: list[str], commands: list[str]
+) -> None:
+    """A rebuild, which was named alone, refuses slices that have changed."""
+    app = App(make_project(tmp_path, ORDERS), {})
+    app.__dict__["store"] = MemoryStore()
+    (entity,) = app.project.entities.values()
+    places, application = entity.places(app.lake.settings), application_of("tests", entity)
+    for name in ("s1", "s2"):
+        item = item_id(f"{places.bronze}/{name}")
+        app.ledger.discover([DiscoveredSlice(item, application, "orders", name, {})])
+        claim = app.ledger.acquire(
+            item, application, this_process("r"), duration=timedelta(60), token_counter=None
+        )
+        app.ledger.processed(claim, {"quarantined": 1})
+        Path(places.quarantine, name).mkdir(parents=True)
+    items = [item_id(f"{places.bronze}/{name}") for name in changed]
+    (aside,) = read_quarantined(app, [Fault("changed", details={"changed": items, "again": again})])
+    assert aside.commands == (*again, *commands)
+    assert ("the next run" in aside.advice) == (len(aside.commands) == 1)

@@ -1,0 +1,103 @@
+"""A slice with bad rows that was corrected: the commands that `status` names bring its rows in."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENTITY = """
+  {name}:
+    id: {id}
+    connection: shop
+    processtype: {strategy}
+    columns: [{{name: id, fieldroles: [businesskey]}}, {{name: n, datatype: int}}]
+    settings: {{on_bad_rows: quarantine}}
+"""
+TIME = ', processingTime: "${slice.date}"'
+DAYS = ("2024-05-01", "2024-05-02", "2024-05-03")
+ROWS: dict[str, list[dict[str, object]]] = {
+    DAYS[0]: [{"id": 1, "n": 1}, {"id": 2, "n": 1}],
+    DAYS[1]: [{"id": 1, "n": 2}],
+    DAYS[2]: [{"id": 1, "n": 3}],
+}
+BAD: dict[str, object] = {"id": 2, "n": "many"}
+GOOD: dict[str, object] = {"id": 2, "n": 2000}
+NIGHTLY = pytest.mark.nightly
+
+
+Kind: TypeAlias = "tuple[str, bool, str]"
+"""A strategy, whether a time is declared, and the day of the slice with bad rows."""
+
+ALL = list(product(("merge", "historic"), (True, False), DAYS[1:]))
+
+
+@pytest.mark.parametrize("several", [[("historic", True, DAYS[1])], pytest.param(ALL, marks=NIGHTLY)])
+def test_status_names_commands_that_bring_in_the_rows_of_a_corrected_slice(
+    spark: SparkSession, tmp_path: Path, several: Sequence[Kind]
+) -> None:
+    """With declared times, a rebuild refused the slice as changed, and a run refused its time."""
+    kinds = {f"{kind[0]}_{'timed' if kind[1] else 'plain'}_{kind[2][-1]}": kind for kind in several}
+    shop = InProcess(tmp_path, spark)
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
+    entities = [
+        ENTITY.format(name=name, id=n, strategy=kind[0]) for n, (name, kind) in enumerate(kinds.items(), 1)
+    ]
+    targets = [
+        f"  {name}: {{kind: entity, entity: {name}{TIME if kind[1] else ''}}}" for name, kind in kinds.items()
+    ]
+    (tmp_path / "m.yml").write_text(
+        'connections: {shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}", '
+        "bronze_format: json}}}\n"
+        f"entities:{''.join(entities)}\ntargets:\n" + "\n".join(targets) + "\n"
+        f"jobs: {{daily: {{targets: [{', '.join(kinds)}]}}}}\n"
+    )
+
+    def put(name: str, day: str, *more: dict[str, object]) -> None:
+        folder = tmp_path / "lake/bronze" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = "".join(json.dumps(row) + "\n" for row in (*ROWS[day], *more))
+        (folder / f"{day}.json").write_text(rows)
+
+    for name, (_, _, bad) in kinds.items():
+        for day in DAYS:
+            put(name, day, *([BAD] if day == bad else []))
+    shop.json("job", "daily", "build")
+    before = {each["entity"]: each for each in shop.json("status")["quarantined"]}
+    assert {name: each["do"] for name, each in before.items()} == {
+        name: [f"lakewright rebuild {name}"] for name in kinds
+    }
+
+    for name, (_, _, bad) in kinds.items():
+        put(name, bad, GOOD)
+    status = shop.json("status")
+    changed = {each["message"].split()[3]: each["remedy"] for each in status["changed"]}
+    for aside in status["quarantined"]:
+        for typed in aside["do"]:
+            assert f"`{typed}`" in changed[aside["entity"]]
+            again = ["--yes"] if typed.startswith("lakewright rebuild") else []
+            done = shop.run(*shlex.split(typed)[1:], *again)
+            assert done.code == 0, done.all
+    assert shop.json("job", "daily", "build")["status"] in ("SUCCESS", "SKIPPED")
+
+    assert shop.json("status")["quarantined"] == []
+    for name, (strategy, is_timed, bad) in kinds.items():
+        current = "WHERE dlf_IsCurrent" if strategy == "historic" else ""
+        rows = shop.json("sql", f"SELECT id, n FROM {name} {current} ORDER BY id")
+        assert rows == [{"id": 1, "n": 3}, {"id": 2, "n": 2000}], name
+        if strategy == "historic" and is_timed:
+            versions = shop.json("sql", f"SELECT id, n, dlf_ValidFrom AS t FROM {name} ORDER BY id, t")
+            assert [(row["id"], row["n"], row["t"][:10]) for row in versions] == [
+                *((1, number, day) for number, day in enumerate(DAYS, 1)),
+                (2, 1, DAYS[0]),
+                (2, 2000, bad),
+            ], name
