@@ -23,7 +23,12 @@ from lakewright.slices.discover import (
     slice_name,
 )
 from lakewright.slices.moved_lake import continued_items
-from lakewright.slices.recover_from_log import has_landed, last_given_number, unrecorded_commits
+from lakewright.slices.recover_from_log import (
+    as_if_recovered,
+    has_landed,
+    last_given_number,
+    unrecorded_commits,
+)
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
@@ -45,7 +50,8 @@ class Differences:
     """The differences that an inventory found; each entry names item, entity and slice.
 
     Attributes:
-        new: Slices that the manifest did not know and has recorded as NEW.
+        new: Slices that the manifest did not know and has recorded as NEW; `recovered` is how the next run
+            records those that the table's log tells of, without processing them.
         changed: Items whose slice has changed since it was recorded.
         missing: Items whose slice is no longer in bronze.
         unrecorded: Commits to a silver table that the manifest does not know to have landed.
@@ -102,7 +108,7 @@ class Inventory:
     def _compare(self, entity: Entity, differences: Differences) -> None:
         slices = list_slices(self.places_of(entity).bronze, self.lake)
         found = self.ledger.discover(discovered(slices, self.application_of(entity), entity.called))
-        differences.new += [_entry(item) for item in found.new]
+        differences.new += self._new_entries(entity, found.new)
         present = {item_id(slice_.path): slice_ for slice_ in slices}
         known = self._items(entity)
         gone = (item for item in self._standing(entity, known) if item.item_id not in present)
@@ -122,6 +128,13 @@ class Inventory:
             if (item := next(iter((*found.new, *found.known)), None)) is not None:
                 return item
         return None
+
+    def _new_entries(self, entity: Entity, items: Collection[Item]) -> list[dict[str, Any]]:
+        """Return entries of new items, each with the verdict that the next run takes from the table's log."""
+        application, silver = self.application_of(entity), self.places_of(entity).silver
+        recovered = as_if_recovered(self.lake, self.ledger, silver, items, application) if items else {}
+        verdicts = {name: item.verdict(application).value for name, item in recovered.items()}
+        return [{**_entry(item), "recovered": verdicts.get(item.item_id)} for item in items]
 
     def _known_entry(self, entity: Entity) -> Callable[[Item], dict[str, Any]]:
         application = self.application_of(entity)

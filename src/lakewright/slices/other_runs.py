@@ -65,7 +65,8 @@ def find_other_runs(
         entity: What commands call the entity.
         slices: Names of slices.
         dependents: Returns the number of targets that each job builds from the entity's table: the job with
-            the most is preferred, and otherwise the one that is declared first.
+            the most is preferred, and otherwise the one that is declared first. A job with a parameter whose
+            value the user must choose comes after all others, as its command can't be typed as it stands.
     """
     jobs = list(processing_jobs(project, entity))
     if dependents is not None and slices and len(jobs) > 1:
@@ -163,13 +164,18 @@ def declared_strategy(declared: Mapping[str, Any], entity: Entity) -> Strategy:
 
 
 def _run_of(project: Project, limited: Iterable[_Limited], name: str) -> OtherRun | None:
+    """Return the first run that takes a slice; one with parameters that the user must choose if no other."""
+    incomplete = None
     for each in limited:
         found = _parameters(project, each, name)
         if found is not None:
             given = {parameter for parameter, _ in found}
             others = (p.name for p in each.job.parameters if p.name not in given and p.default is None)
-            return OtherRun(name, each.job.name, found, tuple(others))
-    return None
+            run = OtherRun(name, each.job.name, found, tuple(others))
+            if not run.unknown:
+                return run
+            incomplete = incomplete or run
+    return incomplete
 
 
 def _parameters(project: Project, each: _Limited, name: str) -> tuple[tuple[str, str], ...] | None:

@@ -104,8 +104,7 @@ def observed_concerns(
         yield Concern(
             kind="damaged",
             subject=behind.entity,
-            why="its table holds slices that the manifest does not know: "
-            f"{first_of(behind.slices, MOST_NAMED)}",
+            why=f"the manifest does not know slices of its table: {behind.words}",
             since=None,
             advice=f"{UNRECORDED_ADVICE}.",
             command=next(iter(behind.commands), None),

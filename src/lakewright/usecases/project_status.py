@@ -306,7 +306,7 @@ def _notice_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         for text in trigger.warnings:
             yield "trigger warned", str(trigger.lane), text, ""
     for behind in status.behind:
-        said = f"its table holds slices that the manifest does not know: {first_of(behind.slices, 3)}"
+        said = f"the manifest does not know slices of its table: {behind.words}"
         yield "manifest", behind.entity, said, "; ".join(behind.commands)
     for entity in status.unrecorded:
         yield "manifest", entity, "its table has commits, but the manifest has none of its slices", ""

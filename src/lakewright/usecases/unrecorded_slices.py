@@ -23,6 +23,7 @@ from lakewright.slices.discover import discovered, item_id, list_slices, slice_n
 from lakewright.slices.late import place_of
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import as_if_recovered, lacks_commits
+from lakewright.spec.words import counted, first_of
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.readers import dependents
 
@@ -45,6 +46,8 @@ UNRECORDED_ADVICE = (
     "records these slices, without processing them"
 )
 
+MOST_NAMED = 3
+
 _OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
 
 
@@ -54,21 +57,39 @@ class Unrecorded:
 
     Attributes:
         items: Their items as they are then, in the order of their slices.
+        undone: Names of those that were undone, and are recorded as skipped.
         commands: The commands that record them.
     """
 
     entity: str
     items: tuple[Item, ...]
     commands: tuple[str, ...]
+    undone: tuple[str, ...] = ()
 
     @property
     def slices(self) -> tuple[str, ...]:
-        """The names of the slices."""
-        return tuple(map(slice_name, self.items))
+        """The names of the slices that the table holds."""
+        return tuple(name for name in map(slice_name, self.items) if name not in self.undone)
+
+    @property
+    def words(self) -> str:
+        """Which slices the table holds, and which were undone."""
+        told = []
+        if self.slices:
+            told.append(f"{counted(len(self.slices), 'slice')}: {first_of(self.slices, MOST_NAMED)}")
+        if self.undone:
+            was = "1 slice was" if len(self.undone) == 1 else f"{len(self.undone)} slices were"
+            told.append(f"{was} undone, to be recorded as skipped: {first_of(self.undone, MOST_NAMED)}")
+        return "; ".join(told)
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
-        return {"entity": self.entity, "slices": list(self.slices), "do": list(self.commands)}
+        return {
+            "entity": self.entity,
+            "slices": list(self.slices),
+            "undone": list(self.undone),
+            "do": list(self.commands),
+        }
 
 
 def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
@@ -79,7 +100,10 @@ def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
         except LakewrightError:  # what can't be read is told by itself
             continue
         if found:
-            yield Unrecorded(entity.called, found, _commands(app, entity, list(map(slice_name, found))))
+            application = application_of(app.project.name, entity)
+            skipped = (item for item in found if item.verdict(application) is Verdict.SKIPPED)
+            commands = _commands(app, entity, list(map(slice_name, found)))
+            yield Unrecorded(entity.called, found, commands, tuple(map(slice_name, skipped)))
 
 
 def _commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:

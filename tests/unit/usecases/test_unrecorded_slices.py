@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from deltalake import CommitProperties, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.commands import InProcess
 from tests.documents import checked
 from tests.unit.usecases.test_refused_times import app_of
@@ -71,8 +71,64 @@ def test_the_inbox_tells_it_with_the_command(tmp_path: Path) -> None:
     with app_of(tmp_path) as app:
         inbox = read_inbox(app, observe_lake(app))
     (concern,) = [each for each in inbox.concerns if each.kind == "damaged"]
-    assert concern.why == f"its table holds slices that the manifest does not know: {NEW}"
+    assert concern.why == f"the manifest does not know slices of its table: 1 slice: {NEW}"
     assert concern.command == "lakewright job daily build -t orders day=2024-05-04"
+
+
+def test_a_command_that_can_be_typed_as_it_stands_is_preferred(tmp_path: Path) -> None:
+    """It named a job with a parameter that no slice tells, although another one needs none."""
+    shop = restored(tmp_path)
+    model = (tmp_path / "m.yml").read_text()
+    more = "\n  every: {targets: [orders]}\n"
+    (tmp_path / "m.yml").write_text(model.rstrip() + more)
+    (behind,) = shop.json("status")["behind"]
+    assert behind["do"] == ["lakewright job every build -t orders"]
+
+
+def undo(folder: Path, name: str, number: int) -> None:
+    """Commit to the table that a slice was undone, as an undo does."""
+    with app_of(folder) as app:
+        app_id = str(application_of("shop", app.project.entity("orders")))
+    told = {"item_id": (folder / "lake/bronze/orders" / name).as_uri(), "is_skipped": True}
+    base = DeltaTable(folder / "lake/silver/orders").version()
+    content = {"app": app_id, "number": number, "rewind": {"slices": [told], "reason": "undo", "base": base}}
+    silver = folder / "lake/silver/orders"
+    properties = CommitProperties(
+        {"userMetadata": json.dumps(content)}, app_transactions=[Transaction(app_id, number)]
+    )
+    empty = DeltaTable(silver).to_pyarrow_table().slice(0, 0)
+    write_deltalake(silver, empty, mode="append", commit_properties=properties)
+
+
+def test_a_slice_that_was_undone_is_not_told_to_be_in_the_table(tmp_path: Path) -> None:
+    """`status` counted it among those in tables, and `discover` said that the next run processes all."""
+    shop = restored(tmp_path)
+    undo(tmp_path, NEXT, 5)
+    page = " ".join(shop.run("status").out.split())
+    assert f"orders: 1 slice: {NEW}; 1 slice was undone, to be recorded as skipped: {NEXT}" in page
+    (behind,) = shop.json("status")["behind"]
+    assert (behind["slices"], behind["undone"]) == ([NEW], [NEXT])
+    new = {each["slice"]: each["recovered"] for each in shop.json("manifest", "discover")["new"]}
+    assert new == {NEW: "processed", NEXT: "skipped"}
+
+
+@pytest.mark.parametrize(
+    ("is_arrived", "meaning"),
+    [
+        (False, "recorded now; the next run records what became of them as the table's log tells, without"),
+        (True, "recorded now; the next run records 1 of them as the table's log tells, without processing"),
+    ],
+)
+def test_discover_tells_which_new_slices_are_not_processed(
+    tmp_path: Path, is_arrived: bool, meaning: str
+) -> None:
+    shop = restored(tmp_path)
+    if not is_arrived:
+        (tmp_path / "lake/bronze/orders" / NEXT).unlink()
+    page = " ".join(shop.run("manifest", "discover").out.split())
+    assert meaning in page
+    assert f"orders {NEW}, to be recorded as processed" in page
+    assert ("processes the others" in page) == is_arrived
 
 
 def test_plan_names_what_the_run_records_and_processes_only_the_rest(tmp_path: Path) -> None:

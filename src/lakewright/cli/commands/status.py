@@ -130,7 +130,7 @@ def _behind(found: Unrecorded) -> Branch:
     from lakewright.usecases.unrecorded_slices import UNRECORDED_ADVICE
 
     typed = ", then ".join(f"`{command}`" for command in found.commands)
-    said = f": {counted(len(found.slices), 'slice')}: {first_of(found.slices, MOST_NAMED)}"
+    said = f": {found.words}"
     advice = f"{UNRECORDED_ADVICE}{f': {typed}' if typed else '.'}"
     return Branch(line(Span(found.entity, "bold"), said), (_do(advice),))
 

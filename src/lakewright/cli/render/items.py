@@ -180,7 +180,9 @@ def difference_page(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterato
     for kind, items in ((kind, found[kind]) for kind in _MEANING):
         what = "" if items else ": none"
         head = line(
-            Span(kind, "bold"), f" {len(items)}{what}", Span(f" {_MEANING[kind]}", "dim") if items else ""
+            Span(kind, "bold"),
+            f" {len(items)}{what}",
+            Span(f" {_meaning(kind, items)}", "dim") if items else "",
         )
         shown = [_difference(kind, item) for item in items[:MOST_SHOWN]]
         if len(items) > MOST_SHOWN:
@@ -195,6 +197,7 @@ def _difference(kind: str, item: Mapping[str, Any]) -> Branch:
     verdict = item.get("verdict")
     typed = _TYPED.get((kind, verdict), _TYPED.get((kind, None)))
     number += f", {verdict}" if verdict else ""
+    number += f", to be recorded as {item['recovered']}" if item.get("recovered") else ""
     # By entity and slice, commands would find the slice of that name where the entity's slices are now.
     is_short = item["entity"] and item["slice"] and not item.get("is_elsewhere")
     called = f"{item['entity']}/{item['slice']}" if is_short else item["item_id"]
@@ -214,6 +217,17 @@ _TYPED: Mapping[tuple[str, str | None], str | None] = {
     ("missing", "processed"): None,
     ("missing", "skipped"): None,
 }
+
+
+def _meaning(kind: str, items: Sequence[Mapping[str, Any]]) -> str:
+    recovered = sum(1 for item in items if item.get("recovered"))
+    if kind != "new" or not recovered:
+        return _MEANING[kind]
+    log = "as the table's log tells, without processing them"
+    if recovered == len(items):
+        return f"recorded now; the next run records what became of them {log}"
+    return f"recorded now; the next run records {recovered} of them {log}, and processes the others"
+
 
 _MEANING = {
     "new": "recorded now; the next run processes them",
