@@ -11,11 +11,13 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import read_table
-from lakewright.manifest.item import Verdict
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.lock import command
 from lakewright.relations.entity import observe_silver
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice, slices_in
-from lakewright.slices.discover import item_id
+from lakewright.slices.discover import called_name, item_id
+from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import suggestion
@@ -95,10 +97,7 @@ class PastTable:
             )
         verdict = self._verdict(name)
         if verdict is Verdict.PROCESSED:
-            raise UsageError(
-                f"the log of {self.entity.name} has no commit of slice {name!r}, although it was processed",
-                remedy="A slice that changes no row makes none: `lakewright manifest show` tells more.",
-            )
+            raise self._no_commit_error(name)
         if verdict is not Verdict.UNKNOWN:
             raise UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, which is {verdict}",
@@ -110,10 +109,30 @@ class PastTable:
             remedy=suggestion(name, known) or "The log no longer reaches back so far.",
         )
 
-    def _verdict(self, name: str) -> Verdict:
+    def _no_commit_error(self, name: str) -> UsageError:
+        """Return the error of a processed slice without a commit: it has changed nothing, or the log ends."""
+        typed = command("show", called_name(self.entity.called, name))
+        if self._has_changed_nothing(name):
+            return UsageError(
+                f"the log of {self.entity.name} has no commit of slice {name!r}, although it was processed",
+                remedy=f"A slice that changes no row makes none: `{typed}` tells more.",
+            )
+        return UsageError(
+            f"the log of {self.entity.name} does not show the commit of {name}",
+            remedy="It is older than what the log keeps, or the table was written anew since. "
+            f"`{typed}` tells how many rows the slice changed.",
+        )
+
+    def _item(self, name: str) -> Item:
         place = f"{self.entity.places(self.app.project.lake).bronze}/{name}"
+        return self.app.ledger.item(item_id(place))
+
+    def _verdict(self, name: str) -> Verdict:
+        return self._item(name).verdict(application_of(self.app.project.name, self.entity))
+
+    def _has_changed_nothing(self, name: str) -> bool:
         application = application_of(self.app.project.name, self.entity)
-        return self.app.ledger.item(item_id(place)).verdict(application)
+        return has_no_commit(self.app.store, self._item(name), application)
 
     def rewound_since(self, version: int) -> int | None:
         """Return the last version after another one by which an undo or a rebuild replaced rows, or None."""

@@ -21,7 +21,7 @@ def of(version: int, name: str) -> Commit:
 
 def table(*log: Commit) -> PastTable:
     none: Any = None
-    entity: Any = SimpleNamespace(name="orders")
+    entity: Any = SimpleNamespace(name="orders", called="orders")
     return PastTable(none, entity, none, none, log)
 
 
@@ -42,5 +42,19 @@ def test_after_a_rebuild_a_slice_is_told_by_its_own_commit(app_id: object) -> No
         assert refused.value.remedy == "did you mean '3.csv'?"
         with pytest.raises(UsageError, match=r"no commit of slice 'waits\.csv', which is ready"):
             found.commit_of("waits.csv")
-        with pytest.raises(UsageError, match=r"no commit of slice 'same\.csv', although it was processed"):
+        with (
+            patch.object(PastTable, "_has_changed_nothing", return_value=True),
+            pytest.raises(UsageError, match=r"no commit of slice 'same\.csv', although it was processed"),
+        ):
             found.commit_of("same.csv")
+
+
+@patch.object(PastTable, "app_id", new_callable=PropertyMock, return_value=APP)
+@patch.object(PastTable, "_verdict", return_value=Verdict.PROCESSED)
+@patch.object(PastTable, "_has_changed_nothing", return_value=False)
+def test_a_slice_whose_commit_the_log_no_longer_has_is_not_said_to_have_changed_nothing(*_: object) -> None:
+    found = table(of(1, "2.csv"))
+    with pytest.raises(UsageError, match=r"does not show the commit of 1\.csv") as refused:
+        found.commit_of("1.csv")
+    assert str(refused.value.remedy).startswith("It is older than what the log keeps")
+    assert "`lakewright manifest show orders/1.csv`" in str(refused.value.remedy)
