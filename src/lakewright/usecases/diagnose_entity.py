@@ -22,6 +22,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.changed import is_folder_missed
 from lakewright.slices.deviations import Deviations
 from lakewright.slices.discover import list_bronze
+from lakewright.slices.moved_lake import continued_items
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
@@ -181,7 +182,12 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
     application = entity_application(app, entity.called)
     rows = Rows(app)
     counts: Counter[str] = Counter()
-    for item in app.store.select(Query(application=application)):
+    found = list(app.store.select(Query(application=application)))
+    bronze = entity.places(app.project.lake).bronze
+    continued = continued_items(app.store, (item.item_id for item in found), bronze)
+    for item in found:
+        if item.item_id in continued:
+            continue
         for row in rows.of(item, application):
             counts[row.verdict.value] += 1
             if row.verdict.is_blocking and row.advice:

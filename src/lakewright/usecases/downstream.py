@@ -46,6 +46,7 @@ __all__ = [
     "downstream_taints",
     "forget_overwritten",
     "recovered_words",
+    "table_words",
     "taint_after_processing",
     "tainted_words",
 ]
@@ -92,6 +93,11 @@ def downstream_taints(
             put = place.tainted(told, kept=None if words is None else f"{told}, and {words}")
             found[put.key] = put
     return tuple(found.values())
+
+
+def table_words(entity: Entity) -> str:
+    """Return how reasons name the table of an entity: they are kept, and the lake may be moved."""
+    return f"the table of {entity.called}"
 
 
 def recovered_words(app: App, entity: Entity) -> str | None:
@@ -203,7 +209,7 @@ def _taint_after_arrival(
     app: App, entity: Entity, readers: Mapping[str, frozenset[str]], arrived: Arrived
 ) -> None:
     """Taint what new slices made out of date; what is tainted already keeps its reason."""
-    reason = _reason(app, entity, arrived.names, "processed since it was built")
+    reason = _reason(entity, arrived.names, "processed since it was built")
     puts = {
         put.key: put
         for name, parameters in stale_instances(app, entity, readers, arrived)
@@ -215,7 +221,7 @@ def _taint_after_arrival(
 
 
 def _taint_after_repetition(app: App, entity: Entity, again: Sequence[Item], run_id: str | None) -> None:
-    reason = _reason(app, entity, [slice_name(item) for item in again], "processed again")
+    reason = _reason(entity, [slice_name(item) for item in again], "processed again")
     arrivals = first_arrivals(app, application_of(app.project.name, entity), again)
     puts = downstream_taints(app, entity, reason, arrivals or ())
     entries = app.journal.targets(run_id) if run_id is not None else ()
@@ -224,11 +230,10 @@ def _taint_after_repetition(app: App, entity: Entity, again: Sequence[Item], run
         app.store.write(Write(puts=left))
 
 
-def _reason(app: App, entity: Entity, names: Sequence[str], done: str) -> str:
+def _reason(entity: Entity, names: Sequence[str], done: str) -> str:
     """Return that slices were processed, and what that may mean for the targets that read their table."""
-    silver = entity.places(app.project.lake).silver
     verb = "was" if len(names) == 1 else "were"
-    named = f"{first_of(names, MOST_NAMED)} of {silver} {verb} {done}"
+    named = f"{first_of(names, MOST_NAMED)} of {entity.called} {verb} {done}"
     return f"{named}; rows that the target reads may have changed"
 
 

@@ -23,7 +23,12 @@ from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import downstream_taints, recovered_words, tainted_words
+from lakewright.usecases.downstream import (
+    downstream_taints,
+    recovered_words,
+    table_words,
+    tainted_words,
+)
 from lakewright.usecases.included_slices import included_slices
 from lakewright.usecases.rewinding import (
     announced,
@@ -205,8 +210,7 @@ def rebuild_table(
             contents = build(context, found, plan, check=check)
             difference = compare_beside(context, found, plan)
             told = f"{words} by {author}: {reason}"
-            silver = found.places(app.project.lake).silver
-            taints = downstream_taints(app, found, f"{silver} was built again from its slices")
+            taints = downstream_taints(app, found, f"{table_words(found)} was built again from its slices")
             version = swap_rebuilt(
                 context,
                 found,

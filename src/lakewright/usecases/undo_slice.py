@@ -21,7 +21,12 @@ from lakewright.slices.rewind.undo_plan import UndoPlan
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import downstream_taints, recovered_words, tainted_words
+from lakewright.usecases.downstream import (
+    downstream_taints,
+    recovered_words,
+    table_words,
+    tainted_words,
+)
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -284,8 +289,7 @@ def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
     """Return what makes targets dirty that read the table; nothing if it stays as it is."""
     if plan.undone is None:
         return ()
-    silver = entity.places(app.project.lake).silver
-    return downstream_taints(app, entity, f"{silver} {_changed_words(plan)}")
+    return downstream_taints(app, entity, f"{table_words(entity)} {_changed_words(plan)}")
 
 
 def _changed_words(plan: UndoPlan) -> str:
