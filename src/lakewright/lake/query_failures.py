@@ -168,9 +168,25 @@ def _no_folder(match: re.Match[str], _text: str, moment: str) -> LakewrightError
     )
 
 
+_CAUSES = re.compile(r"(?:\b[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error)): ")
+
+_DENIED = "(Permission denied)"
+
+
 def _no_access(match: re.Match[str], text: str, moment: str) -> LakewrightError:
+    """Return the error for a file or host that can't be reached: with its name, and why."""
     line = next((line for line in text.splitlines() if match[0] in line), match[0])
-    return StorageUnavailable(f"no access {moment}: {line.strip()}")
+    # One line may hold the whole chain of causes, of which the last one is the file's.
+    causes = list(_CAUSES.finditer(line))
+    cause = causes[-1] if causes else None
+    said = line.strip() if cause is None else line[cause.end() :].strip()
+    if _DENIED in said:
+        said = said.partition(_DENIED)[0] + _DENIED
+    elif cause is not None and cause[1].startswith("Access"):
+        said = said if "denied" in said else f"{said} {_DENIED}"
+    elif cause is not None:
+        said = f"{cause[1]}: {said}"
+    return StorageUnavailable(f"no access {moment}: {said}")
 
 
 _NO_SOURCE = re.compile(r"[Ff]ailed to find (?:the )?data source:? \W?(\w+)")

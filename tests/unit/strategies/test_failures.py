@@ -118,6 +118,19 @@ UNREAD = (
             StorageUnavailable,
             "/b/s1 (Permission denied)",
         ),
+        (
+            "An error occurred.\n: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 "
+            "in stage 3.0 failed: Lost task 0.0 in stage 3.0 (TID 5) (host executor driver): "
+            "java.io.FileNotFoundException: /lake/silver/part-0.parquet (Permission denied)",
+            StorageUnavailable,
+            "no access while the slice s1 of crm was processed: /lake/silver/part-0.parquet (Permission "
+            "denied)",
+        ),
+        (
+            "[X] x\nCaused by: java.nio.file.AccessDeniedException: /lake/silver/_delta_log",
+            StorageUnavailable,
+            "processed: /lake/silver/_delta_log (Permission denied)",
+        ),
         ("[FAILED_READ_FILE] x\nCaused by: java.net.UnknownHostException: s3", StorageUnavailable, "s3"),
         (
             "[FAILED_READ_FILE] x\nCaused by: org.apache.hadoop.fs.s3a.AWSBadRequestException: open s1: The "
