@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field as Declared
+from pydantic import model_validator
 
-from lakewright.errors import SpecError, TargetError
+from lakewright.errors import SpecError
 from lakewright.lake.observation import delta_table
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
@@ -41,13 +42,23 @@ class DeltaVacuumTarget(Target):
 
     relation: RelationReference = Declared(description="Name of the relation, or the relation itself.")
     retention_time: DurationText | None = Declared(
-        default=None, description="How long former versions stay readable; default: as the table says."
+        default=None,
+        description="How long former versions stay readable, at least a week; default: as the table says.",
     )
     compaction: bool = Declared(default=False, description="Merge small files first.")
     min_files: int = Declared(
         default=16, ge=1, description="Accepted for Flowman's projects; Delta chooses the sizes of files."
     )
     max_files: int = Declared(default=64, ge=1, description="Compact only if the table has more files.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.retention_time is not None and self._hours() < SHORTEST_HOURS:
+            raise ValueError(
+                f"a retentionTime of {self.retention_time} is shorter than a week: who reads a former "
+                "version, or writes meanwhile, would lose its files"
+            )
+        return self
 
     def references(self) -> Iterable[Reference]:
         """Return the relation."""
@@ -79,16 +90,7 @@ class DeltaVacuumTarget(Target):
         return Dirtiness.yes("a deltaVacuum target always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
-        """Merge small files if there are many, and remove the files that are no longer needed.
-
-        Raises:
-            TargetError: The retention is so short that readers and writers at work may lose their files.
-        """
-        if self.retention_time is not None and self._hours() < SHORTEST_HOURS:
-            raise TargetError(
-                f"{self.label}: a retentionTime of {self.retention_time} is shorter than a week",
-                remedy="Set a longer one: who reads a former version, or writes now, would lose its files.",
-            )
+        """Merge small files if there are many, and remove the files that are no longer needed."""
         del phase
         workspace = context.workspace
         relation = self.table(workspace)
