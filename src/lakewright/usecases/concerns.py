@@ -288,7 +288,7 @@ def concern_of_warning(warned: Warned) -> Concern:
     error, run = warned.entry["error"], warned.run
     return Concern(
         kind="warning",
-        subject=f"{warned.entry['name']} in {warned.entry['phase']}",
+        subject=f"{warned.subject} in {warned.entry['phase']}",
         why=first_line(error["message"]),
         more=other_lines(error["message"]),
         since=run.finished or run.started,

@@ -41,12 +41,19 @@ class Warned:
     run: Run
     entry: Mapping[str, Any]
 
+    @property
+    def subject(self) -> str:
+        """The target, with the parameters of its instance if it has some."""
+        instance = " ".join(f"{name}={text}" for name, text in (self.entry.get("instance") or {}).items())
+        return f"{self.entry['name']} ({instance})" if instance else str(self.entry["name"])
+
     def as_json(self) -> dict[str, Any]:
         """Return the warning as `status -o json` prints it."""
         return {
             "run_id": self.run.run_id,
             "target": self.entry["name"],
             "phase": self.entry["phase"],
+            "instance": dict(self.entry.get("instance") or {}),
             "reasons": list(self.entry["reasons"]),
             "error": self.entry["error"],
         }

@@ -271,9 +271,9 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         *(("table", fault) for fault in (*status.damaged, *status.lost, *status.rows_changed)),
     ):
         yield state, "", fault.message, fault.remedy or ""
-    for entry in (each.entry for each in status.warned):
-        error = entry["error"] or {"message": "; ".join(entry["reasons"])}
-        yield "warning", entry["name"], error["message"], error.get("remedy") or ""
+    for warned in status.warned:
+        error = warned.entry["error"] or {"message": "; ".join(warned.entry["reasons"])}
+        yield "warning", warned.subject, error["message"], error.get("remedy") or ""
     for due in status.rebuilds:
         yield "rebuild", due.entity, due.reason, due.command
     for dirty in status.tainted:

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
+from lakewright.cli.commands.status import _warning
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
 from lakewright.plan.status import NOT_REACHED
 from lakewright.testing import MemoryStore
+from lakewright.usecases.concerns import concern_of_warning
+from lakewright.usecases.history import Warned
 from lakewright.usecases.status import warned_targets
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
-WARNED = {"status": "SUCCESS_WITH_ERRORS", "error": {"message": "it was changed"}}
+WARNED = {"status": "SUCCESS_WITH_ERRORS", "error": {"message": "it was changed", "remedy": None}}
 CLEAN = {"status": "SKIPPED", "reasons": ["every slice has been processed"]}
 LEFT = {"status": "SKIPPED", "reasons": [NOT_REACHED]}
 
@@ -64,6 +67,19 @@ def test_warnings_of_a_run_that_did_not_succeed_are_listed(status: str) -> None:
     ended = replace(run("ended"), status=status, finished=None if status == "ABORTED" else NOW)
     assert warned((ended, [entry("docs", WARNED), entry("names", LEFT)])) == [("ended", "docs")]
     assert warned((replace(ended, status="RUNNING"), [entry("docs", WARNED)])) == []
+
+
+def test_warnings_of_one_target_say_in_which_instance() -> None:
+    """Two of one run looked the same in `status`."""
+    entries = [{**entry("orders", WARNED), "instance": {"day": day}} for day in ("2024-05-01", "2024-05-02")]
+    journal, found = Journal(MemoryStore()), run("both")
+    journal.record_targets(found, dict(enumerate(entries)))
+    told = list(warned_targets(journal, [found]))
+    assert [each.subject for each in told] == ["orders (day=2024-05-01)", "orders (day=2024-05-02)"]
+    assert [each.as_json()["instance"]["day"] for each in told] == ["2024-05-01", "2024-05-02"]
+    assert concern_of_warning(told[0]).subject == "orders (day=2024-05-01) in BUILD"
+    assert "orders (day=2024-05-01) BUILD" in str(_warning(told[0], NOW).line)
+    assert Warned(found, entry("names", WARNED)).subject == "names"
 
 
 def test_a_target_that_is_warned_of_again_is_listed_with_the_last_run() -> None:

@@ -183,7 +183,7 @@ def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
 def _warning(found: Warned, now: datetime) -> Branch:
     error = found.entry["error"]
     head, *rest = str(error["message"]).splitlines()
-    place = f" {found.entry['name']} {found.entry['phase']} {ago(found.run.started, now)}: {head}"
+    place = f" {found.subject} {found.entry['phase']} {ago(found.run.started, now)}: {head}"
     below = [Branch(line(text)) for text in rest]
     below += remedy_branches(error["remedy"])
     return Branch(line(coloured(found.entry["status"]), place), tuple(below))
