@@ -6,6 +6,7 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,11 @@ class Inventory:
     def _new_entries(self, entity: Entity, items: Collection[Item]) -> list[dict[str, Any]]:
         """Return entries of new items, each with the verdict that the next run takes from the table's log."""
         application, silver = self.application_of(entity), self.places_of(entity).silver
-        recovered = as_if_recovered(self.lake, self.ledger, silver, items, application) if items else {}
+        recovered: Mapping[str, Item] = {}
+        # The look for what is not recorded tells that the table can't be read.
+        with suppress(TargetError, StorageUnavailable):
+            if items:
+                recovered = as_if_recovered(self.lake, self.ledger, silver, items, application)
         verdicts = {name: item.verdict(application).value for name, item in recovered.items()}
         return [{**_entry(item), "recovered": verdicts.get(item.item_id)} for item in items]
 
