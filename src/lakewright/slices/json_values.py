@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakewright.slices.json_columns import KnownColumns
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["with_typed_values"]
+__all__ = ["read_type", "with_typed_values"]
 
 _DIGITS = 38
 _FRACTION = 18
@@ -86,7 +86,7 @@ class _Reading:
         if isinstance(inferred, ArrayType):
             element = wanted.elementType if isinstance(wanted, ArrayType) else None
             return ArrayType(self.typed(inferred.elementType, f"{path}[]", element, is_declared=is_declared))
-        return inferred if wanted is None else _read_type(inferred, wanted, is_declared=is_declared)
+        return inferred if wanted is None else read_type(inferred, wanted, is_declared=is_declared)
 
 
 def _parts(kind: DataType | None) -> Iterator[tuple[str, DataType]]:
@@ -97,7 +97,7 @@ def _parts(kind: DataType | None) -> Iterator[tuple[str, DataType]]:
         yield from ((field.name.lower(), field.dataType) for field in kind.fields)
 
 
-def _read_type(inferred: DataType, wanted: DataType, *, is_declared: bool) -> DataType:
+def read_type(inferred: DataType, wanted: DataType, *, is_declared: bool) -> DataType:
     """Return the type in which a simple value is read, for a column of a type."""
     from pyspark.sql.types import BooleanType, CharType, NumericType, StringType, VarcharType
 

@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.lake.file_probe import has_typeless_json, holds_json_texts, is_near
+from lakewright.slices.json_misfits import (
+    Suspect,
+    good_types,
+    suspects_of,
+    variants_of,
+    with_good_values,
+)
 from lakewright.slices.json_shapes import with_known_shapes
 from lakewright.slices.json_values import with_typed_values
 from lakewright.strategies.drift import convert_sql
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
+from lakewright.transform.misfits import MISFIT
 from lakewright.transform.sql import name_sql
 from lakewright.transform.typeless import texts_by_field, without_types
 
@@ -52,7 +60,32 @@ def read_json(
     if _types(columns) != _types(frame.schema):
         reader = session.read.format("json").options(**options)
         frame = reader.schema(_with_corrupt(columns, options)).load(slice_.path)
+    suspects = suspects_of(shaped, known, entity)
+    frame = _with_good_values(session, slice_, frame, options, suspects=suspects, known=known)
     return _without_inferred_texts(session, slice_, frame, options, (entity, shaped))
+
+
+def _with_good_values(
+    session: SparkSession,
+    slice_: Slice,
+    frame: DataFrame,
+    options: Mapping[str, str],
+    *,
+    suspects: Sequence[Suspect],
+    known: KnownColumns,
+) -> DataFrame:
+    """Return the rows, those without a bad value as if there were no others."""
+    if not suspects:
+        return frame
+    reader = session.read.format("json").options(**options)
+    variants = variants_of(frame.schema, suspects)
+    own = [field for field in variants.fields if field.name in {each.name for each in suspects}]
+    looked_at = reader.schema(_with_corrupt(type(variants)(own), options)).load(slice_.path)
+    types = good_types(looked_at, suspects, are_typed=known.are_typed)
+    found = [each for each in suspects if each.name in types]
+    if not found:
+        return frame
+    return with_good_values(reader.schema(variants_of(frame.schema, found)).load(slice_.path), found, types)
 
 
 def _types(columns: StructType) -> list[tuple[str, str]]:
@@ -90,7 +123,12 @@ def _without_inferred_texts(
     columns = {}
     for field in frame.schema.fields:
         kind = without_types(field.dataType, typed.get(field.name))
-        if kind != field.dataType and field.name.lower() not in {*keys, CORRUPT.lower(), NO_COLUMN.lower()}:
+        if kind != field.dataType and field.name.lower() not in {
+            *keys,
+            CORRUPT.lower(),
+            NO_COLUMN.lower(),
+            MISFIT,
+        }:
             sql = convert_sql(name_sql(field.name), field.dataType, kind, field.name)
             columns[field.name] = functions.expr(sql)
     return frame.withColumns(columns) if columns else frame

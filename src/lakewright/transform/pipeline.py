@@ -21,6 +21,7 @@ from lakewright.transform.bad_rows import (
 )
 from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.hash import hash_of, value_class
+from lakewright.transform.misfits import misfit_rows
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
@@ -123,7 +124,7 @@ def prepare(
         SchemaDriftError: Declared columns are missing, or names clash.
         TargetError: Spark rejects an expression.
     """
-    unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
+    unparsed, frame = _readable_rows(frame, entity, system)
     check_names(frame.columns, system.reserved)
     typeless_in_slice, delivered = _typeless(frame), frame.columns
     frame = _with_declared_columns(frame, entity, system)
@@ -175,6 +176,18 @@ def prepare(
         typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
         shape=shape,
     )
+
+
+def _readable_rows(
+    frame: DataFrame, entity: Entity, system: SystemColumns
+) -> tuple[DataFrame | None, DataFrame]:
+    """Return the rows that reading found to be bad, and the others."""
+    unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
+    flags = [column.source for column in entity.columns if column.silver.lower() == system.deleted.lower()]
+    found = (steps.find_name(frame.columns, name) for name in (system.deleted, *flags))
+    keys = _resolved(frame.columns, entity.business_keys)
+    misfits, frame = misfit_rows(frame, keys, next(filter(None, found), None))
+    return union_of(unparsed, misfits), frame
 
 
 def _with_declared_columns(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity
-from tests.spark.strategies.test_bad_rows import put
+from tests.spark.strategies.test_bad_rows import aside, put
 
 COLUMNS = [
     {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]},
@@ -156,3 +156,49 @@ def test_however_numbers_are_written_the_rows_are_those_of_the_model(lake: Small
         values["lines"] = None if row["lines"] is None else [line["q"] for line in row["lines"]]
         found.setdefault(row["id"], []).append(values)
     assert found == model
+
+
+AGED = [COLUMNS[0], {"name": "age", "datatype": "int"}, {"name": "price", "datatype": "decimal(10,2)"}]
+GOOD = """{"id": 1, "age": 20, "price": 2, "rate": 3, "ok": true, "n": 1}
+{"id": 2, "age": 30.0, "price": 4.5, "rate": 4, "ok": false, "n": 2}
+"""
+BAD = {
+    '"id": 3, "age": "old"': "column 'age': the value 'old' doesn't fit the type int",
+    '"id": 4, "age": true': "column 'age': the value 'true' doesn't fit the type int",
+    '"id": 5, "age": {"a": 1}': """column 'age': the value '{"a":1}' doesn't fit the type int""",
+    '"id": 6, "price": "1.555"': "column 'price': the value '1.555' doesn't fit the type decimal(10,2)",
+    '"id": 7, "rate": "high"': "column 'rate': the value 'high' doesn't fit the type bigint of the table",
+    '"id": 8, "n": 1.5': "column 'n': the value '1.5' doesn't fit the type bigint of the table",
+    '"id": 9, "ok": "maybe"': "column 'ok': the value 'maybe' doesn't fit the type boolean of the table",
+    '"id": "x"': "column 'id': the value 'x' doesn't fit the type bigint",
+}
+
+
+@pytest.mark.parametrize("strategy", ["historic", pytest.param("merge", marks=pytest.mark.nightly)])
+def test_a_bad_value_does_not_change_how_others_are_read(lake: SmallLake, strategy: str) -> None:
+    """ "Common Processing Pipeline", Compute source hash: a row that is put aside changes no other record."""
+    settings = {**JSON, "on_bad_rows": "quarantine", "fold": False}
+    things = entity(strategy, columns=AGED, settings=settings)
+    bad = "".join(f"{{{row}}}\n" for row in BAD)
+    gone = '{"id": 99, "rate": "unknown", "dlf_deleted": true}\n'
+    for number, content in enumerate((GOOD, f"{GOOD}{bad}[{bad.splitlines()[0]}, {{broken\n{gone}", GOOD), 1):
+        put(lake, things, f"s{number}.json", content)
+    result = lake.process(things)
+    assert result.error is None, result.error
+    assert [each.summary.changed for each in result.slices] == [0, 0, 0]
+    assert [each.summary.quarantined for each in result.slices] == [0, len(BAD) + 1, 0]
+    rows = aside(lake, things, "s2.json")
+    assert sorted(row["reason"] for row in rows) == sorted([*BAD.values(), "the row does not parse"])
+    (row,) = (row for row in rows if row["key"] == {"id": "8"})
+    assert json.loads(row["record"])["n"] == "1.5"
+
+
+def test_a_text_that_fits_is_read_as_before_beside_a_bad_value(lake: SmallLake) -> None:
+    """Slices whose numbers are partly texts keep the hashes of texts, which they have without the bad row."""
+    settings = {**JSON, "on_bad_rows": "quarantine", "fold": False}
+    things = entity("historic", columns=AGED[:2], settings=settings)
+    texts = '{"id": 1, "age": 20}\n{"id": 2, "age": "30"}\n'
+    for number, content in enumerate((texts, f'{texts}{{"id": 3, "age": "old"}}\n', texts), 1):
+        put(lake, things, f"s{number}.json", content)
+    result = lake.process(things)
+    assert [each.summary.changed for each in result.slices] == [0, 0, 0]
