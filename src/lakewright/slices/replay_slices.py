@@ -8,7 +8,7 @@ so that the next one continues.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
@@ -32,7 +32,7 @@ from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
-from lakewright.spec.words import counted
+from lakewright.spec.words import counted, first_of
 from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
@@ -56,6 +56,9 @@ _PERMISSIONS = Permissions(allow_data_loss=True, allow_late=True)
 """What slices that were processed once were permitted, if they needed it."""
 
 
+MOST_NAMED = 5
+
+
 @dataclass(frozen=True, slots=True)
 class KnownSlice:
     """A slice that was processed.
@@ -67,6 +70,8 @@ class KnownSlice:
         at: The processing time that it was given.
         strategy: The strategy by which it is applied.
         is_late: Whether a later slice had been processed before it.
+        is_new: Whether it was not processed with the content that it has now. It must then have all declared
+            columns; others may lack those that were declared since.
     """
 
     item_id: str
@@ -75,6 +80,7 @@ class KnownSlice:
     at: datetime
     strategy: Strategy
     is_late: bool = False
+    is_new: bool = False
 
 
 def replay_slices(
@@ -112,6 +118,7 @@ def replay_slices(
         number = len(taken) + 1
         rest = slices[len(taken) :]
         taken += replay.fold(number, rest, done) or (replay.take(number, rest[0], done.get(number)),)
+    replay.warn_of_lacking()
     return tuple(taken)
 
 
@@ -137,6 +144,7 @@ class _Replay:
         last: Column to its watermark after the slices so far.
         unwritten: What is to be said of slices since the last commit, which changed nothing.
         may_fold: Whether several slices may be applied in one commit.
+        lacking: Declared column to the names of the slices that lack it.
     """
 
     context: ProcessingContext
@@ -146,6 +154,7 @@ class _Replay:
     last: dict[str, Watermark]
     unwritten: list[Mapping[str, Any]] = field(default_factory=list)
     may_fold: bool = True
+    lacking: dict[str, dict[str, None]] = field(default_factory=dict)
     _session: SparkSession | None = None
 
     @property
@@ -194,11 +203,12 @@ class _Replay:
             if not isinstance(ours, TargetError):
                 raise ours from error
             self.may_fold = False
-            self.context.warn(f"{self.entity.name}: the slices are applied one by one: {error}")
+            of = f"{known[error.position].name}: " if isinstance(error, BadSlice) else ""
+            self.context.warn(f"{self.entity.name}: the slices are applied one by one: {of}{_cause(error)}")
             return ()
 
     def _is_usual(self, known: KnownSlice) -> bool:
-        return not known.is_late and known.strategy is self.entity.strategy
+        return not (known.is_late or known.is_new) and known.strategy is self.entity.strategy
 
     def _fold(self, number: int, slices: Sequence[KnownSlice]) -> tuple[Mapping[str, Any], ...]:
         begun = time.monotonic()
@@ -221,6 +231,8 @@ class _Replay:
         fold = prepare_fold(self.context.lake, session, self.entity, sources, whole)
         for (slice_, _), rows, own in zip(requests, fold.bad_rows, fold.statistics, strict=True):
             self._put_aside(slice_, rows, fold.load.state, records=own.records)
+        for known, columns in zip(slices, fold.lacking, strict=True):
+            self._note_lacking(known, columns)
         summaries, version = apply_fold(fold)
         reach_failpoint("after_replay")
         seconds = round((time.monotonic() - begun) / len(slices), 3)
@@ -287,7 +299,21 @@ class _Replay:
         frame = read_slice(self.session, slice_, entity, known=known_columns(lake, entity))
         load = prepare_load(lake, self.session, entity, frame, request)
         self._put_aside(slice_, load.bad_rows, load.state, records=load.statistics.records)
+        self._note_lacking(known, load.prepared.lacking)
         return load
+
+    def _note_lacking(self, known: KnownSlice, columns: Iterable[str]) -> None:
+        for column in columns:
+            self.lacking.setdefault(column, {})[known.name] = None
+
+    def warn_of_lacking(self) -> None:
+        """Say which slices lack columns that are declared now, as they did when they were processed."""
+        for column, names in self.lacking.items():
+            verb = "lacks" if len(names) == 1 else "lack"
+            told = f"{first_of(list(names), MOST_NAMED)} {verb} the configured column {column!r}"
+            self.context.warn(
+                f"{self.entity.name}: {told}, as when first processed: it is null in these rows"
+            )
 
     def _put_aside(self, slice_: Slice, rows: Sequence[BadRow], table: TableState, *, records: int) -> None:
         """Put the bad rows of a slice beside those of the table.
@@ -327,6 +353,7 @@ class _Replay:
             lower_bounds=lower_bounds(entity, self.last, lambda: known.at),
             permissions=_PERMISSIONS,
             is_late=known.is_late,
+            may_lack_columns=not known.is_new,
         )
         return slice_, request
 

@@ -11,6 +11,7 @@ from lakewright.errors import BadRowsError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spec.words import counted
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.bad_rows import UNPARSED
 from lakewright.transform.casts import misfit_of
 
@@ -123,7 +124,7 @@ def _type_remedy(rows: Iterable[BadRow], entity: Entity, table: TableState) -> s
     misfit = found.pop()
     if found or misfit is None:
         return None
-    return f"{_type_hint(misfit, entity, table)} {misfit.remedy}"
+    return f"{_type_hint(misfit, entity, table)} {misfit.remedy(rebuild_command(entity))}"
 
 
 def _type_hint(misfit: Misfit, entity: Entity, table: TableState) -> str:

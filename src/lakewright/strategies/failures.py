@@ -54,7 +54,9 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         return error
     text = full_text(error)
     found: LakewrightError | None = (
-        cast_error(text) or _expression_error(text, entity) or _table_error(text, table, entity)
+        cast_error(text, rebuild_command(entity))
+        or _expression_error(text, entity)
+        or _table_error(text, table, entity)
     )
     if found is not None:
         return found

@@ -48,7 +48,7 @@ class BadSlice(Exception):
     """
 
     def __init__(self, position: int, error: Exception | None = None, *, is_known: bool = True) -> None:
-        super().__init__(f"slice {position} of a fold: {error}")
+        super().__init__(str(error) if error is not None else f"slice {position} has a fault")
         self.is_known = is_known
         self.position = position
         self.error = error
@@ -80,6 +80,7 @@ class Fold:
         statistics: The statistics of each.
         drifts: How the columns of each differ from those of the table before it; None if they do not.
         bad_rows: The rows of each that are put aside.
+        lacking: The declared columns that each lacks.
     """
 
     load: SliceLoad
@@ -88,6 +89,7 @@ class Fold:
     statistics: tuple[SliceStatistics, ...]
     drifts: tuple[Drift | None, ...]
     bad_rows: tuple[tuple[BadRow, ...], ...]
+    lacking: tuple[tuple[str, ...], ...]
 
     @property
     def columns(self) -> list[str]:
@@ -144,6 +146,7 @@ def prepare_fold(
             at=request.at,
             allow_data_loss=request.permissions.allow_data_loss,
             after=after,
+            may_lack_columns=request.may_lack_columns,
         )
 
     parts: list[_Part] = []
@@ -171,7 +174,8 @@ def prepare_fold(
         is_small=tuning.is_small,
     )
     drifts = tuple(drift for part in parts for drift in part.drifts)
-    return Fold(load, rows, requests, statistics, drifts, bad_rows)
+    lacking = tuple(part.fit.prepared.lacking for part in parts for _ in part.drifts)
+    return Fold(load, rows, requests, statistics, drifts, bad_rows, lacking)
 
 
 def _parts(fit: _Fit, source: FoldSource, first: int, before: SchemaFit | None) -> Iterator[_Part]:

@@ -268,6 +268,7 @@ def load_past(
         at=request.at,
         strategy=Strategy.HISTORIC,
         is_key_cast=is_key_cast(state.properties),
+        may_lack_columns=request.may_lack_columns,
     )
     timed = timed_rows(prepared.frame, system, before=request.at).localCheckpoint()
     counts = check_rows(

@@ -90,6 +90,7 @@ def fit_slice(
     at: datetime,
     allow_data_loss: bool,
     after: SchemaFit | None = None,
+    may_lack_columns: bool = False,
 ) -> SchemaFit:
     """Prepare a slice and return how its columns fit its table.
 
@@ -103,6 +104,7 @@ def fit_slice(
         at: The processing time.
         allow_data_loss: Whether Full may replace rows of another strategy.
         after: The fit of the slice that is processed before this one; None to use the present table.
+        may_lack_columns: Whether declared columns that the slice lacks are null.
 
     Raises:
         SpecError: An expression of the entity uses more than a row's columns.
@@ -123,6 +125,7 @@ def fit_slice(
         strategy=strategy,
         is_key_cast=is_key_cast(state.properties),
         hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
+        may_lack_columns=may_lack_columns,
     )
     prepared = _with_types(prepared, table, policy=entity.settings.schema_drift)
     _check_storable(prepared)

@@ -65,6 +65,8 @@ class LoadRequest:
             columns without a previous watermark are left out.
         permissions: The permissions of the run.
         is_late: Whether a later slice is already processed.
+        may_lack_columns: Whether declared columns that the slice lacks are null: it was processed before,
+            with the same content.
     """
 
     slice_name: str
@@ -77,6 +79,7 @@ class LoadRequest:
     lower_bounds: Mapping[str, object] = field(default_factory=dict)
     permissions: Permissions = NO_PERMISSIONS
     is_late: bool = False
+    may_lack_columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +184,13 @@ class SliceLoad:
         columns = self.fit.columns.items()
         fitted = {name: f"if({unless}, null, {sql})" if name in retyped else sql for name, sql in columns}
         return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in fitted.items()))
+
+    @property
+    def column_notes(self) -> tuple[str, ...]:
+        """A text for each difference between the slice's columns and those of the table and the entity."""
+        lacking = (f"the slice lacks the configured column {name!r}" for name in self.prepared.lacking)
+        told = (f"{each}, as when first processed: it is null in its rows" for each in lacking)
+        return (*told, *(self.drift.messages if self.drift else ()))
 
     @property
     def sequence(self) -> str | None:
@@ -368,4 +378,5 @@ def fit_request(
         strategy=request.strategy,
         at=request.at,
         allow_data_loss=request.permissions.allow_data_loss,
+        may_lack_columns=request.may_lack_columns,
     )

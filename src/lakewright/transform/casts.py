@@ -38,9 +38,10 @@ _PART = f"{_SEPARATOR}([^{_SEPARATOR}]*){_SEPARATOR}"
 _RAISED = re.compile(f"column '{_PART}': the value '{_PART}' doesn't fit the type {_PART}")
 
 _OTHER_TYPE = "Correct the slice, or give the column another `datatype`; nothing was written."
+_REBUILD = "lakewright rebuild ENTITY"
 _OTHER_COLUMN = (
     "Correct the slice; or declare a `datatype` that holds all values, and build the table again with "
-    "`lakewright rebuild`; or give the column a `newname` to load it as a new column. Nothing was written."
+    "`{rebuild}`. Nothing was written."
 )
 
 _MISFIT = re.compile(
@@ -179,8 +180,13 @@ def micros_sql(value: str, *, column: str, is_utc: bool) -> str:
     )
 
 
-def cast_error(text: str) -> SchemaDriftError | None:
-    """Return the error for a failed query, found in its message, if a value didn't fit its column's type."""
+def cast_error(text: str, rebuild: str = _REBUILD) -> SchemaDriftError | None:
+    """Return the error for a failed query, found in its message, if a value didn't fit its column's type.
+
+    Args:
+        text: The message.
+        rebuild: The command that builds the table again.
+    """
     found = _RAISED.search(text)
     if found is None:
         return None
@@ -188,7 +194,7 @@ def cast_error(text: str) -> SchemaDriftError | None:
     misfit = Misfit.to(column, target)
     return SchemaDriftError(
         f"column {column!r}: the value {value!r} doesn't fit the type {target}",
-        remedy=misfit.remedy,
+        remedy=misfit.remedy(rebuild),
         details={"column": misfit.column, "type": misfit.type, "sample": value},
     )
 
@@ -209,10 +215,9 @@ class Misfit(NamedTuple):
         """Return the misfit of a column with a type as messages name it."""
         return cls(column, target.removesuffix(f" {_OF_TABLE}"), target.endswith(_OF_TABLE))
 
-    @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        return _OTHER_COLUMN if self.is_of_table else _OTHER_TYPE
+    def remedy(self, rebuild: str) -> str:
+        """Return what to do about it, given the command that builds the table again."""
+        return _OTHER_COLUMN.format(rebuild=rebuild) if self.is_of_table else _OTHER_TYPE
 
 
 def misfit_of(fault: str) -> Misfit | None:

@@ -21,6 +21,7 @@ from lakewright.transform.bad_rows import (
 )
 from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.hash import hash_of, value_class
+from lakewright.transform.lacking_columns import with_lacking_columns
 from lakewright.transform.misfits import misfit_rows
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.sql import name_sql
@@ -68,6 +69,7 @@ class PreparedSlice:
         delivered: Columns that the slice has in the source, to their names in the frame.
         bad: Rows that were left out because of a fault, if the entity puts such rows aside; see
             `transform.bad_rows`.
+        lacking: Declared columns that the slice lacks, by their names in the source, which are null.
     """
 
     frame: DataFrame
@@ -88,6 +90,7 @@ class PreparedSlice:
     ranked: DataFrame | None = None
     delivered: Mapping[str, str] = field(default_factory=dict)
     bad: DataFrame | None = None
+    lacking: tuple[str, ...] = ()
 
     @property
     def key_sql(self) -> str:
@@ -105,6 +108,7 @@ def prepare(
     strategy: Strategy,
     is_key_cast: bool,
     hashed: Collection[str] | None = None,
+    may_lack_columns: bool = False,
 ) -> PreparedSlice:
     """Return the slice after all steps of the pipeline except the last, which the strategies perform.
 
@@ -119,6 +123,7 @@ def prepare(
         is_key_cast: Whether the primary key is computed from values in their declared types; otherwise it is
             from the source's, as in tables that were made so.
         hashed: Names in silver of the only columns whose changes count; None for all columns.
+        may_lack_columns: Whether declared columns that the slice lacks are null; see `lacking_columns`.
 
     Raises:
         SchemaDriftError: Declared columns are missing, or names clash.
@@ -127,7 +132,8 @@ def prepare(
     unparsed, frame = _readable_rows(frame, entity, system)
     check_names(frame.columns, system.reserved)
     typeless_in_slice, delivered = _typeless(frame), frame.columns
-    frame = _with_declared_columns(frame, entity, system)
+    frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
+    lacked = {name.lower() for name in lacking}
     source = _source_columns(frame, entity, system, hashed)
     bad = None
     if entity.settings.on_bad_rows == "quarantine":
@@ -136,7 +142,7 @@ def prepare(
         bad = union_of(unparsed, bad_rows(frame, faults, keys, {name: name for name in delivered}))
         frame = without_bad_rows(frame, faults)
     typeless = _typeless(frame) - _given_a_type(entity, system, source)
-    unasked = (typeless & typeless_in_slice) - _asked_for(entity)
+    unasked = ((typeless & typeless_in_slice) - _asked_for(entity)) | lacked
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
     frame = steps.hash_rows(frame, system, source.excluded)
     if shape is Strategy.HISTORIC:
@@ -162,6 +168,7 @@ def prepare(
         ranked=ranked,
         delivered={name: source.names.get(name, name) for name in delivered},
         bad=bad,
+        lacking=lacking,
         system=system,
         names=source.names,
         keys={field.name: value_class(field.dataType) for field in key_fields},
@@ -190,13 +197,22 @@ def _readable_rows(
     return union_of(unparsed, misfits), frame
 
 
-def _with_declared_columns(frame: DataFrame, entity: Entity, system: SystemColumns) -> DataFrame:
-    """Return the frame after the entity's transformations and calculated columns, with its names checked."""
-    frame = steps.flatten(steps.inject(frame, entity.transformations), _source_names(entity))
+def _with_declared_columns(
+    frame: DataFrame, entity: Entity, system: SystemColumns, *, may_lack_columns: bool
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return the frame after the entity's transformations and calculated columns, with its names checked.
+
+    The second value is the declared columns that the slice lacks.
+    """
+    lacking: tuple[str, ...] = ()
+    if may_lack_columns:
+        frame, lacking = with_lacking_columns(frame, entity, system, _source_names(entity))
+    else:
+        frame = steps.flatten(steps.inject(frame, entity.transformations), _source_names(entity))
     frame = steps.calculate(frame, entity.calculated)
     check_names(frame.columns, system.reserved)
     steps.check_columns(frame.columns, [column.source for column in entity.columns])
-    return _with_supplied(frame, entity, system)
+    return _with_supplied(frame, entity, system), lacking
 
 
 def _source_names(entity: Entity) -> tuple[str, ...]:

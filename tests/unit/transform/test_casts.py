@@ -62,7 +62,7 @@ def test_the_type_of_a_table_is_not_changed_by_declaring_another() -> None:
     assert found is not None
     assert found.message == "column 'v': the value 'a' doesn't fit the type int of the table"
     assert found.details["type"] == "int"
-    assert "`newname`" in str(found.remedy)
+    assert "`lakewright rebuild ENTITY`" in str(found.remedy)
 
 
 def test_texts_of_bounded_length_are_measured() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError
@@ -24,7 +24,11 @@ def name_of(applied: AppliedSlice) -> str:
 
 
 def known_slices(
-    slices: Sequence[AppliedSlice], *, before: Iterable[AppliedSlice] = (), strategy: Strategy | None = None
+    slices: Sequence[AppliedSlice],
+    *,
+    before: Iterable[AppliedSlice] = (),
+    strategy: Strategy | None = None,
+    new: Collection[str] = (),
 ) -> tuple[KnownSlice, ...]:
     """Return slices as they are applied again, in their order.
 
@@ -32,6 +36,7 @@ def known_slices(
         slices: The slices, in the order in which they were applied.
         before: The slices that the table holds already, by which one is late or not.
         strategy: The strategy by which they are applied; by default each by its own.
+        new: Ids of those that were not processed with the content that they have now.
 
     Raises:
         DataLossError: It is not known at what time a slice was processed.
@@ -56,6 +61,7 @@ def known_slices(
                 at=parse_instant(at),
                 strategy=strategy or Strategy(each.content["strategy"]),
                 is_late=key < last,
+                is_new=each.item_id in new,
             )
         )
         last = max(last, key)

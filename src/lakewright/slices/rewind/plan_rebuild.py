@@ -182,7 +182,10 @@ def plan_rebuild(
     kept = () if is_whole else tuple(applied[:first])
     rest = applied[len(kept) :]
     again = [each for each in rest if each.item_id not in skipped]
-    chosen = as_requeued(context, entity, as_accepted(context, entity, again))
+    accepted = as_accepted(context, entity, again)
+    chosen = as_requeued(context, entity, accepted)
+    requeued = (now.item_id for now, then in zip(chosen, accepted, strict=True) if now is not then)
+    new = frozenset((*requeued, *(each.item_id for each in included)))
 
     def without(last: AppliedSlice) -> str:
         behind = dropwhile(lambda each: each.item_id != last.item_id, chosen)
@@ -198,7 +201,7 @@ def plan_rebuild(
     lost = foreign_since(since, app)
     if lost and not is_over_foreign:
         raise _foreign_error(entity, lost)
-    slices = known_slices(chosen, before=kept, strategy=entity.strategy)
+    slices = known_slices(chosen, before=kept, strategy=entity.strategy, new=new)
     past = past_fingerprint(context.lake, entity) if base is None else None
     digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
     left_out = tuple(skipped[each.item_id] for each in rest if each.item_id in skipped)

@@ -30,7 +30,7 @@ from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.slices.adopt import adopt_first
 from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.changed import new_item
@@ -48,7 +48,7 @@ from lakewright.slices.past import load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.read import read_slice
-from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, side_of
+from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
 from lakewright.slices.settle import without_unsettled
 from lakewright.slices.time_check import check_processing_times, is_late_allowed
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
@@ -306,6 +306,13 @@ class _Attempt:
             lower_bounds=lower_bounds(self.entity, last_values, context.clock),
             permissions=context.options.permissions,
             is_late=is_late,
+            may_lack_columns=self._was_processed,
+        )
+
+    @property
+    def _was_processed(self) -> bool:
+        return self.item.is_processed_by(self.context.application) and not is_changed(
+            self.item.fingerprint or {}, self.slice.fingerprint
         )
 
     def _check(self) -> None:
@@ -328,7 +335,7 @@ class _Attempt:
                 raise KeyboardInterrupt from error
             if is_jvm_failure(error):
                 raise jvm_failure(name, error) from error
-            ours = self._of_table(translate_error(error, side, name))
+            ours = error_of_table(translate_error(error, side, name), self.entity, side, self.context.lake)
             if isinstance(ours, _ENVIRONMENT):
                 raise ours from error
             self.errors.append(ours)
@@ -352,8 +359,7 @@ class _Attempt:
 
     def _note_load(self, load: SliceLoad) -> None:
         """Note drift, bad rows, and the deletes that the slice would infer."""
-        if load.drift:
-            self.warnings.extend(load.drift.messages)
+        self.warnings.extend(load.column_notes)
         if load.bad_rows:
             told = f"{counted(len(load.bad_rows), 'bad row')} would be put aside"
             self.warnings.append(f"{told}: {rows_text(load.bad_rows)}")
@@ -366,15 +372,6 @@ class _Attempt:
             records, strategy = load.statistics.records, load.request.strategy
             empty = empty_slice_warning(self.entity, strategy, records=records, is_first=load.is_first)
             self.warnings.extend(() if empty is None else (empty,))
-
-    def _of_table(self, error: LakewrightError) -> LakewrightError:
-        """Return an error that names the entity's table instead of the clone."""
-        settings = self.context.lake.settings
-        clone, own = (str(each.places(settings).silver) for each in (self.side, self.entity))
-        if clone not in error.message:
-            return error
-        message = error.message.replace(clone, own)
-        return type(error)(message, remedy=error.remedy, details=error.details)
 
     def _notes(self) -> Iterator[str]:
         """Yield what the reader must know of the slice and of those beside it."""

@@ -28,6 +28,7 @@ from lakewright.transform.sql import name_sql, text_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakewright.errors import LakewrightError
     from lakewright.lake.commit import Commit
     from lakewright.lake.lake import Lake
     from lakewright.lake.table_state import TableState
@@ -39,6 +40,7 @@ __all__ = [
     "Beside",
     "LeftBeside",
     "begin_beside",
+    "error_of_table",
     "is_outlived",
     "left_beside",
     "look_beside",
@@ -64,6 +66,15 @@ _OWN = "lakewright."
 
 
 _OTHER = "it was built of other slices, under another declaration, or from another version"
+
+
+def error_of_table(error: LakewrightError, entity: Entity, side: Entity, lake: Lake) -> LakewrightError:
+    """Return an error that names an entity's table instead of the one beside it."""
+    beside, own = (str(each.places(lake.settings).silver) for each in (side, entity))
+    if beside not in error.message:
+        return error
+    message = error.message.replace(beside, own)
+    return type(error)(message, remedy=error.remedy, details=error.details)
 
 
 def side_of(entity: Entity, lake: Lake, suffix: str = SUFFIX) -> Entity:
