@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakewright.app import App
-from lakewright.errors import Fault, LakewrightError, NotInstalled
+from lakewright.errors import Fault, LakewrightError, NotInstalled, SpecError
 from lakewright.lake.cluster import check_cluster_settings
 from lakewright.lake.lake import Lake
 from lakewright.plan.graph import find_cycle
@@ -23,10 +23,12 @@ from lakewright.run.session_settings import state_folder
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
 from lakewright.spec.expressions.scope import Scope
+from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
 from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
+from lakewright.usecases.run_tests import select_tests
 from lakewright.usecases.validate_definitions import evaluate_project
 from lakewright.usecases.validate_documented_columns import documented_column_faults
 from lakewright.usecases.validate_mappings import analyse_with_spark, mapping_faults
@@ -79,6 +81,7 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
     errors = [*evaluation.errors, *sql.errors, *mappings.errors, *named.errors]
     errors += [*dict.fromkeys(value_faults(evaluation)), *cycles, *find_cycles(app.project, session)]
     errors += find_notification_faults(app.project)
+    errors += case_faults(app)
     errors += argument_faults(app.project, app.clock())
     past = past_faults(evaluation, _offline(app.project, session))
     errors += past.errors
@@ -100,6 +103,18 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
         errors += analysis.errors
         warnings += analysis.warnings
     return Validation(tuple(errors), tuple(warnings), analysed)
+
+
+def case_faults(app: App) -> Iterator[Fault]:
+    """Yield what is wrong with the project's tests that `lakewright test` would find without Spark."""
+    found: dict[Fault, None] = {}
+    for name in select_tests(app):
+        try:
+            set_up_case(app.project, name)
+        except SpecError as error:
+            # Tests that extend the same one have its faults, too.
+            found |= dict.fromkeys(error.faults)
+    yield from found
 
 
 def _idle_jobs(project: Project) -> Iterator[Fault]:

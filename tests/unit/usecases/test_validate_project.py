@@ -123,3 +123,33 @@ def test_a_kind_that_yaml_reads_as_none_is_told_to_be_quoted(tmp_path: Path) -> 
     assert 'do: Write kind: "null" with quotes, or another kind: const, delta' in told
     assert f"error: mapping 'b': schema: {none}\n" in told
     assert "2 errors" in told
+
+
+def test_tests_are_checked_as_far_as_they_are_without_spark(tmp_path: Path) -> None:
+    """`lakewright test` would end with these errors before it starts Spark."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "project.yml").write_text("name: other\nmodules: [m.yml]\n")
+    (tmp_path / "other" / "m.yml").write_text("")
+    (tmp_path / "project.yml").write_text(
+        "name: shop\nmodules: [m.yml]\nlake: {root_folder: lake}\n"
+        "imports: [{project: other, location: other}]\n"
+    )
+    (tmp_path / "m.yml").write_text(
+        """
+mappings: {rows: {kind: values, columns: {k: int}, records: [[1]]}}
+tests:
+  base: {overrideMappings: {rowz: {kind: values, columns: {k: int}, records: []}}}
+  one: {extends: base, assertions: {a: {kind: sql, query: SELECT k FROM rows, expected: []}}}
+  two: {extends: base, assertions: {a: {kind: sql, query: SELECT k FROM rows, expected: []}}}
+  far:
+    overrideRelations: {other/r: {kind: mock}}
+    assertions: {a: {kind: sql, query: SELECT k FROM `other/r`, expected: []}}
+  fine:
+    overrideMappings: {rows: {kind: mock}}
+    assertions: {a: {kind: sql, query: SELECT k FROM rows, expected: []}}
+"""
+    )
+    told = InProcess(tmp_path).run("validate").err
+    assert told.count("error: the project has no mapping 'rowz' to override\n  where: m.yml:4\n") == 1
+    assert "error: the project other has no relation 'r' to override\n  where: m.yml:8\n" in told
+    assert "2 errors" in told

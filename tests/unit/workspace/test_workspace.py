@@ -98,6 +98,45 @@ tests:
     assert [each.name for each in mocked.relation("r").partitions] == ["day"]
 
 
+def test_a_tests_definition_takes_the_place_of_an_imported_one(tmp_path: Path) -> None:
+    """It does so for all that the imported project makes of it, too, and has its columns and partitions."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "project.yml").write_text("name: other\nmodules: [module.yml]\n")
+    (other / "module.yml").write_text(
+        """
+relations:
+  r:
+    kind: file
+    format: json
+    location: r
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: id, type: int}]}
+mappings:
+  r: {kind: relation, relation: r}
+  m: {kind: sql, sql: SELECT id FROM r}
+"""
+    )
+    workspace = make_workspace(
+        tmp_path,
+        """
+mappings:
+  all: {kind: sql, sql: SELECT * FROM `other/m`}
+tests:
+  of_relation: {overrideRelations: {other/r: {kind: mock, records: [[1, 2024-05-01]]}}}
+  of_mapping: {overrideMappings: {other/m: {kind: mock, records: [[1]]}}}
+""",
+        project="imports: [{project: other, location: other}]\n",
+    )
+    assert workspace.required("all")
+    for test in ("of_relation", "of_mapping"):
+        stage = set_up_case(workspace.project, test)
+        mocked = Workspace(stage.project, stage.project.scope, workspace.lake)
+        assert mocked.required("all") == frozenset(), test
+    mock = set_up_case(workspace.project, "of_relation").project.imports["other"].relations["r"].raw
+    assert mock["partitions"] == [{"name": "day", "type": "date"}]
+
+
 def test_an_imported_projects_definitions_stand_in_its_own_folder(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -20,6 +20,11 @@ from lakewright.spec.suggestions import suggestion
 
 __all__ = ["CaseSetup", "set_up_case"]
 
+_OVERRIDDEN = ("mapping", "relation")
+
+_Overrides = Mapping[str, Mapping[str, Definition]]
+"""Definitions by category and name."""
+
 
 @dataclass(frozen=True, slots=True)
 class CaseSetup:
@@ -55,20 +60,39 @@ def set_up_case(project: Project, name: str) -> CaseSetup:
     whole = cases[-1].extending(cases[:-1])
     found = _definitions(project, chain)
     scope = project.scope.instance(whole.environment)
+    overrides = {category: found[category] for category in _OVERRIDDEN}
     changed = replace(
-        project.within(scope),
-        mappings={**project.mappings, **found["mapping"]},
-        relations={**project.relations, **found["relation"]},
-        targets={**project.targets, **found["target"]},
-        overridden={
-            category: {
-                name: own for name, own in project.definitions(category).items() if name in found[category]
-            }
-            for category in ("mapping", "relation")
-        },
+        _overriding(project.within(scope), overrides), targets={**project.targets, **found["target"]}
     )
     fixtures = tuple(found["target"])
     return CaseSetup(name, changed, whole.description, whole.targets, fixtures, found["assertion"])
+
+
+def _overriding(project: Project, overrides: _Overrides) -> Project:
+    """Return a project with definitions in place of its own, and of those of projects that it imports."""
+    own: dict[str, dict[str, Definition]] = {category: {} for category in _OVERRIDDEN}
+    imported: dict[str, dict[str, dict[str, Definition]]] = {}
+    for category, definitions in overrides.items():
+        for name, definition in definitions.items():
+            home, _, inner = name.partition("/")
+            if inner and home in project.imports:
+                others = imported.setdefault(home, {each: {} for each in _OVERRIDDEN})
+                others[category][inner] = replace(definition, name=inner)
+            else:
+                own[category][name] = definition
+    return replace(
+        project,
+        imports={
+            name: _overriding(each, imported[name]) if name in imported else each
+            for name, each in project.imports.items()
+        },
+        mappings={**project.mappings, **own["mapping"]},
+        relations={**project.relations, **own["relation"]},
+        overridden={
+            category: {n: each for n, each in project.definitions(category).items() if n in own[category]}
+            for category in _OVERRIDDEN
+        },
+    )
 
 
 def _chain(project: Project, name: str, path: tuple[str, ...]) -> list[Definition]:
@@ -121,9 +145,16 @@ def _with_partitions(project: Project, name: str, raw: Any) -> Any:
     """Return a mock with the partition columns of the relation that it mocks, unless it declares its own."""
     if not isinstance(raw, Mapping) or raw.get("kind") != "mock" or "partitions" in raw:
         return raw
-    mocked = project.relations.get(str(raw.get("relation") or name))
+    home, inner = _home(project, name)
+    mocked = home.relations.get(str(raw.get("relation") or inner))
     partitions = None if mocked is None else mocked.raw.get("partitions")
     return raw if partitions is None else {**raw, "partitions": partitions}
+
+
+def _home(project: Project, name: str) -> tuple[Project, str]:
+    """Return the project that declares what is named, which may be an imported one, and its name there."""
+    home, _, inner = name.partition("/")
+    return _home(project.imports[home], inner) if inner and home in project.imports else (project, name)
 
 
 def _unknown(project: Project, chain: list[Definition], override: Definition) -> list[Fault]:
@@ -131,13 +162,17 @@ def _unknown(project: Project, chain: list[Definition], override: Definition) ->
 
     The test would then read what it should replace.
     """
-    known, name = project.definitions(override.category), override.name
-    named = re.compile(rf"\b{re.escape(name)}\b")
-    if name in known or any(named.search(text) for case in chain for text in _texts(case.raw)):
+    home, name = _home(project, override.name)
+    known = home.definitions(override.category)
+    if name in known:
         return []
+    named = re.compile(rf"\b{re.escape(name)}\b")
+    if home is project and any(named.search(text) for case in chain for text in _texts(case.raw)):
+        return []
+    which = "the project" if home is project else f"the project {home.name}"
     return [
         Fault(
-            f"the project has no {override.category} {name!r} to override",
+            f"{which} has no {override.category} {name!r} to override",
             override.at(),
             remedy=suggestion(name, known),
         )
