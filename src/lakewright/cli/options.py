@@ -87,7 +87,7 @@ def global_options() -> list[click.Option]:
         _option("-o", "--output", type=click.Choice(["text", "json"]), help="Format of the result."),
         _option("--log-format", type=click.Choice(["text", "json"]), help="Format of log lines on stderr."),
         _option("-v", "--verbose", "verbosity", count=True, help="Log more; -vv logs everything."),
-        _option("-q", "--quiet", is_flag=True, help="Print only errors and the last line."),
+        _option("-q", "--quiet", is_flag=True, help="Print only errors, answers and the last line."),
         _option(
             "--no-serve",
             "is_alone",

@@ -81,6 +81,13 @@ class Output:
         else:
             self.page(blocks)
 
+    def answer(self, document: Any, blocks: Iterable[Block]) -> None:
+        """Print what a command was asked for, with `-q`, too: it has nothing else to say."""
+        if self.is_json:
+            self.document(document)
+        else:
+            self._write(self._text_stream, blocks)
+
     def page(self, blocks: Iterable[Block]) -> None:
         """Print a page on stdout, or on stderr if stdout is for JSON."""
         if not self.is_quiet:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
+from lakewright.spec.expressions.secrets import HIDDEN, is_secret_header, is_secret_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.job import Job
 from lakewright.spec.suggestions import suggestion
@@ -95,8 +95,16 @@ def _entity(name: str, entity: Entity) -> dict[str, Any]:
 
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
+        # A parameter has its name and its default side by side.
+        hidden = "default" if is_secret_name(str(value.get("name", ""))) else None
         return {
-            key: HIDDEN if is_secret_name(str(key)) and isinstance(inner, str) else _without_secrets(inner)
+            key: HIDDEN
+            if isinstance(inner, str) and (key == hidden or _is_secret(str(key)))
+            else _without_secrets(inner)
             for key, inner in value.items()
         }
     return [_without_secrets(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _is_secret(key: str) -> bool:
+    return is_secret_name(key) or is_secret_header(key)

@@ -103,7 +103,7 @@ def graph(call: Call, /, name: str, words: tuple[str, ...], *, form: str, resour
     drawing = _Drawing(drawn, starting_triggers(call.app, name, drawn))
     document = graph_as_json(name, phase, drawn, drawing.triggers)
     lines = {"text": _text, "mermaid": _mermaid, "dot": _dot}[form](drawing)
-    call.output.result(document, lines if form == "text" else (whole(str(each)) for each in lines))
+    call.output.answer(document, lines if form == "text" else (whole(str(each)) for each in lines))
 
 
 def _text(drawing: _Drawing) -> Iterator[Line]:

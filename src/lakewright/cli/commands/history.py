@@ -66,7 +66,7 @@ def history(
         else:
             has_run = use_case.jobs_that_ran(call.app)
             page = line("no run matches" if has_run else "nothing has run yet")
-        call.output.result([use_case.run_as_json(run) for run in runs], [page])
+        call.output.answer([use_case.run_as_json(run) for run in runs], [page])
 
 
 @history.add(name="show", examples=["lakewright history show RUN", "lakewright history show RUN -o json"])
@@ -78,7 +78,7 @@ def show_run(call: Call, /, run: str) -> None:
 
     call.accept_faults()
     document = run_with_targets(call.app, run)
-    call.output.result(document, run_page(document))
+    call.output.answer(document, run_page(document))
 
 
 @history.add(
@@ -119,12 +119,12 @@ def diff(call: Call, /, run: str, other: str | None, *, is_all: bool, rows: int)
 
         with working(call.output, f"comparing the table before and after {other}"):
             changes = slice_changes(call.app, run, other, limit=rows)
-        call.output.result(changes.as_json(), changes_page(changes))
+        call.output.answer(changes.as_json(), changes_page(changes))
         return
     from lakewright.usecases.history import compare_runs
 
     compared = compare_runs(call.app, run, other)
-    call.output.result(compared.as_json(), diff_page(compared, is_all=is_all))
+    call.output.answer(compared.as_json(), diff_page(compared, is_all=is_all))
 
 
 @history.add(
@@ -147,7 +147,7 @@ def row(call: Call, /, entity: str, key: tuple[str, ...]) -> None:
     call.accept_faults()
     with working(call.output, "reading the table's versions"):
         life = record_life(call.app, entity, key)
-    call.output.result(life.as_json(), life_page(life))
+    call.output.answer(life.as_json(), life_page(life))
 
 
 @history.add(name="prune", examples=["lakewright history prune --older-than 90d"])

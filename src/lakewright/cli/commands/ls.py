@@ -26,7 +26,7 @@ def ls(call: Call, /, section: str) -> None:
     rows = list_section(call.app, section)
     columns = tuple(rows[0]) if rows else ()
     table = Table(columns, tuple(tuple(line(_shown(value)) for value in row.values()) for row in rows))
-    call.output.result(rows, [table if rows else line(f"no {section}")])
+    call.output.answer(rows, [table if rows else line(f"no {section}")])
 
 
 def _shown(value: Any) -> str:

@@ -58,5 +58,5 @@ def plan(
 
     if (soon := next_line(triggers_of_job(call.app, name), call.clock())) is not None:
         call.output.note(soon)
-    call.output.result(found.as_json(), plan_page(found))
+    call.output.answer(found.as_json(), plan_page(found))
     return HAS_WORK if detailed_exitcode and found.has_work else 0

@@ -30,7 +30,7 @@ def show(call: Call, /, category: str, name: str) -> None:
     call.accept_faults()
     document = show_definition(call.app, category, name)
     head = line(Span(f"{category} {name}", "bold"), f" {document['location'] or ''}".rstrip())
-    call.output.result(document, [Branch(head, tuple(_branches(document["definition"])))])
+    call.output.answer(document, [Branch(head, tuple(_branches(document["definition"])))])
 
 
 def _branches(value: Any) -> Iterator[Branch]:

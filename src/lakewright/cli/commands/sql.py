@@ -66,7 +66,7 @@ def sql(call: Call, /, query: str, *, rows: int, as_of: str | None) -> None:
     if answer.is_cut and call.output.is_json:  # a page ends with it
         call.output.note(line(Span("note: ", "dim"), _count(answer)))
     shown = [json_value(dict(zip(answer.columns, row, strict=True))) for row in answer.rows]
-    call.output.result(shown, _page(answer))
+    call.output.answer(shown, _page(answer))
 
 
 def _page(answer: Answer) -> Iterator[Block]:

@@ -51,7 +51,7 @@ def status(call: Call, /) -> None:
 
     call.accept_faults(are_told=False)
     found = project_status(call.app)
-    call.output.result(found.as_json(), _page(found, call.app.store.now()))
+    call.output.answer(found.as_json(), _page(found, call.app.store.now()))
 
 
 def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:

@@ -87,6 +87,6 @@ def resume(call: Call, /, trigger: str) -> None:
 
 
 def _show(call: Call, found: tuple[TriggerStatus, ...], *, needs_server: bool = True) -> None:
-    call.output.result([each.as_json() for each in found], triggers_page(found, call.clock()))
+    call.output.answer([each.as_json() for each in found], triggers_page(found, call.clock()))
     if needs_server and not any(each.holder for each in found):
         call.output.note(NO_SERVER)

@@ -35,7 +35,7 @@ def list_watermarks(call: Call, /) -> None:
         ("entity", "column", "value", "brought by", "set by", "at", "reason"),
         tuple(tuple(line(str(value or "")) for value in row.values()) for row in rows),
     )
-    call.output.result(rows, [table if rows else line("no slice has brought a watermark yet")])
+    call.output.answer(rows, [table if rows else line("no slice has brought a watermark yet")])
 
 
 @watermark.add(
@@ -91,7 +91,7 @@ def list_changes(call: Call, /, entity: str | None) -> None:
     rows = [change.as_json() for change in list_watermark_changes(call.app, entity)]
     columns = ("at", "entity", "column", "value", "before", "author", "reason")
     table = Table(columns, tuple(tuple(line(_shown(row[name])) for name in columns) for row in rows))
-    call.output.result(rows, [table if rows else line("nobody has set or reset a watermark yet")])
+    call.output.answer(rows, [table if rows else line("nobody has set or reset a watermark yet")])
 
 
 def _shown(value: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HIDDEN", "credentials_in", "is_secret_name"]
+__all__ = ["HIDDEN", "credentials_in", "is_secret_header", "is_secret_name"]
 
 HIDDEN = "***"
 """The text that replaces a secret."""
@@ -24,6 +24,8 @@ _SECRET_ENDINGS = ("password", "passwd", "secret", "token", "apikey", "accesskey
 _HARMLESS_BEFORE_KEY = frozenset(("business", "primary", "foreign", "partition", "merge", "unique", "sort"))
 _FOLDERS = frozenset(("PWD", "OLDPWD"))
 """Working directories of a shell. `PWD` does not mean a password here."""
+
+_SECRET_HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
 
 _URL_PASSWORD = re.compile(r"[?&;]password=([^&;\s'\"]+)")
 _URL_CREDENTIALS = re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@]*:([^\s@/]+)@")
@@ -42,6 +44,16 @@ def is_secret_name(name: str) -> bool:
     if words[-1:] in (["key"], ["keys"]) and not _HARMLESS_BEFORE_KEY.isdisjoint(words[-2:-1]):
         return False
     return not _SECRET_WORDS.isdisjoint(words) or any(word.endswith(_SECRET_ENDINGS) for word in words)
+
+
+def is_secret_header(name: str) -> bool:
+    """Return whether the name is that of an HTTP header with credentials, which is no name of an entry.
+
+    Example:
+        >>> [is_secret_header(name) for name in ("Authorization", "Cookie", "Content-Type")]
+        [True, True, False]
+    """
+    return name.lower() in _SECRET_HEADERS
 
 
 def credentials_in(text: str) -> frozenset[str]:

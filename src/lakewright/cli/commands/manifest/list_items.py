@@ -61,12 +61,12 @@ def list_items(
         rows, warnings = list_backlog(call.app, applicant, after, limit=limit)
         for warning in warnings:
             call.output.note(f"warning: {warning}")
-        call.output.result([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
+        call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
         return
     if after:
         raise UsageError("--after is given without --for", remedy="Name the application that waits: --for.")
     rows = find_items(call.app, states, application=application, entity=entity, is_stale=stale, limit=limit)
-    call.output.result([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
+    call.output.answer([row.as_json() for row in rows], rows_page(rows, call.app.store.now()))
 
 
 def _check_alone(*others: object) -> None:
@@ -96,7 +96,7 @@ def show_item(call: Call, /, item: str) -> None:
     from lakewright.usecases.list_items import show_item as find_history
 
     found = find_history(call.app, item)
-    call.output.result(found.as_json(), item_page(found))
+    call.output.answer(found.as_json(), item_page(found))
 
 
 @command(
@@ -109,7 +109,7 @@ def stats(call: Call, /) -> None:
     from lakewright.usecases.list_items import count_items
 
     counts = count_items(call.app)
-    call.output.result(counts, stats_page(counts))
+    call.output.answer(counts, stats_page(counts))
 
 
 @command(
@@ -135,6 +135,6 @@ def discover(call: Call, /, *, entities: tuple[str, ...]) -> int:
 
     found = discover_slices(call.app, entities)
     document = found.as_json()
-    call.output.result(document, difference_page(document))
+    call.output.answer(document, difference_page(document))
     call.output.note(*(fault_branch(error.as_fault()) for _, error in found.unreadable))
     return FAILED if found.unreadable else 0
