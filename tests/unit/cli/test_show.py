@@ -41,7 +41,6 @@ def test_an_answer_is_printed_with_q_too(tmp_path: Path) -> None:
         ("manifest", "ls"),
         ("manifest", "stats"),
         ("watermark", "ls"),
-        ("triggers",),
     ):
         told = lake.run("-q", *words)
         assert told.code == 0, told.all
