@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,3 +151,14 @@ def test_only_a_retryable_error_says_that_a_retry_may_succeed() -> None:
 def test_an_error_of_several_faults_prints_each_with_its_place() -> None:
     faults = [Fault("a is missing", Location("a.yml", 3), "Add it."), Fault("b is unknown")]
     assert str(SpecError(faults)) == "a.yml:3: a is missing (Add it.)\nb is unknown"
+
+
+@pytest.mark.parametrize("error", declared().values(), ids=declared())
+def test_an_error_can_be_sent_to_another_process(error: type[LakewrightError]) -> None:
+    """A `SpecError` could not: a scheduler's or a pool's process lost it."""
+    made = SpecError([Fault("m", remedy="r")]) if error is SpecError else error("m", remedy="r")
+    found = pickle.loads(pickle.dumps(made))
+    assert type(found) is error
+    assert (found.message, found.remedy, found.code) == ("m", "r", made.code)
+    assert found.as_fault() == made.as_fault()
+    assert list(found.advice()) == list(made.advice())

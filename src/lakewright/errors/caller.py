@@ -36,6 +36,10 @@ class SpecError(LakewrightError):
             self.code = UsageError.code
         super().__init__(first.message, remedy=first.remedy, location=first.location)
 
+    def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...]]]:
+        """Return how pickle makes the error again in another process: with its faults."""
+        return type(self), (self.faults,)
+
     @classmethod
     def of(
         cls,
