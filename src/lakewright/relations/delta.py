@@ -182,7 +182,7 @@ class DeltaRelation(StoredRelation):
         )
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of the table.
+        """Return the rows of the table, with the declared columns if there are any.
 
         Raises:
             TargetError: The table does not exist.
@@ -194,7 +194,8 @@ class DeltaRelation(StoredRelation):
         else:
             frame = read_table_at(workspace.lake, workspace.spark, address, past.at)
         wanted = [canonical_partition(self.partitions, each) for each in partitions]
-        return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+        frame = frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+        return self.without_undeclared(workspace, frame)
 
     def _present(self, workspace: Workspace) -> TableState:
         state = observe_table(workspace.lake, self.address(workspace))

@@ -22,10 +22,11 @@ from lakewright.relations.delta_merge import refusing_duplicates, same_key, with
 from lakewright.relations.relation import OutputMode, WriteSummary, left_out
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable
-    from pyspark.sql import DataFrame, DataFrameWriter
+    from pyspark.sql import Column, DataFrame, DataFrameWriter
 
     from lakewright.workspace.workspace import Workspace
 
@@ -163,10 +164,16 @@ def _merge(workspace: Workspace, frame: DataFrame, target: WriteTarget, partitio
         for name, text in partition.items()
         if (each := partition_sql(target.partitions, {name: text}))
     ]
-    merge = (
-        delta_table(workspace, target.address)
-        .alias("target")
-        .merge(frame.alias("source"), " AND ".join([*fixed, same_key(target.merge_key)]))
+    table = delta_table(workspace, target.address)
+    merge = table.alias("target").merge(
+        frame.alias("source"), " AND ".join([*fixed, same_key(target.merge_key)])
     )
-    row = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().first()
+    # Columns that the schema does not declare keep their values, and are null in new rows.
+    found = {name.lower(): name for name in frame.columns}
+    values: dict[str, str | Column] = {
+        name_sql(name): f"source.{name_sql(found[name.lower()])}"
+        for name in table.toDF().columns
+        if name.lower() in found
+    }
+    row = merge.whenMatchedUpdate(set=values).whenNotMatchedInsert(values=values).execute().first()
     return int(row["num_affected_rows"]) if row else 0

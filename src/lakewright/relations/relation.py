@@ -20,6 +20,7 @@ from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.suggestions import hint, member_named
 from lakewright.transform.conversion import lost_fields
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -170,6 +171,18 @@ class Relation(Named):
         fields = self.declared_schema.fields(workspace)
         names = {field.name.lower() for field in fields}
         return (*fields, *(each.as_field() for each in self.partitions if each.name.lower() not in names))
+
+    def without_undeclared(self, workspace: Workspace, frame: DataFrame) -> DataFrame:
+        """Return the rows of a stored table without the columns that the schema does not declare.
+
+        The others keep their order and their types. A schema that follows from mappings leaves out none: they
+        may read the table.
+        """
+        if self.declared_schema is None or self.declared_schema.mappings():
+            return frame
+        names = {field.name.lower() for field in self.declared(workspace) or ()}
+        kept = [name for name in frame.columns if name.lower() in names]
+        return frame if len(kept) == len(frame.columns) else frame.select(*map(name_sql, kept))
 
     def brought(self, frame: DataFrame) -> tuple[Field, ...]:
         """Return the columns of rows, with partition columns at the end unless they are among them.

@@ -154,7 +154,7 @@ class TableRelation(StoredRelation):
         )
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
-        """Return the rows of the table.
+        """Return the rows of the table, with the declared columns if there are any.
 
         Raises:
             TargetError: The table does not exist.
@@ -166,7 +166,8 @@ class TableRelation(StoredRelation):
         workspace.spark.catalog.refreshTable(quoted(self.qualified()))
         frame = workspace.spark.table(quoted(self.qualified()))
         wanted = [canonical_partition(self.partitions, each) for each in partitions]
-        return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+        frame = frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+        return self.without_undeclared(workspace, frame)
 
     def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
         """Create the table; without a declared schema, the first write does so, with its columns."""

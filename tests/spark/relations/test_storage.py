@@ -56,6 +56,11 @@ relations:
     partitions: [{name: day, type: date}]
     schema: {fields: [{name: id, type: integer}, {name: name, type: string}]}
   inferred: {kind: delta, location: data/inferred}
+  narrow:
+    kind: delta
+    location: data/inferred
+    mergeKey: id
+    schema: {fields: [{name: NAME, type: string}, {name: id, type: integer}, {name: later, type: string}]}
   nested:
     kind: delta
     location: data/nested
@@ -194,6 +199,20 @@ def test_a_table_without_schema_takes_that_of_its_rows(
     write("inferred", "SELECT 'y' AS other")
     assert rows(relation.read(workspace)) == [("y",)]
     assert relation.version(workspace) == "2"
+
+
+def test_columns_that_the_schema_does_not_declare_are_not_read(
+    workspace: Workspace, write: Callable[..., int]
+) -> None:
+    """As Flowman's relations; rows that are updated keep them."""
+    write("inferred", "SELECT 1 AS id, 'a' AS name, 'x' AS other UNION ALL SELECT 2, 'b', 'y'")
+    read = stored(workspace, "narrow").read(workspace)
+    assert (read.columns, rows(read)) == (["id", "name"], [("1", "a"), ("2", "b")])
+    write("narrow", "SELECT 2 AS id, 'c' AS name", "UPDATE")
+    assert rows(stored(workspace, "inferred").read(workspace), "id", "name", "other") == [
+        ("1", "a", "x"),
+        ("2", "c", "y"),
+    ]
 
 
 def test_what_replaces_nothing_is_added(
