@@ -15,17 +15,22 @@ from lakewright.lake.paths import is_s3, local_path
 
 __all__ = [
     "DAMAGED",
+    "LACKS",
     "damage_in_text",
     "damage_told",
     "damaged_commits",
     "damaged_log_error",
     "known_remedy",
+    "lost_files_error",
     "lost_log_error",
     "moving_command",
 ]
 
 DAMAGED = "damaged_log"
 """The entry of an error's details that names the table whose log is damaged."""
+
+LACKS = "missing_files"
+"""The entry of an error's details that has the data files which a table lacks."""
 
 _COMMIT = re.compile(r"\d{20}\.json")
 _TOLD = re.compile(r"the table (.+?) can't be read: its log file \S+ is (?:damaged|missing)")
@@ -110,14 +115,24 @@ def lost_log_error(table: str) -> MigrationError:
     )
 
 
-def known_remedy(table: str, commands: Sequence[str]) -> str:
-    """Return what to do about a table with a damaged log whose commands to make it again are known.
+def lost_files_error(table: str, files: Sequence[str]) -> TargetError:
+    """Return the error for a table that lacks data files, of which there is at least one.
 
     Args:
         table: Its folder.
-        commands: The commands, in this order.
+        files: The names of the files.
     """
-    typed = ", then ".join(f"`{command}`" for command in (moving_command(table), *commands))
+    what = "1 data file" if len(files) == 1 else f"{len(files)} data files"
+    return TargetError(
+        f"the table {table} can't be read as a whole: it lacks {what}, such as {files[0]}",
+        remedy=_remedy(table),
+        details={DAMAGED: table, LACKS: list(files)},
+    )
+
+
+def known_remedy(commands: Sequence[str]) -> str:
+    """Return what to do about a damaged table whose commands to make it again are known, in this order."""
+    typed = ", then ".join(f"`{command}`" for command in commands)
     return f"Restore what is missing or damaged from a copy. Without one: {typed}."
 
 

@@ -7,6 +7,7 @@ only by a name of the catalog, and tables on other file systems, need the Spark 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "delta_table",
+    "files_gone",
     "last_commit_number",
     "latest_instant_since",
     "latest_instant_told",
@@ -50,6 +52,8 @@ __all__ = [
     "read_table",
     "table_log",
 ]
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -215,12 +219,20 @@ def missing_files(lake: Lake, address: Address, version: int) -> list[str]:
     if path is None:
         return []
     try:
-        uris = DeltaTable(path, version=version).file_uris()
+        return files_gone(path, DeltaTable(path, version=version))
     except DeltaError:
         return []
-    # The names of partitions' folders come percent-encoded from some versions of the package.
-    paths = (uri.removeprefix("file://") for uri in uris)
-    return [Path(p).name for p in paths if not (Path(p).exists() or Path(unquote(p)).exists())]
+
+
+def files_gone(folder: Path, table: DeltaFile) -> list[str]:
+    """Return the names of the data files of a table on this machine that are gone.
+
+    The files of a shallow clone may be in other places; those on other machines count as there.
+    """
+    # The log has URLs, in which the names of folders are encoded once more than on the disk.
+    names = [str(name) for name in table.get_add_actions(flatten=True).column("path").to_pylist()]
+    places = (folder / unquote(name) if _SCHEME.match(name) is None else local_path(name) for name in names)
+    return [place.name for place in places if place is not None and not place.exists()]
 
 
 def read_table(spark: SparkSession, address: Address, version: int | None = None) -> DataFrame:

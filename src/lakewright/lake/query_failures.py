@@ -308,7 +308,8 @@ def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightErr
     file = file_of(text)
     return TargetError(
         f"{file or 'a file'} can't be read: {unreadable_reason(text)}",
-        remedy="Bring the file back or repair it, then run again.",
+        remedy="Bring the file back or repair it, then run again. Of a table of the lake, "
+        "`lakewright status` names what makes it again.",
         details={"file": file} if file else {},
     )
 

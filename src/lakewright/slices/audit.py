@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt, StorageUnavailable, TargetError
-from lakewright.lake.damaged_log import DAMAGED, known_remedy
+from lakewright.lake.damaged_log import DAMAGED, known_remedy, moving_command
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease
@@ -190,7 +190,7 @@ def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
     """Return that the table of an entity could not be checked, and what to do."""
     table = error.details.get(DAMAGED)
     rebuild = f"lakewright rebuild {shlex.quote(entity.called)} --yes"
-    remedy = error.remedy if table is None else known_remedy(str(table), (rebuild,))
+    remedy = error.remedy if table is None else known_remedy((moving_command(str(table)), rebuild))
     told = f"the table of {entity.name} is not checked: {error.message}"
     return told if remedy is None else f"{told}. {remedy.rstrip('.')}"
 

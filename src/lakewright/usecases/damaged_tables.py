@@ -1,4 +1,4 @@
-"""Tables of this machine that nothing can read, because their Delta log is damaged."""
+"""Tables of this machine that can't be read: their Delta log is damaged or gone, or data files are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, TargetError
-from lakewright.lake.damaged_log import DAMAGED, known_remedy, lost_log_error, moving_command
+from lakewright.lake.damaged_log import (
+    DAMAGED,
+    LACKS,
+    known_remedy,
+    lost_files_error,
+    lost_log_error,
+    moving_command,
+)
 from lakewright.lake.delta_log import LocalLog, read_log
+from lakewright.lake.observation import files_gone
 from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.phase import Phase
@@ -26,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["damaged_tables"]
 
+MOST_FILES = 10_000
+"""Files of a table up to which each is looked for; 10,000 take about a tenth of a second."""
+
 
 def damaged_tables(app: App) -> Iterator[Fault]:
     """Yield a fault for each damaged table of an entity or of a job's target, with what makes it again.
@@ -33,16 +44,20 @@ def damaged_tables(app: App) -> Iterator[Fault]:
     Its details have the `subject`, which is the entity or target, and the `commands`, to be typed in order.
 
     Only tables in folders of this machine are looked at, and not those of files whose path holds a parameter.
+    Data files are looked for up to `MOST_FILES` of a table.
     """
     seen: set[Path] = set()
     for entity, places in placed_entities(app):
         folder = None if places.silver.location is None else local_path(places.silver.location)
         if (found := _damage(folder, seen, is_silver=True)) is not None:
-            yield _fault(found, entity.called, (f"lakewright rebuild {shlex.quote(entity.called)} --yes",))
+            # A rebuild needs the log, but not the files.
+            moves = () if LACKS in found.details else (moving_command(str(folder)),)
+            typed = f"lakewright rebuild {shlex.quote(entity.called)} --yes"
+            yield _fault(found, entity.called, (*moves, typed))
     for job in (each for each in app.project.jobs.values() if each.targets):
         for target, folder in _outputs(app, job):
             if (found := _damage(folder, seen)) is not None:
-                yield _fault(found, target, _builds(app, job, target))
+                yield _fault(found, target, (moving_command(str(folder)), *_builds(app, job, target)))
 
 
 def _damage(folder: Path | None, seen: set[Path], *, is_silver: bool = False) -> TargetError | None:
@@ -53,12 +68,14 @@ def _damage(folder: Path | None, seen: set[Path], *, is_silver: bool = False) ->
     if is_silver and not (folder / "_delta_log").is_dir():
         return lost_log_error(str(folder)) if log.holds_rows() else None
     try:
-        read_log(log)
+        _, table = read_log(log)
     except TargetError as error:
         return error if DAMAGED in error.details else None
     except LakewrightError:  # who looks at the table tells it
         return None
-    return None
+    is_looked_at = table is not None and table.get_add_actions().num_rows <= MOST_FILES
+    gone = files_gone(folder, table) if table is not None and is_looked_at else []
+    return lost_files_error(str(folder), gone) if gone else None
 
 
 def _outputs(app: App, job: Job) -> Iterator[tuple[str, Path]]:
@@ -90,7 +107,5 @@ def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
 
 
 def _fault(error: TargetError, subject: str, commands: tuple[str, ...]) -> Fault:
-    table = str(error.details[DAMAGED])
-    typed = [moving_command(table), *commands]
-    details = {**error.details, "subject": subject, "commands": typed}
-    return Fault(error.message, code=error.code, remedy=known_remedy(table, commands), details=details)
+    details = {**error.details, "subject": subject, "commands": list(commands)}
+    return Fault(error.message, code=error.code, remedy=known_remedy(commands), details=details)

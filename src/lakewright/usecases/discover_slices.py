@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from lakewright.app import App
-from lakewright.lake.damaged_log import DAMAGED, known_remedy
+from lakewright.lake.damaged_log import DAMAGED, known_remedy, moving_command
 from lakewright.slices.inventory import Differences
 from lakewright.usecases.items import inventory_of
 
@@ -27,5 +27,5 @@ def discover_slices(app: App, entities: Sequence[str] = ()) -> Differences:
     for name, error in found.unreadable:
         if DAMAGED in error.details:
             rebuild = f"lakewright rebuild {shlex.quote(name)} --yes"
-            error.remedy = known_remedy(str(error.details[DAMAGED]), (rebuild,))
+            error.remedy = known_remedy((moving_command(str(error.details[DAMAGED])), rebuild))
     return found

@@ -80,6 +80,36 @@ def test_status_names_damaged_tables_of_silver_and_gold_with_the_commands_to_typ
         assert f"move the folder away, `mv {table} {table}.damaged`, and make the table again" in plan
 
 
+def test_status_names_tables_that_lack_data_files(tmp_path: Path) -> None:
+    """It was calm, and the table of gold counted as filled; the run that read it named no way out."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\nlake: {root_folder: my lake}\n")
+    (tmp_path / "model/model.yml").write_text(MODEL.replace("lake/gold", "my lake/gold"))
+    app = App.open(tmp_path)
+    app.make_store()
+    silver = Path(str(app.project.entity("orders").places(app.project.lake).silver.location))
+    gold = tmp_path / "my lake/gold/sales"
+    for table in (silver, gold):
+        write_deltalake(table, pa.table({"id": [1, 2], "d a": ["x%y z", "ü:1"]}), partition_by=["d a"])
+    built(app, "daily", ["orders", "sales"], day="2026-01-06")
+    assert list(damaged_tables(app)) == []
+    for table in (silver, gold):
+        next(table.rglob("*.parquet")).unlink()
+
+    first, second = damaged_tables(app)
+    app.close()
+
+    assert first.message.startswith(
+        f"the table {silver} can't be read as a whole: it lacks 1 data file, such as "
+    )
+    assert first.details["commands"] == ["lakewright rebuild orders --yes"]
+    assert "Without one: `lakewright rebuild orders --yes`." in str(first.remedy)
+    assert second.details["commands"] == [
+        f"mv '{gold}' '{gold}.damaged'",
+        "lakewright job daily build day=2026-01-06",
+    ]
+
+
 def test_discover_goes_on_after_a_damaged_table_and_tells_each(tmp_path: Path) -> None:
     """It ended at the first one, before it had looked at the entities after it."""
     (tmp_path / "model").mkdir()
