@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from lakewright.app import App
 from lakewright.manifest.settings import takeover
 from lakewright.manifest.store import Store
+from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.run.execute import Interruption
 from lakewright.slices.result import SliceReport
 from lakewright.targets.context import Context, RunOptions
@@ -24,7 +25,9 @@ def target_contexts(
     options: RunOptions | None = None,
     store: Store | None = None,
     interruption: Interruption | None = None,
+    *,
     dependents: Callable[[str], Mapping[str, int]] | None = None,
+    commands: Callable[[Sequence[OtherRun]], tuple[str, ...]] = commands_of,
 ) -> Callable[[Workspace], Context]:
     """Return a function that makes targets' contexts from workspaces; by default with the manifest.
 
@@ -34,6 +37,7 @@ def target_contexts(
         store: The manifest.
         interruption: Shows whether to stop.
         dependents: See `Context`.
+        commands: See `Context`.
     """
     store = store or app.store
 
@@ -58,6 +62,7 @@ def target_contexts(
             report=report,
             redact=app.redactor.text,
             dependents=dependents,
+            commands=commands,
         )
 
     return context

@@ -177,7 +177,12 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
             does = f"the next run of {entity.name} records that"
             yield Damage(item.item_id, None, f"its commit {number} has landed, but is not recorded: {does}")
     given = inventory.last_given_number(entity)
-    if last is not None and last > given:
+    if last is None or last <= given:
+        return
+    moved = inventory.moved(entity)
+    if moved is not None:
+        yield Damage(ANSWERS, None, f"{moved.message}. {moved.remedy}".rstrip("."))
+    else:
         yield Damage(
             ANSWERS,
             None,

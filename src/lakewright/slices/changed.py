@@ -14,7 +14,6 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query, Store
-from lakewright.plan.other_runs import commands_of
 from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 from lakewright.slices.late import last_processed, place_of
@@ -161,7 +160,7 @@ def _is_done(context: ProcessingContext, item: Item) -> bool:
 def _jobs(context: ProcessingContext, names: Sequence[str]) -> tuple[str, ...]:
     """Return the commands of the runs that take slices; none if this run takes them all."""
     options = context.options
-    return () if all(map(options.selection.takes, names)) else commands_of(options.other_runs(names))
+    return () if all(map(options.selection.takes, names)) else options.commands(options.other_runs(names))
 
 
 def is_requeued_here(context: ProcessingContext, entity: Entity, deviations: Deviations) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
 from lakewright.manifest.ledger import Takeover
+from lakewright.plan.other_runs import commands_of
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Strategy
@@ -47,6 +48,7 @@ class ProcessingOptions:
         selection: The slices to take; those not taken are left to others.
         settle: How long a slice without `_SUCCESS` must have stayed unchanged; others are left for later.
         other_runs: Returns runs of jobs that take slices of the entity.
+        commands: Returns what to type for such runs.
     """
 
     strategy: Strategy | None = None
@@ -59,6 +61,7 @@ class ProcessingOptions:
     selection: SliceSelection = ALL_SLICES
     settle: timedelta = timedelta()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
+    commands: Callable[[Sequence[OtherRun]], tuple[str, ...]] = commands_of
 
 
 def strategy_of(text: str | None) -> Strategy | None:

@@ -23,7 +23,7 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
-from lakewright.slices.moved_lake import continued_items
+from lakewright.slices.moved_lake import continued_items, moved_lake_error
 from lakewright.slices.recover_from_log import (
     as_if_recovered,
     has_landed,
@@ -32,7 +32,7 @@ from lakewright.slices.recover_from_log import (
 )
 
 if TYPE_CHECKING:
-    from lakewright.errors import LakewrightError
+    from lakewright.errors import LakeMoved, LakewrightError
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.manifest.ledger import Ledger
@@ -201,6 +201,12 @@ class Inventory:
         """Return the number of the last commit to an entity's silver table, or None."""
         address = self.places_of(entity).silver
         return last_commit_number(self.lake, address, str(self.application_of(entity)))
+
+    def moved(self, entity: Entity) -> LakeMoved | None:
+        """Return the error of slices that were processed in another folder than the entity's, or None."""
+        place = self.places_of(entity).bronze
+        names = {slice_.name for slice_ in list_slices(place, self.lake)}
+        return moved_lake_error(self.ledger.store, self.application_of(entity), item_id(place), names)
 
     def has_landed(self, entity: Entity, item: Item) -> bool:
         """Return whether the last commit to an entity's silver table is of an item."""

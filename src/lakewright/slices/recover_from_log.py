@@ -16,6 +16,7 @@ from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.slices.applied import effective_commits
 from lakewright.slices.discover import slice_name
+from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 from lakewright.strategies.summary import Summary
@@ -96,6 +97,9 @@ def find_recovery(
     last = last_commit_number(lake, silver, str(application)) if untouched else None
     if last is None or last <= last_given_number(ledger, silver):
         return None
+    place = untouched[0].item_id.rpartition("/")[0]
+    if moved_lake_error(ledger.store, application, place, set(map(slice_name, untouched))) is not None:
+        return None  # the manifest is not lost: `manifest move` continues its records
     held = tuple(unrecorded_commits(lake, silver, untouched, application))
     known = {item.item_id for item, _ in held}
     undone = tuple(_undone(lake, silver, untouched, application, held=known))

@@ -37,6 +37,7 @@ from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.readers import dependents
+from lakewright.usecases.repeated_appends import commands_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -222,7 +223,8 @@ def _context(app: App, entity: Entity) -> ProcessingContext:
     """
     jobs = list(processing_jobs(app.project, entity.called))
     options = ProcessingOptions(
-        other_runs=partial(find_other_runs, app.project, entity.called, dependents=partial(dependents, app))
+        other_runs=partial(find_other_runs, app.project, entity.called, dependents=partial(dependents, app)),
+        commands=partial(commands_adding_once, app),
     )
     timed = [each for each in jobs if declared_time(each[1]) is not None]
     for job, declared in (*timed, *jobs)[:1]:

@@ -103,7 +103,9 @@ def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
     for instance in sorted(found):
         known = tuple((name, text) for name, text in instance if HIDDEN not in text)
         runs.append(OtherRun("", job.name, known, tuple(name for name, text in instance if HIDDEN in text)))
-    return commands_of(runs or [OtherRun("", job.name, (), tuple(each.name for each in job.parameters))])
+    # Others of the job may add rows once more.
+    every = [OtherRun("", job.name, (), tuple(each.name for each in job.parameters))]
+    return commands_of(runs or every, options=("-t", target))
 
 
 def _fault(error: TargetError, subject: str, commands: tuple[str, ...]) -> Fault:

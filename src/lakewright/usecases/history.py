@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -16,10 +16,12 @@ from lakewright.plan.status import Status
 from lakewright.run.outputs import WRITES
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.suggestions import suggestion
+from lakewright.spec.words import counted
 
 __all__ = [
     "RunComparison",
     "Warned",
+    "alike_once",
     "compare_runs",
     "find_run",
     "list_runs",
@@ -36,16 +38,19 @@ class Warned:
     Attributes:
         run: The run.
         entry: The recorded result of the target.
+        others: Number of other instances of the run with the same warning of it.
     """
 
     run: Run
     entry: Mapping[str, Any]
+    others: int = 0
 
     @property
     def subject(self) -> str:
         """The target, with the parameters of its instance if it has some."""
         instance = " ".join(f"{name}={text}" for name, text in (self.entry.get("instance") or {}).items())
-        return f"{self.entry['name']} ({instance})" if instance else str(self.entry["name"])
+        more = f" and {counted(self.others, 'other instance')}" if self.others else ""
+        return f"{self.entry['name']} ({instance}{more})" if instance else str(self.entry["name"])
 
     def as_json(self) -> dict[str, Any]:
         """Return the warning as `status -o json` prints it."""
@@ -57,6 +62,17 @@ class Warned:
             "reasons": list(self.entry["reasons"]),
             "error": self.entry["error"],
         }
+
+
+def alike_once(warned: Iterable[Warned]) -> list[Warned]:
+    """Return warnings, those once that are the same in several instances of a run."""
+    found: dict[tuple[str, str, str, str], Warned] = {}
+    for each in warned:
+        entry = each.entry
+        key = (each.run.run_id, entry["name"], entry["phase"], str(entry["error"]["message"]))
+        known = found.get(key)
+        found[key] = each if known is None else replace(known, others=known.others + 1)
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Query
+from lakewright.usecases.answered_warnings import unanswered
 from lakewright.usecases.concerns import (
     MOST,
     Concern,
@@ -33,10 +34,11 @@ from lakewright.usecases.concerns import (
     concerns_of_manifest,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
+from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
 from lakewright.usecases.refused_times import refused_ready
-from lakewright.usecases.status import is_requeued, warned_targets
+from lakewright.usecases.status import warned_targets
 from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers, repeated_runs
 from lakewright.usecases.undone_runs import runs_to_resume
@@ -118,8 +120,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     listed = [run for run in failures if run.run_id not in repeated]
     undone = [concern_of_run(app, run) for run in listed[:MOST]]
     tainted = tainted_targets(app, {run.run_id for run in failures}, {run.run_id for run in running})
-    warnings = [each for each in warned_targets(app.journal, runs) if not is_requeued(app, each)]
-    warned = [concern_of_warning(each) for each in warnings[:MOST]]
+    warnings = list(unanswered(app, warned_targets(app.journal, runs), runs))
+    warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]
     waiting = {each.name for each in standings.entities if each.standing.count(Verdict.READY)}
     refused = [concern_of_waiting(*each) for each in islice(refused_ready(app, waiting), MOST)]
     stuck = [concern_of_trigger(each) for each in triggers if each.has_failed]

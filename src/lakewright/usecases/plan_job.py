@@ -26,6 +26,7 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.readers import dependents
+from lakewright.usecases.repeated_appends import commands_adding_once
 
 if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
@@ -93,5 +94,12 @@ def _selectables(workspace: Workspace, job: Job) -> Iterator[Selectable]:
 def job_run(app: App, request: JobRequest, store: Store, interruption: Interruption | None = None) -> JobRun:
     """Return a run of a job, to be planned or executed; the store records it."""
     request = request.configured(app.project.config)
-    context = target_contexts(app, request.options, store, interruption, partial(dependents, app))
+    context = target_contexts(
+        app,
+        request.options,
+        store,
+        interruption,
+        dependents=partial(dependents, app),
+        commands=partial(commands_adding_once, app),
+    )
     return JobRun(app.project, app.lake, app.journal_of(store), request, context, app.clock, app.environ)

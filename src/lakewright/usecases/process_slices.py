@@ -24,6 +24,7 @@ from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.downstream import taint_after_processing
 from lakewright.usecases.process_times import process_times
 from lakewright.usecases.readers import dependents
+from lakewright.usecases.repeated_appends import commands_adding_once
 from lakewright.usecases.session_check import check_session
 
 __all__ = ["process_slices"]
@@ -84,9 +85,12 @@ def process_slices(
         wait=wait,
         settle=settle_of(app.project.config),
     )
-    context = target_contexts(app, interruption=interruption, dependents=partial(dependents, app))(
-        app.workspace
-    )
+    context = target_contexts(
+        app,
+        interruption=interruption,
+        dependents=partial(dependents, app),
+        commands=partial(commands_adding_once, app),
+    )(app.workspace)
     with (
         told_command(app, "process", found) as told,
         span(f"process {found.name}", entity=found.name, run=app.run_id),

@@ -12,7 +12,7 @@ from lakewright.manifest.lock import command
 from lakewright.notebook import html_table
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import Arrived, Vanished
-from lakewright.usecases.history import Warned, run_as_json
+from lakewright.usecases.history import Warned, alike_once, run_as_json
 from lakewright.usecases.items import Row
 from lakewright.usecases.late_slices import LATE
 from lakewright.usecases.quarantine_status import Quarantined
@@ -163,6 +163,11 @@ class ProjectStatus:
         if row.item.item_id in self.late:
             return f"the slice is {LATE}"
         return self.refused.get(row.entity or "")
+
+    @property
+    def alike_warned(self) -> list[Warned]:
+        """The warnings of targets, those once that are the same in several instances."""
+        return alike_once(self.warned)
 
     @property
     def is_calm(self) -> bool:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from lakewright.app import App
 from lakewright.errors import BackdatedError, StorageUnavailable, TargetError
 from lakewright.lake.observation import table_log
-from lakewright.manifest.item import Item, Mark, Verdict
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.readiness import Readiness
@@ -26,6 +26,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
+from lakewright.usecases.answered_warnings import unanswered
 from lakewright.usecases.bronze_status import Arrived, look_at_bronze
 from lakewright.usecases.damaged_tables import damaged_tables
 from lakewright.usecases.entity_standing import read_standings
@@ -53,7 +54,6 @@ from lakewright.usecases.undone_runs import covers, has_steps, recorded_phases, 
 from lakewright.usecases.unrecorded_slices import items_after_recovery, unrecorded_slices
 
 __all__ = [
-    "is_requeued",
     "project_status",
     "recorded_projects",
     "told_changed",
@@ -89,7 +89,7 @@ def project_status(app: App) -> ProjectStatus:
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
     damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
-    warned = tuple(each for each in warned_targets(app.journal, runs) if not is_requeued(app, each))
+    warned = tuple(unanswered(app, warned_targets(app.journal, runs), runs))
     running = tuple(run for run in runs if run.status == RUNNING)
     left, triggers = runs_to_resume(app, runs), list_triggers(app)
     repeated = repeated_runs(triggers)
@@ -260,27 +260,6 @@ def told_messages(warned: Iterable[Warned]) -> set[str]:
     """Return the messages of warnings, line by line."""
     errors = (each.entry["error"] for each in warned)
     return {line for error in errors if error for line in str(error["message"]).splitlines()}
-
-
-def is_requeued(app: App, warned: Warned) -> bool:
-    """Return whether a warning is only about changed slices, and each was requeued or accepted since."""
-    changed, error = warned.entry.get("changed", ()), warned.entry["error"]
-    if not changed or "\n" in str(error["message"]):
-        return False
-    items = app.store.read(list(changed))
-    return all(
-        (item := items.get(item_id)) is not None
-        and any(mark.since >= warned.run.started for mark in _decisions(item))
-        for item_id in changed
-    )
-
-
-def _decisions(item: Item) -> Iterator[Mark]:
-    """Yield the records by which an item was last requeued, resolved or accepted."""
-    if item.new is not None and item.revision > 1:
-        yield item.new
-    if item.resolved is not None:
-        yield item.resolved
 
 
 def _late(app: App, waiting: Iterable[Row]) -> Iterator[str]:

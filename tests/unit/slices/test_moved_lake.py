@@ -9,9 +9,13 @@ import pytest
 from tests.unit.slices.test_plan_undo import TIME, replayed, undo_of
 from tests.unit.slices.test_recover_from_log import Place, names
 
-from lakewright.errors import UsageError
+from lakewright.errors import LakeMoved, UsageError
+from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.relocate import relocate
+from lakewright.slices.changed import new_item
+from lakewright.slices.discover import discovered, list_slices
+from lakewright.slices.recover_from_log import find_recovery
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 
 OLD = "file:///old/orders"
@@ -60,3 +64,18 @@ def test_an_undo_finds_the_commit_of_a_slice(tmp_path: Path) -> None:
     """It said that the log does not show the commit any more."""
     plan = undo_of(with_both(tmp_path), "s2")
     assert (plan.base, replayed(plan)) == (0, ["s3"])
+
+
+def test_a_manifest_that_moved_along_is_not_lost(tmp_path: Path) -> None:
+    """`status` said that the next run records the slices; the run named `manifest move`."""
+    place = moved(tmp_path)
+    names_there = ("s1", "s2", "s3")
+    told = [DiscoveredSlice(f"{OLD}/{name}", place.application, "orders", name, {}) for name in names_there]
+    for number, item in enumerate(place.ledger.discover(told).new, 1):
+        place.ledger.recover_processed(item, place.application, token=number, content={}, run_id=None)
+    here = list_slices(str(place.bronze), place.workspace.lake)
+    items = [new_item(each) for each in discovered(here, place.application, "orders")]
+    silver = place.entity.places(place.workspace.lake.settings).silver
+    assert find_recovery(place.workspace.lake, place.ledger, silver, items, place.application) is None
+    with pytest.raises(LakeMoved):
+        place.look()

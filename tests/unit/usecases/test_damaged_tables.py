@@ -57,7 +57,7 @@ def test_status_names_damaged_tables_of_silver_and_gold_with_the_commands_to_typ
     first, second = damaged_tables(app)
     assert first.message == f"the table {silver} can't be read: its log file {commit} is damaged"
     assert f"`mv {silver} {silver}.damaged`, then `lakewright rebuild orders --yes`." in str(first.remedy)
-    typed = "lakewright job daily build day=2026-01-06,2026-01-07"
+    typed = "lakewright job daily build -t sales day=2026-01-06,2026-01-07"
     assert f"`mv {gold} {gold}.damaged`, then `{typed}`." in str(second.remedy)
     inbox = read_inbox(app, observe_lake(app))
     found = [each for each in inbox.concerns if each.kind == "damaged"]
@@ -106,7 +106,7 @@ def test_status_names_tables_that_lack_data_files(tmp_path: Path) -> None:
     assert "Without one: `lakewright rebuild orders --yes`." in str(first.remedy)
     assert second.details["commands"] == [
         f"mv '{gold}' '{gold}.damaged'",
-        "lakewright job daily build day=2026-01-06",
+        "lakewright job daily build -t sales day=2026-01-06",
     ]
 
 

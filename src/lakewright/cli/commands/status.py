@@ -72,7 +72,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
     yield from _section("Runs that failed", undone, "lakewright history --status failed")
     yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
-    warned = [_warning(each, now) for each in found.warned]
+    warned = [_warning(each, now) for each in found.alike_warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
     yield from _section("Running", running, f"{more}locked")
     yield from _section("Waiting", [*_waiting(found), *map(_arrived, found.arrived)], f"{more}ready")

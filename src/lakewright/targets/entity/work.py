@@ -103,6 +103,7 @@ class EntityWork:
                 self.entity.called,
                 dependents=self.context.dependents,
             ),
+            commands=self.context.commands,
         )
         return processing_context(self.context, self.entity, options)
 

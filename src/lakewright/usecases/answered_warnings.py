@@ -1,0 +1,66 @@
+"""Warnings of targets to which an operator has answered since: nothing is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from lakewright.errors import LakewrightError
+from lakewright.plan.status import Status
+from lakewright.slices.other_runs import entity_name
+from lakewright.slices.other_writers import ROWS_CHANGED
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.manifest.item import Item, Mark
+    from lakewright.manifest.journal import Run
+    from lakewright.usecases.history import Warned
+
+__all__ = ["is_requeued", "unanswered"]
+
+
+def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Iterator[Warned]:
+    """Yield the warnings that nobody has answered, given the latest runs, newest first."""
+    for each in warned:
+        if not is_requeued(app, each) and not _is_rebuilt(app, each, runs):
+            yield each
+
+
+def is_requeued(app: App, warned: Warned) -> bool:
+    """Return whether a warning is only about changed slices, and each was requeued or accepted since."""
+    changed, error = warned.entry.get("changed", ()), warned.entry["error"]
+    if not changed or "\n" in str(error["message"]):
+        return False
+    items = app.store.read(list(changed))
+    return all(
+        (item := items.get(item_id)) is not None
+        and any(mark.since >= warned.run.started for mark in _decisions(item))
+        for item_id in changed
+    )
+
+
+def _decisions(item: Item) -> Iterator[Mark]:
+    """Yield the records by which an item was last requeued, resolved or accepted."""
+    if item.new is not None and item.revision > 1:
+        yield item.new
+    if item.resolved is not None:
+        yield item.resolved
+
+
+def _is_rebuilt(app: App, warned: Warned, runs: Sequence[Run]) -> bool:
+    """Return whether a warning is only of rows that another program changed before a rebuild."""
+    error, definition = warned.entry["error"], app.project.targets.get(warned.entry["name"])
+    if error.get("code") != ROWS_CHANGED or "\n" in str(error["message"]) or definition is None:
+        return False
+    with suppress(LakewrightError):  # a wrong definition is told by itself
+        called = entity_name(app.project, definition.raw)
+        job = None if called is None else f"rebuild {app.project.entity(called).name}"
+        return any(
+            run.job == job
+            and run.status == Status.SUCCESS
+            and not run.facts.get("check")
+            and run.started >= warned.run.started
+            for run in runs
+        )
+    return False
