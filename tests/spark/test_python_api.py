@@ -276,6 +276,7 @@ def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkS
         (texts, users.sql("SELECT 1.5D AS id"), "2", "column 'id': the value '1.5' doesn't fit the type int"),
         (texts, users.sql("SELECT 1 AS id, x'ff' AS name"), "2", "column 'name' has binary values"),
         (orders, users.sql("SELECT 1 AS id, array(x'ff') AS list"), "2", "column 'list' has binary values"),
+        (orders, users.sql("SELECT 1 AS id, INTERVAL 1 DAY AS took"), "2", "column 'took' has intervals"),
         (texts, users.sql("SELECT 1 AS id, 2 AS ID"), "2", "several columns of the name id"),
         (orders, users.readStream.format("rate").load(), "2", "a streaming frame can't be landed"),
     )

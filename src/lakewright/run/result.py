@@ -9,7 +9,7 @@ from datetime import datetime
 from signal import SIGINT
 from typing import Any
 
-from lakewright.errors import Fault, ItemFailed, ItemLocked, LeaseHeld, RunFailed
+from lakewright.errors import Fault, ItemFailed, ItemLocked, LakeMoved, LeaseHeld, RunFailed
 from lakewright.manifest.plain import finite
 from lakewright.manifest.record import format_instant
 from lakewright.notebook import html_table
@@ -19,7 +19,7 @@ from lakewright.plan.step import instances_as_json, parameters_text
 
 __all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone", "status_of_part"]
 
-_HELD = frozenset({ItemFailed.code, ItemLocked.code, LeaseHeld.code})
+_HELD = frozenset({ItemFailed.code, ItemLocked.code, LakeMoved.code, LeaseHeld.code})
 
 
 def is_undone(status: Status, reasons: Iterable[str]) -> bool:

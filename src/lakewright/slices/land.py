@@ -21,7 +21,7 @@ from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.spec.models.entity import Entity
 from lakewright.transform.casts import cast_sql
-from lakewright.transform.spark_types import binary_column
+from lakewright.transform.spark_types import binary_column, interval_column
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -170,6 +170,11 @@ def _write(frame: DataFrame, entity: Entity, staged: str, timezone: str, *, is_m
         raise UsageError(
             f"{what}: column {name!r} has binary values, which files of text do not hold",
             remedy="Land them as text, such as `base64(…)` gives it, or in another format, such as parquet.",
+        )
+    if (name := interval_column(frame)) is not None:
+        raise UsageError(
+            f"{what}: column {name!r} has intervals, which a table cannot hold",
+            remedy="Land them as numbers, such as seconds.",
         )
     frame = _with_whole_numbers(frame, entity) if form.kind == "csv" else frame
     try:

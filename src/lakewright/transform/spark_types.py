@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-__all__ = ["binary_column", "type_of"]
+__all__ = ["binary_column", "interval_column", "type_of"]
 
 
 def type_of(kind: DataType) -> Type:
@@ -52,12 +53,28 @@ def binary_column(frame: DataFrame) -> str | None:
 
     CSV has these in a form that no reader takes for bytes again.
     """
-    return next((each.name for each in frame.schema.fields if _has_binary(type_of(each.dataType))), None)
+    return _column_with(frame, lambda name: name == "binary")
 
 
-def _has_binary(kind: Type) -> bool:
+def interval_column(frame: DataFrame) -> str | None:
+    """Return the first column with intervals, also inside of others; None if there is none.
+
+    Delta tables cannot hold them.
+    """
+    return _column_with(frame, lambda name: name.startswith("interval"))
+
+
+def _column_with(frame: DataFrame, is_wanted: Callable[[str], bool]) -> str | None:
+    """Return the first column that has a scalar type of a wanted name."""
+    found = (each.name for each in frame.schema.fields if _has(type_of(each.dataType), is_wanted))
+    return next(found, None)
+
+
+def _has(kind: Type, is_wanted: Callable[[str], bool]) -> bool:
     if isinstance(kind, Struct):
-        return any(_has_binary(field.type) for field in kind.fields)
+        return any(_has(field.type, is_wanted) for field in kind.fields)
     if isinstance(kind, MapOf):
-        return _has_binary(kind.key) or _has_binary(kind.value)
-    return _has_binary(kind.element) if isinstance(kind, Array) else kind == Scalar("binary")
+        return _has(kind.key, is_wanted) or _has(kind.value, is_wanted)
+    if isinstance(kind, Array):
+        return _has(kind.element, is_wanted)
+    return isinstance(kind, Scalar) and is_wanted(kind.name)

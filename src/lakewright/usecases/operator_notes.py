@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, natural_key, slice_name
+from lakewright.slices.in_table import is_in_table
 from lakewright.slices.other_runs import declared_strategy, processing_jobs
 from lakewright.slices.time_check import may_be_late
 from lakewright.spec.models.entity import Entity, Strategy
@@ -29,7 +30,11 @@ def skip_notes(app: App, item: Item) -> Iterator[str]:
     if entity is None:
         return
     application = application_of(app.project.name, entity)
-    if item.is_skipped_for(application) and item.is_processed_by(application):
+    if not item.is_skipped_for(application):
+        return
+    if item.is_processed_by(application) or (
+        application.key in item.tokens and is_in_table(app.lake, app.store, entity, application, item)
+    ):
         yield (
             f"{called_name(entity.called, item)}: the slice was processed already, and its rows stay in the "
             f"table until `{rebuild_command(entity)}` builds it again without them"

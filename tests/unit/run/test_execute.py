@@ -12,7 +12,7 @@ from time import sleep
 
 import pytest
 
-from lakewright.errors import ItemLocked, JvmEnded, VerificationError
+from lakewright.errors import ItemLocked, JvmEnded, LakeMoved, VerificationError
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -234,6 +234,11 @@ def test_what_somebody_else_holds_is_blocked_and_exits_with_4() -> None:
 
     assert statuses(result)[0] == ("a", Status.BLOCKED)
     assert result.exit_code == 4
+
+    def moved(instance: int, step: Step) -> Outcome:
+        raise LakeMoved("the lake was moved")
+
+    assert run(plan_of(CHAIN), moved)[0].exit_code == 4
 
     create = PhasePlan(Phase.CREATE, (step("a", Phase.CREATE),))
     result, _ = run(plan_of(create, CHAIN), locked)

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, undo_of
 
 from lakewright.errors import SliceError, UsageError
+from lakewright.slices.in_table import is_in_table
 from lakewright.slices.rewind import rebuild
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.usecases.rebuild_table import Rebuilt
@@ -37,8 +38,29 @@ def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed
     rest = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3"))
     assert (rest.base, len(rest.kept), rest.skipped) == (1, 2, ())
     place.ledger.skip(place.item("s3").item_id, "broken")
-    with pytest.raises(UsageError, match="orders has no processed slice"):
+    with pytest.raises(UsageError, match="every slice that the table of orders holds was skipped") as caught:
         plan_rebuild(place.bench, place.entity, RebuildStart())
+    assert str(caught.value.remedy).startswith(
+        "`lakewright manifest unskip orders/s3`, then `lakewright process orders`, then `lakewright undo "
+    )
+
+
+def test_a_slice_that_was_skipped_again_is_known_by_the_log(tmp_path: Path) -> None:
+    """After a skip was taken back and made again, the slice counted as not in the table."""
+    place = place_of(tmp_path, "s1", "s2")
+    s2 = place.item("s2").item_id
+    for action in (place.ledger.skip, place.ledger.unskip, place.ledger.skip):
+        action(s2, "broken")
+    lake, store = place.workspace.lake, place.ledger.store
+    assert is_in_table(lake, store, place.entity, place.application, place.item("s2"))
+    with pytest.raises(UsageError, match="s2 of orders was skipped, but the table still holds it"):
+        undo_of(place, "s2")
+    place.put("s3")
+    place.look()
+    place.ledger.skip(place.item("s3").item_id, "broken")
+    assert not is_in_table(lake, store, place.entity, place.application, place.item("s3"))
+    with pytest.raises(UsageError, match="s3 of orders is not in the table: it is skipped"):
+        undo_of(place, "s3")
 
 
 def test_a_rebuild_tells_requeued_slices_that_it_leaves_out_with_what_includes_them(tmp_path: Path) -> None:

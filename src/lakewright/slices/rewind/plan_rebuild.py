@@ -16,6 +16,7 @@ from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import command
 from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.applied import (
@@ -25,7 +26,7 @@ from lakewright.slices.applied import (
     foreign_since,
     since_empty,
 )
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.moved_lake import HeldSlices, held_slices
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
@@ -172,12 +173,14 @@ def plan_rebuild(
     skipped = skipped_items(context, applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))
     first = next(starts, None)
+    is_whole = start == RebuildStart()
+    if first is None and applied and is_whole:
+        raise _all_skipped(entity, applied)
     if first is None:
         raise UsageError(
             f"{entity.name} has no processed slice{start.words if applied else ''}",
             remedy=f"`lakewright manifest ls --entity {entity.called}` lists the slices.",
         )
-    is_whole = start == RebuildStart()
     base = None if is_whole else _base(entity, held, applied[first])
     kept = () if is_whole else tuple(applied[:first])
     rest = applied[len(kept) :]
@@ -279,6 +282,19 @@ def _base(entity: Entity, held: Sequence[HeldSlices], first: AppliedSlice) -> in
     raise DataLossError(
         f"the log of {entity.name} does not show the commit of {name_of(first)}",
         remedy="Start with a later slice, or build the table from all slices.",
+    )
+
+
+def _all_skipped(entity: Entity, applied: Sequence[AppliedSlice]) -> UsageError:
+    """Return the error of a table whose slices were all skipped: there is nothing to build it from."""
+    name = name_of(applied[-1])
+    unskip, called = command("unskip", called_name(entity.called, name)), shlex.quote(entity.called)
+    return UsageError(
+        f"every slice that the table of {entity.name} holds was skipped: nothing is left to build it from",
+        remedy=f"`{unskip}`, then `lakewright process {called}`, then `lakewright undo {called} "
+        f"{shlex.quote(name)}` takes the rows of {name} out"
+        + (", and so on, the newest first." if len(applied) > 1 else "."),
+        details={"slices": [name_of(each) for each in applied]},
     )
 
 

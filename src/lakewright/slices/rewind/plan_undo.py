@@ -19,6 +19,7 @@ from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since
 from lakewright.slices.discover import called_name, item_id, slice_name
+from lakewright.slices.in_table import is_in_table
 from lakewright.slices.moved_lake import HeldSlices, continued_items, held_slices
 from lakewright.slices.processed import processed_items
 from lakewright.slices.reconcile import has_no_commit
@@ -268,7 +269,10 @@ def _processed_item(
             remedy=recovery_advice(found, named),
             details=details,
         )
-    if verdict is Verdict.SKIPPED and found.is_processed_by(context.application) and may_be_held(found):
+    is_known = found.is_processed_by(context.application) or is_in_table(
+        context.lake, context.ledger.store, entity, context.application, found
+    )
+    if verdict is Verdict.SKIPPED and is_known and may_be_held(found):
         raise UsageError(
             f"the slice {name} of {entity.name} was skipped, but the table still holds it",
             remedy=f"`{rebuild_command(entity)}` builds the table again without it.",
