@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.manifest.journal import Taint, TargetPhase
+from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.run.kept_rows import KEPT_ROWS
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.other_writers import ROWS_CHANGED
+from lakewright.spec.expressions.secrets import HIDDEN
+from lakewright.usecases.emptied import emptying_commands
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -21,10 +27,28 @@ __all__ = ["is_requeued", "unanswered"]
 
 
 def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Iterator[Warned]:
-    """Yield the warnings that nobody has answered, given the latest runs, newest first."""
+    """Yield the warnings that nobody has answered, given the latest runs, newest first.
+
+    One of rows that a build has kept names the commands that empty what it wrote and build all of it again.
+    """
     for each in warned:
         if not is_requeued(app, each) and not _is_rebuilt(app, each, runs):
-            yield each
+            yield _with_commands(app, each)
+
+
+def _with_commands(app: App, warned: Warned) -> Warned:
+    entry, job = warned.entry, app.project.jobs.get(warned.run.job)
+    instance, error = entry.get("instance") or {}, entry["error"]
+    if error.get("code") != KEPT_ROWS or job is None or any(HIDDEN in text for text in instance.values()):
+        return warned
+    place = TargetPhase(app.project.name, entry["name"], Phase.BUILD.value, instance)
+    taint = Taint(place, error["message"], kept=error["message"])
+    try:
+        commands = emptying_commands(app, job, [taint])
+    except LakewrightError:  # a wrong definition is told by itself
+        return warned
+    remedy = f"Type {', then '.join(f'`{each}`' for each in commands)}."
+    return replace(warned, entry={**entry, "error": {**error, "remedy": remedy}})
 
 
 def is_requeued(app: App, warned: Warned) -> bool:

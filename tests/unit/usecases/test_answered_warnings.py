@@ -24,6 +24,7 @@ CHANGED = {
 def app() -> Any:
     orders = SimpleNamespace(raw={"kind": "entity", "entity": "orders"})
     project = SimpleNamespace(
+        jobs={},
         targets={"orders": orders},
         entities={"orders": None},
         entity=lambda name: SimpleNamespace(name=name, called=name),

@@ -21,8 +21,10 @@ from lakewright.run.kept_rows import kept_of
 from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
+from lakewright.usecases.answered_warnings import unanswered
 from lakewright.usecases.downstream import downstream_taints, tainted_words
 from lakewright.usecases.emptied import forget_emptied
+from lakewright.usecases.history import Warned
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.status import project_status
@@ -108,6 +110,16 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
     done = with_warning(Outcome(metrics={"target_records": 1}), step)
     assert (done.status, done.error) == (Status.SUCCESS_WITH_ERRORS, step.warning)
     assert with_warning(Outcome(Status.FAILED), step) == Outcome(Status.FAILED)
+    # `status` names the commands for all that the run before wrote; its text said to look at `status`.
+    built(app, "daily", ("added",), hours_ago=1, day="2022-01-02")
+    told = {"error": None if done.error is None else done.error.as_json(), "phase": "BUILD", "name": "added"}
+    warned = Warned(next(iter(app.journal.runs(1))), {**told, "instance": {"day": "2022-01-01"}})
+    (found,) = unanswered(app, [warned], ())
+    days = "day=2022-01-01,2022-01-02"
+    assert found.entry["error"]["remedy"] == (
+        f"Type `lakewright job daily truncate -t added {days} --yes`, then `lakewright job daily build "
+        f"--dirty=added -t +added {days}`."
+    )
     # A run that fails to build it leaves it as it was.
     (kept,) = (put.value for put in (place.tainted("failed", "r1", kept=kept_of(step)),))
     assert kept is not None
