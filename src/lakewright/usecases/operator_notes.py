@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, natural_key, slice_name
@@ -32,13 +33,22 @@ def skip_notes(app: App, item: Item) -> Iterator[str]:
     application = application_of(app.project.name, entity)
     if not item.is_skipped_for(application):
         return
-    if item.is_processed_by(application) or (
-        application.key in item.tokens and is_in_table(app.lake, app.store, entity, application, item)
-    ):
+    if item.is_processed_by(application) or _is_held(app, entity, item):
         yield (
             f"{called_name(entity.called, item)}: the slice was processed already, and its rows stay in the "
             f"table until `{rebuild_command(entity)}` builds it again without them"
         )
+
+
+def _is_held(app: App, entity: Entity, item: Item) -> bool:
+    """Return whether a table holds a slice of an earlier revision, as far as its log can be read."""
+    application = application_of(app.project.name, entity)
+    if item.revision == 1 or application.key not in item.tokens:
+        return False
+    try:
+        return is_in_table(app.lake, app.store, entity, application, item)
+    except LakewrightError:  # `status` tells it
+        return False
 
 
 def unskip_notes(app: App, item: Item) -> Iterator[str]:

@@ -19,6 +19,7 @@ from lakewright.cli.render.items import failure_message
 from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
+from lakewright.errors import LakeMoved
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock
 from lakewright.manifest.record import ANYONE
@@ -89,14 +90,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section(
         "Recorded for entities that are not declared", undeclared, "lakewright status -o json"
     )
-    damaged = [fault_branch(fault) for fault in found.damaged]
-    yield from _section("Tables that can't be read", damaged, "lakewright status -o json")
-    lost = [fault_branch(fault) for fault in found.lost]
-    yield from _section("Tables that do not exist any more", lost, "lakewright status -o json")
-    rebuilds = [_rebuild(each) for each in found.rebuilds]
-    yield from _section("Tables that need a rebuild", rebuilds, "lakewright status -o json")
-    rows_changed = [fault_branch(fault, is_warning=True) for fault in found.rows_changed]
-    yield from _section("Tables that another program has changed", rows_changed, "lakewright status -o json")
+    yield from _tables(found)
     yield from _section("Targets to build again", _all_tainted(found.tainted), "lakewright status -o json")
     yield from _unseen(found)
     if found.is_calm:
@@ -178,6 +172,20 @@ def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
     refused = () if step.refused is None else (Branch(line(f"it would fail again: {step.refused}")),)
     left = () if step.left_out is None else (Branch(line(f"--resume would leave out {step.left_out}")),)
     return Branch(said, (*refused, *left, _do(f"see why with {why}, then {typed}{filled}")))
+
+
+def _tables(found: ProjectStatus) -> Iterator[Block]:
+    """Yield what is wrong with tables, by kind."""
+    more = "lakewright status -o json"
+    renamed = [each for each in found.rows_changed if each.code == LakeMoved.code]
+    changed = [each for each in found.rows_changed if each.code != LakeMoved.code]
+    yield from _section("Tables that can't be read", list(map(fault_branch, found.damaged)), more)
+    yield from _section("Tables that do not exist any more", list(map(fault_branch, found.lost)), more)
+    yield from _section("Tables that need a rebuild", list(map(_rebuild, found.rebuilds)), more)
+    title = "Tables of a project or an entity with another name"
+    yield from _section(title, list(map(fault_branch, renamed)), more)
+    title = "Tables that another program has changed"
+    yield from _section(title, [fault_branch(each, is_warning=True) for each in changed], more)
 
 
 def _warning(found: Warned, now: datetime) -> Branch:
