@@ -19,7 +19,7 @@ from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since
 from lakewright.slices.discover import called_name, item_id, slice_name
-from lakewright.slices.in_table import is_in_table
+from lakewright.slices.in_table import is_in_table, may_hold
 from lakewright.slices.moved_lake import HeldSlices, continued_items, held_slices
 from lakewright.slices.processed import processed_items
 from lakewright.slices.reconcile import has_no_commit
@@ -81,7 +81,7 @@ def plan_undo(
     log = read_commits(context.lake, places.silver) if state.exists else ()
     chain = tuple(effective_commits(log, app))
     stored = held_slices(context.ledger.store, chain[::-1], app, places.bronze)
-    item = _processed_item(context, entity, name, lambda item: _may_hold(item, log, stored))
+    item = _processed_item(context, entity, name, lambda item: may_hold(item, log, stored))
     held = _Held.of(context, entity, stored, item)
     if not held.is_written:
         _check_unwritten(context, entity, item, is_requeued=is_requeued)
@@ -269,10 +269,7 @@ def _processed_item(
             remedy=recovery_advice(found, named),
             details=details,
         )
-    is_known = found.is_processed_by(context.application) or is_in_table(
-        context.lake, context.ledger.store, entity, context.application, found
-    )
-    if verdict is Verdict.SKIPPED and is_known and may_be_held(found):
+    if verdict is Verdict.SKIPPED and may_be_held(found) and _is_held(context, entity, found):
         raise UsageError(
             f"the slice {name} of {entity.name} was skipped, but the table still holds it",
             remedy=f"`{rebuild_command(entity)}` builds the table again without it.",
@@ -295,17 +292,11 @@ def _processed_item(
     return found
 
 
-def _may_hold(item: Item, log: Sequence[Commit], stored: Sequence[HeldSlices]) -> bool:
-    """Return whether a table holds a slice, given its log; or may, as the log does not reach back far enough.
-
-    Args:
-        item: The item of the slice.
-        log: The commits that the log still has.
-        stored: Those of them that the table's last version builds on, with their slices.
-    """
-    if any(each.item_id == item.item_id for _, slices in stored for each in slices):
-        return True
-    return item.revision > 1 and bool(log) and log[0].version > 0
+def _is_held(context: ProcessingContext, entity: Entity, item: Item) -> bool:
+    application = context.application
+    return item.is_processed_by(application) or is_in_table(
+        context.lake, context.ledger.store, entity, application, item
+    )
 
 
 def version_before(commit: Commit) -> int | None:
