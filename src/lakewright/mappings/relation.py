@@ -73,7 +73,7 @@ class RelationMapping(Mapping):
     def selected(self, workspace: Workspace) -> tuple[dict[str, str], ...]:
         """Return the partitions to read; empty for all."""
         source, definition = self.source(workspace), workspace.project.definitions("mapping").get(self.name)
-        check_partition_values(definition, source, self.partitions, ("partitions",))
+        check_partition_values(workspace, definition, source, self.partitions, ("partitions",))
         return expand_selection(source.partitions, self.partitions)
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:

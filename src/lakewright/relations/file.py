@@ -6,9 +6,7 @@ A pattern says where each partition's files are, if not in a folder of its name.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
@@ -23,7 +21,6 @@ from lakewright.lake.partition import (
     canonical_partition,
     partition_condition,
     partition_folder,
-    typed_partition,
     with_told_folders,
 )
 from lakewright.lake.paths import join, local_path
@@ -31,13 +28,12 @@ from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.csv_layout import writing_options
 from lakewright.relations.file_reading import FileReader, files_below, union_of
+from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.relations.staging import StagedFiles, check_single
-from lakewright.spec.expressions.expression import Name, Node, names_in, parse_template
-from lakewright.spec.expressions.scope import Scope
-from lakewright.spec.expressions.values import render_value
+from lakewright.spec.expressions.expression import parse_template
 from lakewright.spec.models.base import TextMap, from_text
-from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.spec.models.fields import Field
 from lakewright.transform.spark_types import binary_column
 
 if TYPE_CHECKING:
@@ -45,62 +41,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileRelation", "Pattern"]
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A text with expressions for the values of partition columns, such as `${year}/${month}/*.csv`.
-
-    Attributes:
-        columns: The relation's partition columns.
-        scope: The scope of the instance, for other names in the pattern.
-    """
-
-    text: str
-    columns: tuple[PartitionField, ...]
-    scope: Scope
-
-    def path(self, partition: Partition) -> str:
-        """Return the path of a partition below the location, with `*` for columns that it does not fix."""
-        scope = self.scope.child(typed_partition(self.columns, partition))
-        return "".join(
-            part
-            if isinstance(part, str)
-            else render_value(scope.evaluate_node(part))
-            if self._used(part) <= set(partition)
-            else "*"
-            for part in self._parts()
-        )
-
-    def found_in_path(self) -> tuple[str, dict[str, int]]:
-        """Return a regular expression for the end of a file's path, and the group of each column in it.
-
-        Only columns whose value appears unchanged in the path, as in `${year}`, have a group.
-        """
-        groups: dict[str, int] = {}
-        expression = "/"
-        for part in self._parts():
-            if isinstance(part, str):
-                expression += _glob_expression(part)
-            elif isinstance(part, Name) and self._used(part) and part.name not in groups:
-                groups[part.name] = len(groups) + 1
-                expression += "([^/]*)"
-            elif self._used(part):
-                expression += "[^/]*"
-            else:
-                expression += re.escape(render_value(self.scope.evaluate_node(part)))
-        return expression + "(?:/[^/]*)?$", groups
-
-    def _parts(self) -> Sequence[str | Node]:
-        return parse_template(self.text).parts
-
-    def _used(self, node: Node) -> frozenset[str]:
-        return names_in(node) & {column.name for column in self.columns}
-
-
-def _glob_expression(text: str) -> str:
-    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character)) for character in text)
+__all__ = ["FileRelation"]
 
 
 FileFormat = Annotated[Literal["csv", "json", "parquet", "text", "orc", "avro"], from_text(str.lower)]
@@ -148,11 +89,16 @@ class FileRelation(StoredRelation):
             folders.pop()
         return join(root, *folders) if folders else root
 
+    def check_partition(self, workspace: Workspace, partition: Partition) -> None:
+        """Check that each value names one file or folder in the pattern."""
+        if self.pattern is not None:
+            self._pattern(workspace).check(canonical_partition(self.partitions, partition))
+
     def _within(self, path: str) -> str:
         if ".." in path.split("/"):
             raise SpecError.of(
                 f"{self.label}: {path!r} is outside of its location",
-                remedy="Do not use '..' in patterns and partition values.",
+                remedy="Do not use '..' in the pattern and its values.",
             )
         return path
 

@@ -164,6 +164,14 @@ class Relation(Named):
         """The name of the relation in messages."""
         return f"relation {self.name!r}" if self.name else f"the {self.kind} relation"
 
+    def check_partition(self, workspace: Workspace, partition: Partition) -> None:
+        """Check that each value, which is one of its column's type, is one that the relation can store.
+
+        Raises:
+            SpecError: It is not.
+        """
+        del workspace, partition
+
     def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
         """Return the declared columns, with partition columns at the end unless they are among them."""
         if self.declared_schema is None:

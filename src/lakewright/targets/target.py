@@ -139,7 +139,7 @@ class Target(Named):
             SpecError: One is not; the error has its place.
         """
         definition = workspace.project.definitions("target").get(self.name)
-        check_partition_values(definition, relation, values, path)
+        check_partition_values(workspace, definition, relation, values, path)
 
     def labels(self, workspace: Workspace) -> frozenset[str]:
         """Return the labels that select the target: `key` and `key=value` of each."""

@@ -113,7 +113,7 @@ def read_relation(
             column: partition_texts(column, value, types.get(column.lower()))
             for column, value in (partition or {}).items()
         }
-        check_partition_values(None, relation, selection, ())
+        check_partition_values(workspace, None, relation, selection, ())
         return _told(workspace, relation.read(workspace, expand_selection(relation.partitions, selection)))
 
 

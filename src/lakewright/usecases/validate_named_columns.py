@@ -17,7 +17,6 @@ from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options
 from lakewright.relations.jdbc_table import JdbcTableRelation
 from lakewright.relations.relation import StoredRelation
-from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.console import ConsoleTarget
 from lakewright.targets.datasets.file import FileDataset
@@ -71,9 +70,10 @@ class _Named:
     path: tuple[str, ...]
     is_written: bool = False
 
-    def check(self, definition: Definition, name: str) -> None:
+    def check(self, each: Evaluated, name: str) -> None:
         """Raise an error if the relation has no such partition column, or the value is not one of its own."""
-        check_partition_values(definition, self.relation, {name: self.values[name]}, self.path)
+        values = {name: self.values[name]}
+        check_partition_values(each.workspace, each.definition, self.relation, values, self.path)
 
 
 def _partition_faults(each: Evaluated) -> Iterator[Fault]:
@@ -93,7 +93,7 @@ def _name_faults(each: Evaluated, named: _Named) -> Iterator[Fault]:
     known = {field.name.lower() for field in named.relation.partitions}
     for name in named.values:
         try:
-            named.check(each.definition, name)
+            named.check(each, name)
         except SpecError as error:
             # A job may give an expression another value.
             if name.lower() not in known or "$" not in str(written_at(each.definition, (*named.path, name))):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
-from lakewright.lake.partition import canonical_partition, expand_selection
+from lakewright.lake.partition import Partition, canonical_partition, expand_selection
 from lakewright.spec.definitions.definition import Definition
 from lakewright.workspace.readable import ReadableRelation
+
+if TYPE_CHECKING:
+    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["check_partition_values", "written_at"]
 
 
 def check_partition_values(
+    workspace: Workspace,
     definition: Definition | None,
     relation: ReadableRelation,
     values: Mapping[str, Any],
@@ -22,23 +26,29 @@ def check_partition_values(
     """Check that a definition gives each partition column a value that it can have.
 
     Args:
+        workspace: The names of the instance.
         definition: The definition, which tells where a value is written, and with which expression.
         relation: The relation that has the columns.
         values: Texts by column, or values, lists and ranges of them.
         path: The keys of the definition below which they are.
 
     Raises:
-        SpecError: A column isn't one of the relation's, or a value is empty or not of its type. The error
-            names the relation and the expression, and has the place of the value.
+        SpecError: A column isn't one of the relation's, or a value is empty, not of its type, or not one that
+            the relation can store. The error names the relation and the expression, and has the place of the
+            value.
     """
     for name, value in values.items():
         try:
-            if isinstance(value, str):
-                canonical_partition(relation.partitions, {name: value})
-            else:
-                expand_selection(relation.partitions, {name: value})
+            for partition in _partitions(relation, name, value):
+                relation.check_partition(workspace, partition)
         except SpecError as error:
             raise _told(error, definition, relation, (*path, name)) from error
+
+
+def _partitions(relation: ReadableRelation, name: str, value: Any) -> Sequence[Partition]:
+    if isinstance(value, str):
+        return [canonical_partition(relation.partitions, {name: value})]
+    return expand_selection(relation.partitions, {name: value})
 
 
 def written_at(definition: Definition, path: Sequence[str | int]) -> Any:

@@ -45,6 +45,10 @@ class ReadableRelation(Protocol):
         """Its partition columns."""
         ...
 
+    def check_partition(self, workspace: Workspace, partition: Partition) -> None:
+        """Raise a `SpecError` if it can't store one of these values of partition columns."""
+        ...
+
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the resources that reading it requires."""
         ...
@@ -139,6 +143,11 @@ class ImportedRelation:
     def partitions(self) -> tuple[PartitionField, ...]:
         """Its partition columns."""
         return self.relation.partitions
+
+    def check_partition(self, workspace: Workspace, partition: Partition) -> None:
+        """Raise a `SpecError` if it can't store one of these values of partition columns."""
+        del workspace
+        self.relation.check_partition(self.home, partition)
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the resources that reading it requires."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,36 @@ def test_a_partition_has_its_place(
 ) -> None:
     workspace = make_workspace(tmp_path, FILES)
     assert relation(workspace, name).place(workspace, partition) == f"{tmp_path}{expected}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "code", "told"),
+    [
+        ("x_${code}", "a/b", "has a `/`, which makes another folder in the pattern 'x_${code}'"),
+        ("${code.toUpperCase()}/x", "a/b", "has a `/`"),
+        ("${code}", "..", "begins with a full stop"),
+        ("x/${code}", ".hidden", "begins with a full stop"),
+        ("x_${code}", "[ab]", "has a `[`, which stands for other names"),
+        ("${code.replace('/', '_')}", "a/b", None),
+        ("x_${code}", ".hidden", None),
+        ("${code}", "a b=c:d_é", None),
+    ],
+)
+def test_a_value_names_one_file_or_folder_in_a_pattern(
+    tmp_path: Path, pattern: str, code: str, told: str | None
+) -> None:
+    column = "partitions: [{name: code, type: string}]"
+    files = f'relations: {{coded: {{kind: file, location: data, pattern: "{pattern}", {column}}}}}'
+    workspace = make_workspace(tmp_path, files)
+    coded = relation(workspace, "coded")
+    if told is None:
+        coded.check_partition(workspace, {"code": code})
+        assert coded.place(workspace, {"code": code}).startswith(f"{tmp_path}/data/")
+        return
+    for use in (coded.check_partition, coded.place, coded.resources):
+        with pytest.raises(SpecError, match=re.escape(told)) as raised:
+            use(workspace, {"code": code})
+        assert raised.value.message.startswith(f"partition column code: the value {code!r} ")
 
 
 def test_resources_of_partitions_are_parts_of_the_whole(tmp_path: Path) -> None:
@@ -187,14 +218,13 @@ def test_nothing_outside_of_its_location_is_a_relations(tmp_path: Path) -> None:
       named:
         kind: file
         location: data/named
-        pattern: ${code}/x.csv
-        partitions: [{name: code, type: string}]
+        pattern: ${place}/x.csv
       wide: {kind: file, location: .}
       all: {kind: file, location: /}
     """
-    workspace = make_workspace(tmp_path, sections)
+    workspace = make_workspace(tmp_path, sections, place="../..")
     with pytest.raises(SpecError, match=r"'\.\./\.\./x\.csv' is outside of its location"):
-        relation(workspace, "named").place(workspace, {"code": "../.."})
+        relation(workspace, "named").place(workspace, {})
     for name in ("wide", "all"):
         with pytest.raises(SpecError, match="contains the project itself"):
             relation(workspace, name).destroy(workspace)

@@ -107,6 +107,14 @@ def test_an_empty_partition_value_is_refused_with_relation_and_parameter(
 ) -> None:
     """Folders and Delta tables can't tell it from null: the rows would not be found again."""
     place = "table: codes" if kind == "table" else "location: codes"
+    with pytest.raises(SpecError) as raised:
+        planned_partition(tmp_path, place, kind, target, "")
+    assert "relation 'codes': partition column code: the value is an empty text" in raised.value.message
+    assert "(given as $code)" in raised.value.message
+    assert raised.value.location is not None
+
+
+def planned_partition(folder: Path, place: str, kind: str, target: str, text: str) -> None:
     project = f"""
 relations:
   codes: {{kind: {kind}, {place}, partitions: [{{name: code, type: string}}]}}
@@ -122,10 +130,19 @@ targets:
     target: {{kind: relation, relation: codes, partition: {{code: $code}}}}
   read: {{kind: console, input: {{kind: mapping, mapping: of_code}}}}
 """
-    workspace = make_workspace(tmp_path, project, code="")
+    workspace = make_workspace(folder, project, code=text)
+    node_of(Target.named(workspace, target), workspace, Phase.BUILD)
+
+
+@pytest.mark.parametrize("target", ["written", "emptied", "copied", "read"])
+@pytest.mark.parametrize("text", ["a/b", "../a", "*"])
+def test_a_partition_value_that_makes_another_folder_of_a_pattern_is_refused(
+    tmp_path: Path, target: str, text: str
+) -> None:
+    """Its rows would lie in the folder of another partition, or in that of none, and would not be read."""
     with pytest.raises(SpecError) as raised:
-        node_of(Target.named(workspace, target), workspace, Phase.BUILD)
-    assert "relation 'codes': partition column code: the value is an empty text" in raised.value.message
+        planned_partition(tmp_path, "location: codes, pattern: 'x_${code}'", "file", target, text)
+    assert f"relation 'codes': partition column code: the value {text!r} has a " in raised.value.message
     assert "(given as $code)" in raised.value.message
     assert raised.value.location is not None
 

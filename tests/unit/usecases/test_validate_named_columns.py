@@ -66,6 +66,28 @@ jobs: {daily: {parameters: [{name: day}], targets: [gold, days, empty, copy]}}
     ]
 
 
+def test_the_value_of_a_partition_names_one_folder_in_a_pattern(tmp_path: Path) -> None:
+    patterned = "{kind: file, location: files, pattern: 'x_${p}', partitions: [{name: p, type: string}]}"
+    found = validation(
+        tmp_path,
+        f"""
+  one: {{kind: relation, relation: {patterned}, partitions: {{p: [a, a/b]}}}}
+targets:
+  files: {{kind: relation, mapping: ids, relation: {patterned}, partition: {{p: a/b}}}}
+  emptied: {{kind: truncate, relation: {patterned}, partitions: {{p: "*"}}}}
+jobs: {{daily: {{targets: [files, emptied]}}}}
+""",
+    )
+    told = "the file relation: partition column p: the value"
+    folder = "has a `/`, which makes another folder in the pattern 'x_${p}'"
+    assert [fault.message for fault in found.errors] == [
+        f"target 'files': {told} 'a/b' {folder}",
+        f"target 'emptied': {told} '*' has a `*`, which stands for other names in the pattern 'x_${{p}}'",
+        f"mapping 'one': {told} 'a/b' {folder}",
+    ]
+    assert [fault.location.line for fault in found.errors if fault.location] == [19, 20, 17]
+
+
 def test_a_partition_can_not_have_a_value_that_stands_for_null(tmp_path: Path) -> None:
     codes = "{kind: delta, location: codes, partitions: [{name: code, type: string}]}"
     found = validation(
