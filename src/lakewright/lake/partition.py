@@ -35,6 +35,7 @@ __all__ = [
     "PartitionRange",
     "Selection",
     "canonical_partition",
+    "check_in_catalog",
     "expand_selection",
     "partition_condition",
     "partition_folder",
@@ -170,26 +171,57 @@ def partition_folder(partition: Partition) -> str:
     )
 
 
-def with_told_folders(frame: DataFrame, columns: Iterable[PartitionField]) -> DataFrame:
-    """Return the rows, whose query fails if a text would put one into the partition of null."""
+def check_in_catalog(partition: Partition) -> None:
+    """Check that a catalog can keep a partition, as those of Hive keep one of a table that isn't of Delta.
+
+    They compare names in a database for which spaces at the end do not count.
+
+    Raises:
+        SpecError: A value ends with a space.
+    """
+    for name, value in partition.items():
+        if value.endswith(" "):
+            raise SpecError.of(
+                f"partition column {name}: the value {value!r} {_PADDED}", remedy="Give another value."
+            )
+
+
+_PADDED = "ends with a space, without which a catalog of Hive may take it for another partition"
+
+
+def with_told_folders(
+    frame: DataFrame, columns: Iterable[PartitionField], *, is_in_catalog: bool = False
+) -> DataFrame:
+    """Return the rows, whose query fails if a text would put one into the partition of null.
+
+    If a catalog keeps the partitions, it also fails if a text ends with a space.
+    """
     from pyspark.sql import functions
 
     from lakewright.lake.columns import find_column
 
     for each in columns:
         if each.type.ddl == "string" and (name := find_column(frame, each.name)) is not None:
-            frame = frame.withColumn(name, functions.expr(_told_folder_sql(each.name, name_sql(name))))
+            frame = frame.withColumn(
+                name, functions.expr(_told_folder_sql(each.name, name_sql(name), is_in_catalog=is_in_catalog))
+            )
     return frame
 
 
-def _told_folder_sql(column: str, value: str) -> str:
+def _told_folder_sql(column: str, value: str, *, is_in_catalog: bool) -> str:
     subject, remedy = f"partition column {column!r}", "Give it another value in the mapping, or null."
     empty = refusing_sql(
         text_sql(f"{subject} has an empty text, which stands for null in folders and in Delta tables"), remedy
     )
     marked = f"{subject} has the text {NULL_FOLDER}, with which a folder is named for null"
     refusals = f"when {text_sql(NULL_FOLDER)} then {refusing_sql(text_sql(marked), remedy)}"
-    return f"case {value} when '' then {empty} {refusals} else {value} end"
+    other = value
+    if is_in_catalog:
+        padded = refusing_sql(
+            f"concat({text_sql(f'{subject}: the text ')}, {value}, {text_sql(f' {_PADDED}')})", remedy
+        )
+        other = f"if(endswith({value}, ' '), {padded}, {value})"
+    return f"case {value} when '' then {empty} {refusals} else {other} end"
 
 
 def _escape(text: str) -> str:

@@ -17,6 +17,7 @@ from lakewright.lake.files import files_at
 from lakewright.lake.partition import (
     Partition,
     canonical_partition,
+    check_in_catalog,
     partition_condition,
     partition_folder,
     with_told_folders,
@@ -118,6 +119,11 @@ class TableRelation(StoredRelation):
         """Spark's options for the files."""
         given = hive_options(self.format, self.row_format, self.input_format, self.serde_properties)
         return {**given, **self.options}
+
+    def check_partition(self, workspace: Workspace, partition: Partition) -> None:
+        """Check that the catalog can keep the partition."""
+        del workspace
+        check_in_catalog(canonical_partition(self.partitions, partition))
 
     def qualified(self) -> str:
         """Return the name of the table with its database."""
@@ -237,15 +243,18 @@ class TableRelation(StoredRelation):
 
         `OVERWRITE` replaces the partition or the table, `OVERWRITE_DYNAMIC` the partitions of the rows.
         """
-        self.create(workspace, self.brought(frame))
         wanted = canonical_partition(self.partitions, partition)
+        check_in_catalog(wanted)
+        self.create(workspace, self.brought(frame))
         open_columns = self.open_columns(wanted)
         place = self._place(workspace, wanted)
         check_written(workspace.lake, place, self.label)
         staged = self._staged(workspace, place)
         fields = self._outgoing(workspace, open_columns)
         outgoing = conform(frame, fields, is_strict=True)
-        told = with_told_folders(outgoing, [each for each in self.partitions if each.name in open_columns])
+        told = with_told_folders(
+            outgoing, [each for each in self.partitions if each.name in open_columns], is_in_catalog=True
+        )
         rows = staged.stage(told, open_columns, keeps_empty=False)
         workspace.lake.check_commit()
         staged.put(mode, open_columns)

@@ -138,6 +138,21 @@ def test_no_row_gets_into_the_partition_of_null_by_its_text(workspace: Workspace
     assert rows(relation.read(workspace), "id", "code") == [("1", "a")]
 
 
+def test_no_row_gets_into_a_partition_whose_text_ends_with_a_space(workspace: Workspace) -> None:
+    """Hive's catalog finds `code=a` in place of `code=a `, and then refuses each new partition."""
+    relation = stored(workspace, "coded")
+    made = workspace.spark.sql("SELECT 1 AS id, ' a' AS code")
+    padded = workspace.spark.sql("SELECT 2 AS id, 'a ' AS code")
+    told = "ends with a space, without which a catalog of Hive may take it for another partition"
+    with pytest.raises(SpecError, match=f"partition column code: the value 'a ' {told}"):
+        relation.write(workspace, made, partition={"code": "a "}, mode=OutputMode.APPEND)
+    assert relation.observe(workspace).exists is Answer.NO
+    relation.write(workspace, made, partition={}, mode=OutputMode.APPEND)
+    with pytest.raises(spark_errors(), match=f"partition column 'code': the text a  {told}"):
+        relation.write(workspace, padded, partition={}, mode=OutputMode.APPEND)
+    assert rows(relation.read(workspace), "id", "code") == [("1", " a")]
+
+
 @pytest.mark.nightly  # test_storage has a reader beside the same write of files
 def test_readers_never_see_a_part_of_a_write_to_a_table(
     workspace: Workspace, reading: Callable[[Callable[[], int]], AbstractContextManager[list[int]]]

@@ -147,6 +147,19 @@ def test_a_partition_value_that_makes_another_folder_of_a_pattern_is_refused(
     assert raised.value.location is not None
 
 
+@pytest.mark.parametrize("target", ["written", "emptied", "copied", "read"])
+def test_a_partition_value_that_the_catalog_of_hive_cannot_keep_is_refused(
+    tmp_path: Path, target: str
+) -> None:
+    """Hive's catalog finds `code=a` in place of `code=a `, and then refuses every new partition."""
+    with pytest.raises(SpecError) as raised:
+        planned_partition(tmp_path, "table: codes", "table", target, "a ")
+    assert "relation 'codes': partition column code: the value 'a ' ends with a space" in raised.value.message
+    assert "(given as $code)" in raised.value.message
+    planned_partition(tmp_path, "table: codes", "table", target, " a")
+    planned_partition(tmp_path, "table: codes", "delta", target, "a ")
+
+
 def test_a_table_whose_columns_are_unknown_is_not_said_to_be_created(workspace: Workspace) -> None:
     """Without a schema the first write brings the columns, so CREATE leaves nothing."""
     outcome = Target.named(workspace, "loose").execute(make_context(workspace), Phase.CREATE)
