@@ -9,19 +9,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["cut_columns"]
+__all__ = ["Cut", "cut_columns"]
 
-_OPERATIONS = frozenset({"Union", "Intersect", "Except"})
+_OPERATIONS = {"Union": "a UNION", "Intersect": "an INTERSECT", "Except": "an EXCEPT"}
 _WORDS = re.compile(r"\b(union|intersect|except|minus)\b", re.IGNORECASE)
 
 
-def cut_columns(query: str, frame: DataFrame) -> tuple[tuple[str, str, str], ...]:
-    """Return the columns whose fractions a query cuts, each with the type in an input and that of the result.
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A column whose fractions an operation cuts.
+
+    Attributes:
+        operation: The operation with its article.
+        column: The column; the path of a decimal inside a struct, an array or a map.
+        before: The decimal's type in an input.
+        after: Its type in the result.
+    """
+
+    operation: str
+    column: str
+    before: str
+    after: str
+
+
+def cut_columns(query: str, frame: DataFrame) -> tuple[Cut, ...]:
+    """Return the columns whose fractions a query cuts, each once.
 
     What the query reads by name, as a view, is not looked at. Spark Connect shows no plan: none are returned.
     """
@@ -36,26 +54,44 @@ def cut_columns(query: str, frame: DataFrame) -> tuple[tuple[str, str, str], ...
     return tuple(dict.fromkeys(found for each in plans for found in _cut(each, tag)))
 
 
-def _cut(plan: Any, tag: Any) -> Iterator[tuple[str, str, str]]:
-    kind = plan.getClass().getSimpleName()
+def _cut(plan: Any, tag: Any) -> Iterator[Cut]:
+    kind = _kind(plan)
     if kind == "View":
         return
     for child in _each(plan.children()):
-        if kind in _OPERATIONS and child.getClass().getSimpleName() == "Project":
+        if kind in _OPERATIONS and _kind(child) == "Project":
             for column in _each(child.projectList()):
-                yield from _cast_of(column, tag)
+                for path, before, after in _cast_of(column, tag):
+                    yield Cut(_OPERATIONS[kind], path, before, after)
         yield from _cut(child, tag)
 
 
 def _cast_of(column: Any, tag: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of a column and the types of its cast, if Spark added that, and it cuts fractions."""
-    cast = column.child() if column.getClass().getSimpleName() == "Alias" else None
-    if cast is None or cast.getClass().getSimpleName() != "Cast" or cast.getTagValue(tag).isDefined():
+    """Yield the path and the types of each decimal that a cast of a column cuts, if Spark added the cast."""
+    cast = column.child() if _kind(column) == "Alias" else None
+    if cast is None or _kind(cast) != "Cast" or cast.getTagValue(tag).isDefined():
         return
-    before, after = cast.child().dataType(), cast.dataType()
-    kinds = {before.getClass().getSimpleName(), after.getClass().getSimpleName()}
-    if kinds == {"DecimalType"} and after.scale() < before.scale():
-        yield column.name(), before.simpleString(), after.simpleString()
+    yield from _cut_decimals(column.name(), cast.child().dataType(), cast.dataType())
+
+
+def _cut_decimals(path: str, before: Any, after: Any) -> Iterator[tuple[str, str, str]]:
+    kind = _kind(before)
+    if _kind(after) != kind:
+        return
+    if kind == "DecimalType" and after.scale() < before.scale():
+        yield path, before.simpleString(), after.simpleString()
+    elif kind == "StructType":
+        for old, new in zip(before.fields(), after.fields(), strict=True):
+            yield from _cut_decimals(f"{path}.{new.name()}", old.dataType(), new.dataType())
+    elif kind == "ArrayType":
+        yield from _cut_decimals(f"{path}.element", before.elementType(), after.elementType())
+    elif kind == "MapType":
+        yield from _cut_decimals(f"{path}.key", before.keyType(), after.keyType())
+        yield from _cut_decimals(f"{path}.value", before.valueType(), after.valueType())
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
 
 
 def _each(sequence: Any) -> Iterator[Any]:

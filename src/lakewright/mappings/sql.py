@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.lake.set_operations import cut_columns
+from lakewright.lake.set_operations import Cut, cut_columns
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
@@ -30,7 +30,8 @@ class SqlMapping(Mapping):
     """Runs a Spark SQL query.
 
     A single name in FROM or JOIN refers to a mapping; a qualified name, `database.table`, to a catalog table.
-    The run warns of a UNION that cuts fractions, since no decimal holds the digits of all its inputs.
+    The run warns of a UNION, INTERSECT or EXCEPT that cuts fractions, also inside structs, arrays and maps,
+    since no decimal holds the digits of all its inputs.
     """
 
     sql: Annotated[str | None, SqlText.QUERY] = Declared(default=None, description="The query.")
@@ -70,17 +71,18 @@ class SqlMapping(Mapping):
         )
 
     def transform(self, workspace: Workspace) -> DataFrame:
-        """Return the query's rows; the run warns of a UNION that cuts fractions."""
+        """Return the query's rows; the run warns of set operations that cut fractions."""
         query = self.query(workspace)
         frame = run_query(workspace, query)
-        for name, before, after in cut_columns(query, frame):
-            self._note_cut(workspace, f"column {name} is {before} in one input and becomes {after}")
+        for cut in cut_columns(query, frame):
+            self._note_cut(workspace, cut)
         return frame
 
-    def _note_cut(self, workspace: Workspace, what: str) -> None:
+    def _note_cut(self, workspace: Workspace, cut: Cut) -> None:
         text = (
-            f"mapping {self.name!r}: a UNION of its query cuts fractions: {what}, as no decimal holds the "
-            "digits of all inputs. Cast them to a type that does"
+            f"mapping {self.name!r}: {cut.operation} of its query cuts fractions: column {cut.column} is "
+            f"{cut.before} in one input and becomes {cut.after}, as no decimal holds the digits of all "
+            "inputs. Cast them to a type that does"
         )
         self.note(workspace, lambda: text)
 

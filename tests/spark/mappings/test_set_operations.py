@@ -24,15 +24,26 @@ mappings:
   cast: {kind: sql, sql: "SELECT CAST(n AS DECIMAL(38,0)) AS n FROM fine UNION ALL SELECT n FROM whole"}
   narrow: {kind: sql, sql: "SELECT CAST(n AS DECIMAL(20,2)) AS n FROM fine UNION ALL SELECT 1"}
   reads: {kind: sql, sql: "SELECT n FROM united UNION ALL SELECT 1.5BD AS n"}
+  both: {kind: sql, sql: "SELECT n FROM fine INTERSECT SELECT n FROM whole"}
+  nested:
+    kind: sql
+    sql: >
+      SELECT named_struct('s', s, 'n', array(n)) AS t, map('a', n) AS m FROM fine
+      UNION ALL SELECT named_struct('s', s, 'n', array(n)), map('b', n) FROM whole
+  fits: {kind: sql, sql: "SELECT array(1BD), n FROM fine UNION SELECT array(1.5BD), n FROM fine"}
   plain: {kind: sql, sql: "SELECT n FROM united WHERE 'union' <> ''"}
 """
-CUT = "column n is decimal(38,10) in one input and becomes decimal(38,0)"
+UNION, INTERSECT, EXCEPT = "a UNION", "an INTERSECT", "an EXCEPT"
+CUT = "is decimal(38,10) in one input and becomes decimal(38,0)"
 TOLD = {
-    "united": [CUT],
+    "united": [(UNION, "n", CUT)],
     "plain": [],  # what it reads has told it
-    "reads": ["column n is decimal(2,1) in one input and becomes decimal(38,0)"],
-    "within": [CUT],
-    "named": [CUT],
+    "reads": [(UNION, "n", "is decimal(2,1) in one input and becomes decimal(38,0)")],
+    "within": [(UNION, "n", CUT)],
+    "named": [(EXCEPT, "n", CUT)],
+    "both": [(INTERSECT, "n", CUT)],
+    "nested": [(UNION, "t.n.element", CUT), (UNION, "m.value", CUT)],
+    "fits": [],
     "cast": [],
     "narrow": [],
 }
@@ -46,10 +57,13 @@ def test_a_set_operation_in_the_query_of_a_mapping_that_cuts_fractions_is_told(
     for name in TOLD:
         workspace.frame(name)
         found[name] = workspace.take_notes(name)
-    start = "a UNION of its query cuts fractions"
     end = ", as no decimal holds the digits of all inputs. Cast them to a type that does"
     assert found == {
-        name: [f"mapping {name!r}: {start}: {each}{end}" for each in told] for name, told in TOLD.items()
+        name: [
+            f"mapping {name!r}: {operation} of its query cuts fractions: column {column} {cut}{end}"
+            for operation, column, cut in told
+        ]
+        for name, told in TOLD.items()
     }
     assert [row["n"] for row in workspace.frame("united").collect()] == [1, 3]  # 1.25 was
 
