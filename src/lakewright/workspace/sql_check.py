@@ -39,8 +39,11 @@ ColumnsOfTable = Callable[[Sequence[str]], Sequence[str] | None]
 MOST_KEPT = 2_000
 """The number of results that are kept: more than the texts of a large project, and less than a megabyte."""
 
-_RULES = 2
+_RULES = 3
 """Raised when the checks here change, so that kept results are not used any more."""
+
+_METADATA = "_metadata"
+"""A column that Spark gives to all tables of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +164,16 @@ def _resolved(query: exp.Query, tables: Mapping[str, Sequence[str]]) -> SqlAnaly
     from sqlglot.optimizer.scope import traverse_scope
 
     results: dict[int, tuple[str, ...] | None] = {}
-    unknown: dict[str, str | None] = {}
+    unknown: dict[str, tuple[str, str | None]] = {}
     for scope in traverse_scope(query):
         sources = {name.lower(): _columns(source, tables, results) for name, source in scope.sources.items()}
         results[id(scope.expression)] = _result(scope, sources)
-        select = scope.expression
-        # Their columns are those of no table.
-        others = (exp.Lateral, exp.Unnest, exp.Pivot, exp.Lambda, exp.Values)
-        if isinstance(select, exp.Select) and not select.find(*others) and not scope.is_correlated_subquery:
-            unknown.update(_unknown(scope, select, sources))
-    return SqlAnalysis(unknown=tuple(unknown.items()), columns=results.get(id(query)))
+        if not isinstance(scope.expression, exp.Select):
+            continue
+        outer = _outer_names(scope, tables, results)
+        for name, remedy in _unknown(scope, scope.expression, sources, outer):
+            unknown.setdefault(name.lower(), (name, remedy))  # case does not count
+    return SqlAnalysis(unknown=tuple(unknown.values()), columns=results.get(id(query)))
 
 
 def _columns(
@@ -209,10 +212,29 @@ def _result(scope: Scope, sources: Mapping[str, Sequence[str] | None]) -> tuple[
     return tuple(found)
 
 
+def _outer_names(
+    scope: Scope, tables: Mapping[str, Sequence[str]], results: Mapping[int, tuple[str, ...] | None]
+) -> frozenset[str]:
+    """Return the names of the tables around a subquery, and of their columns as far as they are known."""
+    names: set[str] = set()
+    while scope.parent is not None:
+        is_inside = scope.is_subquery or scope.is_udtf  # a CTE does not see the tables of its query
+        for name, source in scope.parent.sources.items() if is_inside else ():
+            names |= {name.lower(), *map(str.lower, _columns(source, tables, results) or ())}
+        scope = scope.parent
+    return frozenset(names)
+
+
 def _unknown(
-    scope: Scope, query: exp.Select, sources: Mapping[str, Sequence[str] | None]
+    scope: Scope, query: exp.Select, sources: Mapping[str, Sequence[str] | None], outer: frozenset[str]
 ) -> Iterator[tuple[str, str | None]]:
-    """Yield the columns that no table of a SELECT has, as far as the columns of its tables are known."""
+    """Yield the columns that no table of a SELECT has, as far as the columns of its tables are known.
+
+    If there are other names, such as those of LATERAL VIEW, only columns with a table are looked at.
+    """
+    made = _made_names(query)
+    if made is None:
+        return
     known = {
         name: {column.lower() for column in columns}
         for name, columns in sources.items()
@@ -220,17 +242,63 @@ def _unknown(
     }
     own = {item.alias.lower() for item in query.selects if item.alias}
     names = {column for columns in sources.values() for column in columns or ()}
-    anywhere = own.union(*known.values()) if len(known) == len(sources) > 0 else None
+    is_plain = not query.find(*_making()) and not scope.is_correlated_subquery
+    anywhere = own.union(*known.values()) if is_plain and len(known) == len(sources) > 0 else None
+    # `c.total` is the field of a column c, if there is one and the table c has no such column.
+    shadows = own.union(made, outer, *known.values())
     for column in scope.columns:
-        name, table = column.name, column.table.lower()
         # A scope also lists the columns of its subqueries that may be its own.
-        if not name or name.lower() == "_metadata" or column.parent_select is not scope.expression:
+        if not column.name or column.parent_select is not query:
             continue
-        if table in known:
-            if name.lower() not in known[table]:
-                yield f"{column.table}.{name}", _hint(name, sources[table] or ())
-        elif not table and anywhere is not None and name.lower() not in anywhere:
-            yield name, _hint(name, names)
+        parts = [part.name for part in column.parts]
+        place = _table_in(parts, scope)
+        if place is not None:
+            table, name = parts[place], parts[place + 1]
+            is_known = table.lower() not in known or name.lower() in known[table.lower()]
+            if not is_known and parts[0].lower() not in shadows and name.lower() != _METADATA:
+                yield f"{table}.{name}", _hint(name, sources[table.lower()] or ())
+        elif len(parts) == 1 and anywhere is not None and parts[0].lower() not in {*anywhere, _METADATA}:
+            yield parts[0], _hint(parts[0], names)
+
+
+def _table_in(parts: Sequence[str], scope: Scope) -> int | None:
+    """Return which part of a column's name is its table, as in `shop.orders.id` and `orders.customer.id`."""
+    from sqlglot import exp
+
+    sources = {name.lower(): source for name, source in scope.sources.items()}
+    for place in range(len(parts) - 2, -1, -1):
+        source = sources.get(parts[place].lower())
+        if place and isinstance(source, exp.Table):
+            qualified = [part.lower() for part in (source.catalog, source.db) if part]
+            if qualified[-place:] == [part.lower() for part in parts[:place]]:
+                return place
+    return 0 if len(parts) > 1 and parts[0].lower() in sources else None
+
+
+def _making() -> tuple[type[exp.Expr], ...]:
+    """Return what makes names in a SELECT that are columns of no table."""
+    from sqlglot import exp
+
+    return exp.Lateral, exp.Unnest, exp.Pivot, exp.Lambda, exp.Values
+
+
+def _made_names(query: exp.Select) -> frozenset[str] | None:
+    """Return the names in a SELECT that are columns of no table, or None if they are not known."""
+    from sqlglot import exp
+
+    names: set[str] = set()
+    for part in query.find_all(*_making()):
+        if isinstance(part, exp.Pivot):
+            return None
+        if isinstance(part, exp.Lambda):
+            names |= {name.name.lower() for name in part.expressions}
+        elif part.alias_column_names:
+            names |= {name.lower() for name in part.alias_column_names}
+        elif isinstance(part.this, exp.Explode):  # of which `posexplode` is one
+            names |= {"pos", "col", "key", "value"}
+        elif not isinstance(part, exp.Values):
+            return None
+    return frozenset(names)
 
 
 def _hint(name: str, known: Sequence[str] | set[str]) -> str | None:
