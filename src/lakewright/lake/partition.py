@@ -186,7 +186,7 @@ def check_in_catalog(partition: Partition) -> None:
             )
 
 
-_PADDED = "ends with a space, without which a catalog of Hive may take it for another partition"
+_PADDED = "ends with a space; Hive's catalog may take it for the value without the space"
 
 
 def with_told_folders(

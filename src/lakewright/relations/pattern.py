@@ -15,8 +15,8 @@ from lakewright.spec.models.fields import PartitionField
 
 __all__ = ["Pattern"]
 
-_WILDCARDS = re.compile(r"[*?\[{\\]")
-"""Characters by which a path stands for others, here or in Hadoop."""
+_SIGNS = re.compile(r"[/*?\[{\\]")
+"""Characters that make a folder, or by which a path stands for others, here or in Hadoop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,21 @@ class Pattern:
 
         An expression may make folders of a value that has none, as `${day.format('yyyy/MM')}` does.
         """
-        if "/" in text and any("/" in value for value in values.values()):
-            why = "has a `/`, which makes another folder"
-        elif (found := _WILDCARDS.search(text)) and any(found[0] in value for value in values.values()):
-            why = f"has a `{found[0]}`, which stands for other names"
-        elif values and text.startswith(".") and before[-1:] in ("", "/"):
-            why = "begins with a full stop, so that its files are hidden or outside of its folder"
-        else:
-            return
-        raise SpecError.of(
-            f"{_told(values)} {why} in the pattern {self.text!r}",
-            remedy="Give another value, or replace the character in the pattern, as in "
-            "${code.replace('/', '_')}.",
-        )
+        for sign in _SIGNS.findall(text):
+            for name, value in values.items():
+                if sign in value:
+                    effect = "makes another folder" if sign == "/" else "stands for other names"
+                    raise SpecError.of(
+                        f"{_told(values)} has a `{sign}`, which {effect} in the pattern {self.text!r}",
+                        remedy="Give another value, or replace the character in the pattern: "
+                        f"${{{name}.replace('{sign}', '_')}}.",
+                    )
+        if values and text.startswith(".") and before[-1:] in ("", "/"):
+            raise SpecError.of(
+                f"{_told(values)} begins with a full stop, so that its files are hidden or outside of its "
+                f"folder in the pattern {self.text!r}",
+                remedy="Give another value, or begin the name with another character in the pattern.",
+            )
 
     def found_in_path(self) -> tuple[str, dict[str, int]]:
         """Return a regular expression for the end of a file's path, and the group of each column in it.

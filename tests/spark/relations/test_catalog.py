@@ -143,7 +143,7 @@ def test_no_row_gets_into_a_partition_whose_text_ends_with_a_space(workspace: Wo
     relation = stored(workspace, "coded")
     made = workspace.spark.sql("SELECT 1 AS id, ' a' AS code")
     padded = workspace.spark.sql("SELECT 2 AS id, 'a ' AS code")
-    told = "ends with a space, without which a catalog of Hive may take it for another partition"
+    told = "ends with a space; Hive's catalog may take it for the value without the space"
     with pytest.raises(SpecError, match=f"partition column code: the value 'a ' {told}"):
         relation.write(workspace, made, partition={"code": "a "}, mode=OutputMode.APPEND)
     assert relation.observe(workspace).exists is Answer.NO

@@ -86,6 +86,8 @@ jobs: {{daily: {{targets: [files, emptied]}}}}
         f"mapping 'one': {told} 'a/b' {folder}",
     ]
     assert [fault.location.line for fault in found.errors if fault.location] == [19, 20, 17]
+    remedy = "Give another value, or replace the character in the pattern: ${p.replace('/', '_')}."
+    assert found.errors[0].remedy == remedy
 
 
 def test_a_partition_can_not_have_a_value_that_stands_for_null(tmp_path: Path) -> None:
