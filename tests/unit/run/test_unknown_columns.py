@@ -17,7 +17,7 @@ from lakewright.targets.target import Target
 PROJECT = """
 relations:
   sales: {{kind: delta, location: sales, schema: {{fields: [{{name: id, type: long}}]}}, SETTINGS}}
-  view: {{kind: view, view: v, sql: "SELECT id, note FROM delta.`{folder}/sales`"}}
+  view: {{kind: view, view: v, sql: "SELECT id, note, NOTE FROM delta.`{folder}/sales`"}}
 targets:
   sales: {{kind: relation, relation: sales}}
   view: {{kind: relation, relation: view}}
