@@ -21,7 +21,7 @@ from lakewright.errors import (
 )
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
-from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.payload import MAY_SKIP, REBUILD
 from lakewright.manifest.record import format_instant
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "locked_error",
     "recovery_advice",
     "recovery_command",
+    "recovery_commands",
     "stale_advice",
     "tell_recovery",
 ]
@@ -174,10 +175,17 @@ def recovery_command(item: Item, name: str | None = None) -> str:
         raise ValueError(f"{item.item_id} has not failed")
     named = name or item.item_id
     if not item.failed.note.get("holds_back", True):
-        return f"{command('requeue', named)} --late"
+        is_rebuilt = _late_rebuild(item) is not None
+        return command("resolve", named) if is_rebuilt else f"{command('requeue', named)} --late"
     if _recorded_error(item).get("code") == CommitTooLate.code:
         return command("requeue", named)
     return command("resolve", named)
+
+
+def recovery_commands(item: Item, name: str | None = None) -> tuple[str, ...]:
+    """Return all commands to type, in turn, about a failed item: `recovery_command` is the first."""
+    first, rebuild = recovery_command(item, name), _late_rebuild(item)
+    return (first,) if rebuild is None else (first, rebuild)
 
 
 def recovery_advice(item: Item, name: str | None = None) -> str:
@@ -209,6 +217,12 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
         return f"{remedy.rstrip('.')}: {typed}{after}.{otherwise}"
     first = f"{remedy} Then" if remedy else "Fix the cause, then"
     return f"{first} {typed}{after}.{otherwise}"
+
+
+def _late_rebuild(item: Item) -> str | None:
+    """Return the command that puts an item in its place, if it failed for being late."""
+    error = _recorded_error(item)
+    return error.get(REBUILD) if error.get("code") == LateSliceError.code else None
 
 
 def _recorded_error(item: Item) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ __all__ = [
     "LONGEST_TEXT",
     "LONGEST_TRACE",
     "MAY_SKIP",
+    "REBUILD",
     "bounded",
     "failure",
     "payload",
@@ -27,6 +28,9 @@ __all__ = [
 
 MAY_SKIP = "may_skip"
 """Detail of an error, and entry of its record: whether the remedy is also to skip the item."""
+
+REBUILD = "rebuild"
+"""Detail of an error, and entry of its record: the command that puts the slice in its place."""
 
 LARGEST = 65_536
 """Maximum characters of a payload's JSON."""
@@ -97,12 +101,17 @@ def failure(
             "remedy": getattr(error, "remedy", None),
             "location": str(location) if (location := getattr(error, "location", None)) else None,
             **({MAY_SKIP: True} if _may_skip(error) else {}),
+            **({REBUILD: rebuild} if (rebuild := _rebuild(error)) else {}),
         },
         "stack_trace": stack_trace,
         "is_retryable": bool(getattr(error, "is_retryable", False)),
         "holds_back": holds_back,
         **more,
     }
+
+
+def _rebuild(error: BaseException | Fault) -> str | None:
+    return error.details.get(REBUILD) if isinstance(error, LakewrightError | Fault) else None
 
 
 def _may_skip(error: BaseException | Fault) -> bool:

@@ -28,12 +28,12 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.manifest.lock import command
-from lakewright.manifest.payload import failure
+from lakewright.manifest.payload import REBUILD, failure
 from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
-from lakewright.slices.discover import called_name, find_unchanged_slice, slice_name
+from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.json_columns import known_columns
+from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice
@@ -294,15 +294,11 @@ class SliceProcessor:
         """Raise `LateSliceError` for a late slice unless the entity, the run or the requeue allows it."""
         if claim.item_id not in self.late or is_late_allowed(self.context, self.entity, claim.item):
             return
-        name = slice_name(claim.item)
-        called = called_name(self.entity.called, name)
-        requeue, skip = f"`{command('requeue', called)} --late`", f"`{command('skip', called)}`"
-        is_full = self.strategy is Strategy.FULL
+        found = late_slices_in(self.context, self.entity, (claim.item,), self.times)
         raise LateSliceError(
-            f"the slice {name} is older than one that is already processed",
-            remedy=f"Leave it out with {skip}; {requeue} replaces newer rows by its own."
-            if is_full
-            else f"Apply it with {requeue}, or leave it out with {skip}.",
+            f"the slice {slice_name(claim.item)} is older than one that is already processed",
+            remedy=found.remedy_of_failed,
+            details={REBUILD: found.rebuild},
         )
 
     def unchanged_slice(self, claim: Claim) -> Slice:

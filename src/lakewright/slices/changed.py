@@ -64,7 +64,7 @@ def find_deviations(
         else _requeue_command(context, entity, changed, items),
         jobs=_jobs(context, again),
         processes=processes,
-        rebuild=rebuild_with(entity, names) if is_rebuilt else None,
+        rebuild=rebuild_with(entity.called, names) if is_rebuilt else None,
         keeps_records=is_partial and not entity.settings.delete_missing,
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
         vanished=vanished_slices(context.ledger.store, context.application, bronze, items).count,

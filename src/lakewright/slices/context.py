@@ -42,6 +42,8 @@ class ProcessingOptions:
         processing_time: ISO 8601 text for one slice, or an expression over the slice.
         scope: Names that the expression may use.
         is_time_declared: Whether a job declares a processing time, which a rebuild gives new slices.
+        declared_time: Returns the processing time that a job declares for a slice; None if it is
+            `processing_time`.
         is_time_lenient: Whether a text that is no time is only warned of.
         permissions: The permissions of the run.
         wait: Whether to wait for a slice that another run is processing.
@@ -55,6 +57,7 @@ class ProcessingOptions:
     processing_time: str | None = None
     scope: Scope | None = None
     is_time_declared: bool = True
+    declared_time: Callable[[str], datetime | None] | None = None
     is_time_lenient: bool = False
     permissions: Permissions = NO_PERMISSIONS
     wait: bool = False

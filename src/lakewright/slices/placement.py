@@ -82,6 +82,33 @@ class Placement:
         places = [SlicePlace(at, self._older_but_later(name, at)) for at in times]
         return next((each for each in places if each.older is None), next(iter(places), None))
 
+    def has_place(self, name: str, declared: datetime | None) -> bool:
+        """Return whether a rebuild applies a slice after those before it by name, and before those after it.
+
+        Of those after it, the first and the last one count whose times are known.
+
+        Args:
+            name: The slice.
+            declared: The processing time that is declared for it.
+        """
+        place = self.place_of(name, declared)
+        if place is None or place.older is not None:
+            return False
+        after = sorted(
+            filter(lambda item: place_of(item) > natural_key(name), self._processed()), key=place_of
+        )
+        ends = {each.item_id for each in (*after[:1], *after[-1:])}
+        times = (processing_time_of(self.store, self.application, each) for each in ends)
+        return all(at is None or place.at < at for at in times)
+
+    def _processed(self) -> Iterable[Item]:
+        query = Query(
+            application=self.application,
+            verdicts=frozenset({Verdict.PROCESSED}),
+            prefix=f"{item_id(self.bronze)}/",
+        )
+        return self.store.select(query)
+
     def _older_but_later(self, name: str, at: datetime) -> OlderSlice | None:
         """Return the last slice before another one by name if its processing time is later, or None.
 
@@ -95,13 +122,8 @@ class Placement:
 
     def _timely_before(self, name: str) -> Iterator[Item]:
         """Yield the processed slices before a name, the last one first, without those that were late."""
-        query = Query(
-            application=self.application,
-            verdicts=frozenset({Verdict.PROCESSED}),
-            prefix=f"{item_id(self.bronze)}/",
-        )
         end, earliest = natural_key(name), None
-        for item in sorted(self.store.select(query), key=place_of, reverse=True):
+        for item in sorted(self._processed(), key=place_of, reverse=True):
             at = _recorded(item, self.application)
             if place_of(item) < end and (earliest is None or at is None or at <= earliest):
                 yield item

@@ -288,7 +288,7 @@ def _backdated_error(
     older = _older_but_later(placement, early, times)
     # A rebuild applies slices by the entity's own strategy.
     has_place = times.is_declared and older is None and entity.strategy is Strategy.HISTORIC
-    rebuild = rebuild_with(entity, early) if has_place else None
+    rebuild = rebuild_with(entity.called, early) if has_place else None
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {silver}{'' if older is None else f'; {older.words}'}",
@@ -313,10 +313,10 @@ def _older_but_later(
     return next((each.older for each in places if each is not None and each.older is not None), None)
 
 
-def rebuild_with(entity: Entity, names: Sequence[str]) -> str:
-    """Return the command that gives slices their place among those before and after them."""
+def rebuild_with(called: str, names: Sequence[str]) -> str:
+    """Return the command that gives slices of an entity their place among those before and after them."""
     included = [word for name in names for word in ("--include", name)]
-    return shlex.join(("lakewright", "rebuild", entity.called, *included))
+    return shlex.join(("lakewright", "rebuild", called, *included))
 
 
 def _times_remedy(rebuild: str | None, typed: Sequence[str], slices: int) -> str:

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
-from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.deviations import Deviations, changed_items
 from lakewright.slices.discover import (
     Listing,
-    called_name,
     item_id,
     list_bronze,
     natural_key,
 )
 from lakewright.slices.late import last_processed
+from lakewright.slices.late_advice import LateSlices
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.other_runs import (
     declared_strategy,
@@ -34,7 +33,8 @@ from lakewright.slices.other_runs import (
     processing_jobs,
 )
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
-from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.entity import Entity
+from lakewright.usecases.late_slices import late_slices_of
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.readers import dependents
 from lakewright.usecases.repeated_appends import commands_adding_once
@@ -59,8 +59,7 @@ class Arrived:
         count: Number of the complete ones.
         slices: Names of the first of them.
         incomplete: Names of slices that are still being written.
-        late: Those of `slices` that a run would refuse as late.
-        is_full: Whether the entity has the strategy Full, so that late slices would replace newer rows.
+        late: Those of `slices` that a run would refuse as late, with what to type; None for none.
         refused: Why a run would take none of them, such as that the entity is disabled; None if it would.
         commands: If no target takes all slices of the entity, the commands that process the others.
     """
@@ -69,22 +68,20 @@ class Arrived:
     count: int
     slices: tuple[str, ...]
     incomplete: tuple[str, ...] = ()
-    late: tuple[str, ...] = ()
+    late: LateSlices | None = None
     commands: tuple[str, ...] = ()
-    is_full: bool = False
     refused: Fault | None = None
 
     @property
-    def typed_late(self) -> tuple[str, ...]:
-        """What commands call the late slices."""
-        return tuple(called_name(self.entity, name) for name in self.late)
+    def late_names(self) -> tuple[str, ...]:
+        """Names of the late slices."""
+        return () if self.late is None else self.late.names
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
-        requeue = f"{command('requeue', *self.typed_late)} --late"
-        typed = command("skip", *self.typed_late) if self.is_full else requeue
-        named = {"slices": self.slices, "incomplete": self.incomplete, "late": self.late}
-        lists = {**named, "do": (*((typed,) if self.late else ()), *self.commands)}
+        named = {"slices": self.slices, "incomplete": self.incomplete, "late": self.late_names}
+        typed = () if self.late is None else (self.late.command,)
+        lists = {**named, "do": (*typed, *self.commands)}
         told = {"entity": self.entity, "count": self.count} | {key: [*each] for key, each in lists.items()}
         return told | {"refused": None if self.refused is None else self.refused.as_json()}
 
@@ -170,13 +167,11 @@ def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) 
     present = {**app.store.read(ids), **{name: recovered[name] for name in ids if name in recovered}}
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
     late = _late(app, entity, new[:MOST_NAMED], present) if new else ()
+    told_late = late_slices_of(app, entity, late) if late else None
     moved = moved_lake_error(app.store, application, item_id(bronze), set(new)) if new else None
     told = moved.as_fault() if moved is not None else None if entity.enabled else _DISABLED
     incomplete = listing.incomplete[:MOST_NAMED]
-    is_full = entity.strategy is Strategy.FULL
-    arrived = (
-        Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, late, is_full=is_full, refused=told),
-    )
+    arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, told_late, refused=told),)
     gone = vanished_slices(app.store, application, bronze, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     fault = _changed(app, entity, listing, present)

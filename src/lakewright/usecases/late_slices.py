@@ -5,23 +5,26 @@ Nothing has to fail first: such slices and what to type about them are known fro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Item
-from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id, list_slices
 from lakewright.slices.late import is_late, last_processed
+from lakewright.slices.late_advice import LateSlices, find_late_slices
+from lakewright.slices.other_runs import declared_strategy, processing_jobs
 from lakewright.slices.time_check import may_be_late
+from lakewright.usecases.target_times import declared_slice_time, placement_of
 from lakewright.usecases.unrecorded_slices import as_after_recovery
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["LATE", "late_items", "late_remedy"]
+__all__ = ["LATE", "late_items", "late_slices_of"]
 
 LATE = "older than one that is already processed"
 
@@ -44,21 +47,9 @@ def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, .
     return tuple(item for item in asked if is_late(item, last))
 
 
-def late_remedy(names: Collection[str], *, is_full: bool) -> str:
-    """Return what to type about late slices, which are named as commands call them.
-
-    Args:
-        names: Their names.
-        is_full: Whether their entity has the strategy Full, so that they would replace newer rows.
-
-    Example:
-        >>> late_remedy(["a/1"], is_full=False)
-        '`lakewright manifest requeue a/1 --late` applies it, `lakewright manifest skip a/1` leaves it out'
-        >>> late_remedy(["a/1"], is_full=True).partition(",")[0]
-        '`lakewright manifest skip a/1` leaves it out'
-    """
-    it, its = ("it", "its") if len(names) == 1 else ("them", "their")
-    requeue, skip = f"`{command('requeue', *names)} --late`", f"`{command('skip', *names)}`"
-    if is_full:
-        return f"{skip} leaves {it} out, {requeue} replaces newer rows by {its} own"
-    return f"{requeue} applies {it}, {skip} leaves {it} out"
+def late_slices_of(app: App, entity: Entity, names: tuple[str, ...]) -> LateSlices:
+    """Return late slices of an entity with what to type about them."""
+    strategies = {declared_strategy(each, entity) for _, each in processing_jobs(app.project, entity.called)}
+    by = strategies.pop() if len(strategies) == 1 else entity.strategy
+    declared = partial(declared_slice_time, app, entity.called)
+    return find_late_slices(entity, names, placement_of(app, entity), declared, by)

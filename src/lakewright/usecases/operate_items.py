@@ -20,7 +20,7 @@ from lakewright.manifest.applications import known_names, named_application, unk
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import natural_key
+from lakewright.slices.discover import natural_key, slice_name
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
@@ -32,6 +32,7 @@ from lakewright.usecases.items import (
     inventory_of,
     project_applications,
 )
+from lakewright.usecases.late_slices import late_slices_of
 from lakewright.usecases.list_items import list_items
 from lakewright.usecases.operator_notes import requeue_notes, skip_notes, unskip_notes
 
@@ -258,7 +259,7 @@ def requeue_items(
         later = tuple(other for other in found if other not in items)
         refuses = entity is not None and entity.settings.late_slices == "refuse"
         if later and not cascade and not late and refuses:
-            raise _later_error(entity, later)
+            raise _later_error(app, entity, item, later)
         later_of[item.item_id] = later
         if entity is not None:
             entities |= dict.fromkeys((item.item_id, *(later if cascade else ())), entity)
@@ -284,11 +285,15 @@ def requeue_items(
     return Requeued(tuple(rows), in_doubt, tuple(requeue_notes(app, entities, overtaken)))
 
 
-def _later_error(entity: Entity | None, later: Sequence[str]) -> UsageError:
-    of = "" if entity is None else f" of {entity.name}"
+def _later_error(app: App, entity: Entity | None, item: Item, later: Sequence[str]) -> UsageError:
+    of, placed = "" if entity is None else f" of {entity.name}", ""
+    if entity is not None and item.verdict(application_of(app.project.name, entity)) is Verdict.READY:
+        rebuild = late_slices_of(app, entity, (slice_name(item),)).rebuild
+        placed = "" if rebuild is None else f"`{rebuild}` puts it in its place. Or: "
     return UsageError(
         f"later slices{of} are processed, {len(later)} in all: {first_of(later, MOST_NAMED)}",
-        remedy="Give --cascade to process them again as well, or --late to apply this one after them.",
+        remedy=f"{placed}Give --cascade to process them again as well, or --late to apply this one after "
+        "them.",
     )
 
 

@@ -12,11 +12,11 @@ from lakewright.slices.discover import called_name, natural_key, slice_name
 from lakewright.slices.in_table import is_in_table
 from lakewright.slices.other_runs import declared_strategy, processing_jobs
 from lakewright.slices.time_check import may_be_late
-from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.entity import Entity
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.items import inventory_of
-from lakewright.usecases.late_slices import LATE, late_items, late_remedy
+from lakewright.usecases.late_slices import LATE, late_items, late_slices_of
 from lakewright.usecases.requeued_times import requeued_time_note
 
 if TYPE_CHECKING:
@@ -59,31 +59,32 @@ def unskip_notes(app: App, item: Item) -> Iterator[str]:
     called = called_name(entity.called, item)
     is_refused = bool(late_items(app, entity, [item]))
     if is_refused:
-        remedy = late_remedy([called], is_full=entity.strategy is Strategy.FULL)
-        yield f"{called}: the slice is {LATE}, so the next run refuses it: {remedy}"
+        found = late_slices_of(app, entity, (slice_name(item),))
+        yield f"{called}: the slice is {LATE}, so the next run refuses it: {found.remedy}"
+        if found.is_requeue_refused:
+            return
     is_allowed = later and may_be_late(entity, item)
     after = "once it is requeued, " if is_refused else ""
     entities = {item.item_id: entity}
-    yield from requeue_notes(app, entities, entities if is_allowed else {}, after)
+    yield from _time_notes(app, entities, after)
+    yield from _late_notes(app, entities if is_allowed else {})
 
 
-def requeue_notes(
-    app: App, requeued: Mapping[str, Entity], overtaken: Mapping[str, Entity], after: str = ""
-) -> Iterator[str]:
+def requeue_notes(app: App, requeued: Mapping[str, Entity], overtaken: Mapping[str, Entity]) -> Iterator[str]:
     """Yield what the next run will refuse of requeued items, and what it does to records of later slices.
 
     Args:
         app: The project.
         requeued: The items' ids, with their entities.
         overtaken: Those of them that are applied after later slices.
-        after: What must happen before, as the beginning of a sentence.
     """
-    yield from _time_notes(app, requeued, after)
+    yield from _time_notes(app, requeued, "")
     yield from _late_notes(app, overtaken)
+    yield from _order_notes(app, overtaken)
 
 
 def _time_notes(app: App, entities: Mapping[str, Entity], after: str) -> Iterator[str]:
-    """Yield what the next run will refuse of requeued items, whose entities are given."""
+    """Yield what the next run will refuse of items; `after` begins the sentence."""
     items = app.store.read(list(entities))
     names: dict[str, list[str]] = {}
     for item_id, entity in entities.items():
@@ -103,3 +104,14 @@ def _late_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
         warnings = (late_slice_warning(entity, each) for each in strategies)
         if (warning := next(filter(None, warnings), None)) is not None:
             yield f"{called_name(entity.called, app.ledger.item(item_id))}: {warning}"
+
+
+def _order_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
+    """Yield that requeued items, whose entities are given, are applied over newer rows, and the other way."""
+    names: dict[str, list[str]] = {}
+    for item_id, entity in entities.items():
+        names.setdefault(entity.called, []).append(slice_name(app.ledger.item(item_id)))
+    for entity in {each.called: each for each in entities.values()}.values():
+        ordered = tuple(sorted(names[entity.called], key=natural_key))
+        if (warning := late_slices_of(app, entity, ordered).warning) is not None:
+            yield f"{called_name(entity.called, ordered[0])}: {warning}"

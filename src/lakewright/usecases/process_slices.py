@@ -26,6 +26,7 @@ from lakewright.usecases.process_times import process_times
 from lakewright.usecases.readers import dependents
 from lakewright.usecases.repeated_appends import commands_adding_once
 from lakewright.usecases.session_check import check_session
+from lakewright.usecases.target_times import declared_slice_time
 
 __all__ = ["process_slices"]
 
@@ -79,6 +80,7 @@ def process_slices(
         strategy=strategy_of(strategy),
         processing_time=times.text,
         is_time_declared=any(declared_time(each) for _, each in processing_jobs(app.project, found.called)),
+        declared_time=partial(declared_slice_time, app, found.called),
         scope=times.scope,
         is_time_lenient=is_time_lenient,
         permissions=permissions,

@@ -8,8 +8,8 @@ from typing import Any
 
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lock import command
 from lakewright.notebook import html_table
+from lakewright.slices.late_advice import LateSlices
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import Arrived, Vanished
 from lakewright.usecases.history import Warned, alike_once, run_as_json
@@ -85,7 +85,7 @@ class ProjectStatus:
         unrecorded: Entities with commits in their tables, if the manifest has no items of the project at all.
         behind: Slices that other tables hold and the manifest does not know of, by entity.
         disabled: The entities that are disabled.
-        full: The entities of the strategy Full, whose late slices would replace newer rows.
+        late_slices: The late ones of each entity, with what to type about them.
         recorded_projects: The projects that the manifest has slices of, if there are unrecorded entities.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
@@ -135,7 +135,7 @@ class ProjectStatus:
     misplaced: frozenset[str] = frozenset()
     recorded_projects: tuple[str, ...] = ()
     disabled: frozenset[str] = frozenset()
-    full: frozenset[str] = frozenset()
+    late_slices: Mapping[str, LateSlices] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()
@@ -155,7 +155,7 @@ class ProjectStatus:
     def commands_for(self, row: Row) -> tuple[str, ...]:
         """Return the commands to type about a waiting row; none if the next run processes it."""
         if row.item.item_id in self.late:
-            return (f"{command('requeue', row.typed)} --late",)
+            return (self.late_slices[row.entity or ""].only(row.slice).command,)
         return self.commands.get(row.entity or "", ())
 
     def refusal_of(self, row: Row) -> str | None:

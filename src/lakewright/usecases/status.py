@@ -20,9 +20,9 @@ from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
 from lakewright.slices.discover import item_id, natural_key
+from lakewright.slices.late_advice import LateSlices
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
-from lakewright.spec.models.entity import Strategy
 from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
@@ -32,7 +32,7 @@ from lakewright.usecases.damaged_tables import damaged_tables
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
-from lakewright.usecases.late_slices import late_items
+from lakewright.usecases.late_slices import late_items, late_slices_of
 from lakewright.usecases.lost_outputs import lost_outputs
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
@@ -123,7 +123,7 @@ def project_status(app: App) -> ProjectStatus:
         unrecorded=unrecorded,
         behind=tuple(each for each in behind if each.entity not in unrecorded),
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
-        full=frozenset(name for name, each in app.project.entities.items() if each.strategy is Strategy.FULL),
+        late_slices=dict(_late_slices(app, waiting, late)),
         recorded_projects=recorded_projects(app) if unrecorded else (),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
@@ -273,6 +273,17 @@ def _late(app: App, waiting: Iterable[Row]) -> Iterator[str]:
             yield from (item.item_id for item in late_items(app, app.project.entity(name), items))
 
 
+def _late_slices(app: App, waiting: Iterable[Row], late: Container[str]) -> Iterator[tuple[str, LateSlices]]:
+    """Yield the entities with waiting slices that are late, with what to type about these."""
+    names: dict[str, list[str]] = {}
+    for row in waiting:
+        if row.item.item_id in late:
+            names.setdefault(row.entity or "", []).append(row.slice)
+    for entity, found in names.items():
+        slices = tuple(sorted(found, key=natural_key))
+        yield entity, late_slices_of(app, app.project.entity(entity), slices)
+
+
 def _refused(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, BackdatedError]]:
     """Yield the entities whose waiting slices have times that a run would refuse, with its error."""
     first: dict[str, str] = {}
@@ -299,13 +310,13 @@ def _commands(
 
 def _with_commands(app: App, arrived: Arrived) -> Arrived:
     """Return new slices with the commands that process those which no run would refuse."""
-    timely = [name for name in arrived.slices if name not in arrived.late]
+    timely = [name for name in arrived.slices if name not in arrived.late_names]
     return replace(arrived, commands=_runs_of(app, arrived.entity, timely))
 
 
 def _with_refusal(app: App, arrived: Arrived) -> Arrived:
     """Return new slices with the error of a run that would refuse their processing times."""
-    timely = [name for name in arrived.slices if name not in arrived.late]
+    timely = [name for name in arrived.slices if name not in arrived.late_names]
     error = refused_arrived(app, arrived.entity, timely) if arrived.refused is None else None
     return arrived if error is None else replace(arrived, refused=error.as_fault())
 

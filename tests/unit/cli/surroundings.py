@@ -138,7 +138,11 @@ class FakeApp:
             after=(),
             strategy=Strategy.MERGE,
             settings=SimpleNamespace(
-                late_slices="refuse", on_bad_rows="fail", changed_slices="warn", delete_missing=False
+                late_slices="refuse",
+                sequence_by=None,
+                on_bad_rows="fail",
+                changed_slices="warn",
+                delete_missing=False,
             ),
             watermarks=declared.watermarks,
             silver_name=declared.silver_name,

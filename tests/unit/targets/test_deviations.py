@@ -543,8 +543,8 @@ def test_the_plan_says_that_a_late_slice_is_refused_or_what_it_can_bring_back_in
     assert found.pending == ("2022-1b",)
     assert any(note.startswith("2022-1b is late: sequence_by leaves out") for note in found.notes) == is_told
     refused = (
-        "2022-1b is late: the run refuses it; `lakewright manifest requeue orders/2022-1b --late` allows it, "
-        "`lakewright manifest skip orders/2022-1b` leaves it out"
+        "2022-1b is late: the run refuses it; `lakewright manifest requeue orders/2022-1b --late` applies "
+        "it, `lakewright manifest skip orders/2022-1b` leaves it out"
     )
     assert (refused in found.notes) == (late == "refuse")
 
@@ -615,7 +615,8 @@ def test_a_slice_is_late_also_if_the_later_ones_have_left_bronze(tmp_path: Path,
 
     assert found.pending == ("2022-3", "2022-11")
     refused = (
-        "2022-3 is late: the run refuses it; `lakewright manifest requeue orders/2022-3 --late` allows it, "
+        "2022-3 is late: the run refuses it; `lakewright manifest requeue orders/2022-3 --late` applies it "
+        "and makes its rows the current ones, "
         "`lakewright manifest skip orders/2022-3` leaves it out"
     )
     assert (refused in found.notes) == (late == "refuse")

@@ -18,6 +18,7 @@ from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.included_slices import included_slices
+from lakewright.usecases.late_slices import late_slices_of
 from lakewright.usecases.target_times import placement_of
 
 
@@ -162,3 +163,32 @@ def test_the_refusal_of_a_time_names_no_rebuild_if_older_slices_have_later_times
         record(project.app, [("2024-05-03.csv", "2024-05-03T00:00:00+00:00")])
     page = " ".join(shop.run("status").out.split())
     assert f"Put it in its place: `lakewright rebuild orders --include {newest}`" in page
+
+
+@pytest.mark.parametrize(
+    ("times", "target", "is_placed"),
+    [
+        (("2024-05-01", "2024-05-02", "2024-05-03"), BY_SLICE, True),
+        (
+            ("2024-05-01", "2024-05-02", "2024-05-03"),
+            'processingTime: "2999-01-01"',
+            False,
+        ),  # after the others
+        (("2024-05-01", "2024-05-03", "2024-05-02"), BY_SLICE, True),  # of the later ones, one was late
+        (("2026-05-01", "2026-05-02", "2026-05-03"), BY_SLICE, False),  # before the others
+        (("2024-05-01", "2024-05-02", "2024-05-03"), "description: the clock's", False),
+    ],
+)
+def test_a_rebuild_is_named_for_a_late_slice_that_it_puts_between_older_and_newer_ones(
+    tmp_path: Path, times: Sequence[str], target: str, is_placed: bool
+) -> None:
+    processed(tmp_path, "merge", target)
+    late = "2024-05-01.z.csv"
+    (tmp_path / "lake/bronze/orders" / late).write_text("id\n1\n")
+    with Project.load(tmp_path) as shop:
+        app = shop.app
+        named = [(f"2024-05-0{day}.csv", f"{time}T00:00:00+00:00") for day, time in enumerate(times, 1)]
+        record(app, sorted(named, key=lambda each: each[1]))
+        found = late_slices_of(app, app.project.entity("orders"), (late,))
+    assert (found.rebuild == f"lakewright rebuild orders --include {late}") == is_placed
+    assert ("older rows" in found.overwrites) == is_placed

@@ -17,7 +17,6 @@ LATE = "orders/2024-05-01.csv"
 REQUEUE = f"lakewright manifest requeue {LATE} --late"
 SKIP = f"lakewright manifest skip {LATE}"
 REBUILD = "lakewright rebuild orders --include 2024-05-01.csv"
-PROCESS = "lakewright process orders 2024-05-01.csv --processing-time 2024-05-03T00:00:01+00:00"
 
 
 def unskipped(folder: Path, strategy: str, target: str, slice_: str = LATE) -> tuple[InProcess, str]:
@@ -34,20 +33,21 @@ def test_unskip_and_status_say_what_to_type_about_a_slice_that_is_late_by_now(
     tmp_path: Path, target: str
 ) -> None:
     shop, told = unskipped(tmp_path, "historic", target)
-    remedy = f"`{REQUEUE}` applies it, `{SKIP}` leaves it out"
+    remedy = f"`{REBUILD}` puts it in its place, `{SKIP}` leaves it out"
     assert f"{LATE}: the slice is older than one that is already processed, so the next run" in told
     assert f"refuses it: {remedy}" in told
-    assert f"{LATE}: once it is requeued, the run refuses it: the processing time 2024-05-01T" in told
-    assert f"`{REBUILD}`" in told
-    assert f"`{PROCESS}`" in told
+    assert "--late" not in told
 
     page = " ".join(shop.run("status").out.split())
-    assert "orders: 1 slice waits to be requeued or skipped a run would refuse it: the slice is older" in page
+    assert (
+        "orders: 1 slice waits for a rebuild that puts it in its place a run would refuse it: the slice"
+        in page
+    )
     assert f"do: {remedy}" in page
     assert "lakewright job daily" not in page
     (waiting,) = checked(shop.json("status"))["waiting"]
     assert (waiting["do"], waiting["refused"]) == (
-        [REQUEUE],
+        [REBUILD],
         "the slice is older than one that is already processed",
     )
 
@@ -61,10 +61,10 @@ def test_slices_that_are_not_late_keep_their_command_beside_one_that_is(tmp_path
     (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
     shop.json("manifest", "discover")
     waiting = {row["slice"]: row for row in checked(shop.json("status"))["waiting"]}
-    assert waiting["2024-05-01.csv"]["do"] == [REQUEUE]
+    assert waiting["2024-05-01.csv"]["do"] == [REBUILD]
     assert waiting["2024-05-04.csv"]["do"] == ["lakewright job daily build day=2024-05-04"]
     page = shop.run("status").out
-    assert "orders: 1 slice waits to be requeued or skipped" in page
+    assert "orders: 1 slice waits for a rebuild that puts it in its place" in page
     assert "orders: 1 slice waits for a run that takes 2024-05-04.csv" in page
 
 
@@ -104,15 +104,19 @@ def test_slices_that_no_run_has_seen_have_the_commands_of_those_that_wait(tmp_pa
     shop = processed(tmp_path, "merge", BY_DAY)
     for day in ("2024-04-30", "2024-05-04", "2024-05-05"):
         (tmp_path / f"lake/bronze/orders/{day}.csv").write_text("id\n1\n")
-    late, job = "orders/2024-04-30.csv", "lakewright job daily build day=2024-05-04,2024-05-05"
+    rebuild, job = (
+        "lakewright rebuild orders --include 2024-04-30.csv",
+        "lakewright job daily build day=2024-05-04,2024-05-05",
+    )
     (arrived,) = checked(shop.json("status"))["arrived"]
     assert (arrived["late"], arrived["do"]) == (
         ["2024-04-30.csv"],
-        [f"lakewright manifest requeue {late} --late", job],
+        [rebuild, job],
     )
     page = " ".join(shop.run("status").out.split())
     assert "a run would refuse 2024-04-30.csv: the slice is older than one that is already processed" in page
-    assert f"do: `lakewright manifest requeue {late} --late` applies it" in page
+    assert f"do: `{rebuild}` puts it in its place" in page
+    assert "2024-04-30.csv --late` makes its older rows the current ones" in page
     assert f"do: `{job}`" in page
 
 
@@ -153,3 +157,64 @@ def test_what_a_rebuild_would_undo_is_refused_while_it_goes_on(tmp_path: Path, a
         assert "is not finished" in refused.err
         app.leases().release(lease)
     assert shop.run("manifest", "skip", "orders/2024-05-03.csv", "--reason", "x").code == 0
+
+
+SEQUENCE = "settings: {sequence_by: id}\n    columns:"
+PARTITIONED = "columns: [{name: id, fieldroles: [partition]}]"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "target", "replaced", "remedy"),
+    [
+        (
+            "merge",
+            BY_SLICE,
+            {},
+            f"`{REBUILD}` puts it in its place, `{SKIP}` leaves it out, `{REQUEUE}` makes its older rows the "
+            "current ones",
+        ),
+        (
+            "full",
+            BY_SLICE,
+            {"columns: [{name: id, fieldroles: [businesskey]}]": PARTITIONED},
+            f"`{REBUILD}` puts it in its place, `{SKIP}` leaves it out, `{REQUEUE}` replaces newer rows by "
+            "its own",
+        ),
+        ("full", BY_SLICE, {}, f"`{SKIP}` leaves it out, `{REQUEUE}` replaces newer rows by its own"),
+        (
+            "merge",
+            BY_SLICE,
+            {"columns:": SEQUENCE},
+            f"`{REQUEUE}` applies it, `{SKIP}` leaves it out",
+        ),
+        (
+            "merge",
+            "description: the clock's",
+            {},
+            f"`{REQUEUE}` applies it and makes its rows the current ones, `{SKIP}` leaves it out",
+        ),
+    ],
+)
+def test_what_is_named_first_for_a_late_slice_keeps_newer_rows(
+    tmp_path: Path, strategy: str, target: str, replaced: dict[str, str], remedy: str
+) -> None:
+    """`requeue --late` came first, and made older values the current ones."""
+    shop = processed(tmp_path, strategy, target)
+    model = (tmp_path / "m.yml").read_text()
+    for old, new in replaced.items():
+        assert old in model
+        model = model.replace(old, new)
+    (tmp_path / "m.yml").write_text(model)
+    shop.json("manifest", "skip", LATE)
+    told = " ".join(shop.run("manifest", "unskip", LATE).err.split())
+    assert f"refuses it: {remedy}" in told
+    assert f"do: {remedy}" in " ".join(shop.run("status").out.split())
+    planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-01").out.split())
+    is_planned = PARTITIONED not in replaced.values()  # the table is not partitioned
+    assert (f"2024-05-01.csv is late: the run refuses it; {remedy}" in planned) == is_planned
+    (waiting,) = checked(shop.json("status"))["waiting"]
+    assert waiting["do"] == [remedy.split("`")[1]]
+    requeued = " ".join(shop.shell(REQUEUE).err.split())
+    is_placed = REBUILD in remedy
+    assert (f"`{REBUILD}` instead puts it in its place" in requeued) == is_placed
+    assert ("current ones" in requeued) == ("current ones" in remedy)

@@ -148,8 +148,9 @@ def test_what_plan_tells_to_type_of_a_late_slice_that_no_run_has_seen_works(tmp_
     shop = processed(tmp_path, "historic", BY_SLICE)
     (tmp_path / "lake/bronze/orders/2024-04-30.csv").write_text("id\n1\n")
     requeue = "lakewright manifest requeue orders/2024-04-30.csv --late"
+    rebuild = "lakewright rebuild orders --include 2024-04-30.csv"
     plan = ("plan", "daily", "build", "day=2024-05-03")
-    assert f"`{requeue}` allows it" in " ".join(shop.run(*plan).out.split())
+    assert f"`{rebuild}` puts it in its place" in " ".join(shop.run(*plan).out.split())
     done = shop.run(*requeue.split()[1:])
     assert done.code == 0, done.all
     later = "`lakewright process orders 2024-04-30.csv --processing-time 2024-05-03T00:00:01+00:00`"

@@ -207,11 +207,11 @@ def _arrived(found: Arrived) -> Branch:
     new = f"{counted(found.count, 'slice')} that no run has seen yet: {named}" if found.count else ""
     unfinished = f"not complete yet: {first_of(found.incomplete, MOST_NAMED)}" if found.incomplete else ""
     below = [_do(f"`{command}`") for command in found.commands]
-    if found.late:
-        from lakewright.usecases.late_slices import LATE, late_remedy
+    if found.late is not None:
+        from lakewright.usecases.late_slices import LATE
 
-        told = f"a run would refuse {first_of(found.late, MOST_NAMED)}: the slice is {LATE}"
-        below = [Branch(line(told)), _do(late_remedy(found.typed_late, is_full=found.is_full)), *below]
+        told = f"a run would refuse {first_of(found.late.names, MOST_NAMED)}: the slice is {LATE}"
+        below = [Branch(line(told)), _do(found.late.remedy), *below]
     if found.refused is not None:
         told = f"a run would not take {'it' if found.count == 1 else 'them'}: {found.refused.message}"
         below = [Branch(line(told)), *remedy_branches(found.refused.remedy)]
@@ -295,11 +295,14 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
         told = () if refused is None else (Branch(line(f"a run would refuse it: {refused}")),)
         below = tuple(_do(f"`{command}`") for command in commands)
         if is_late:
-            from lakewright.usecases.late_slices import late_remedy
-
-            why = "to be requeued or skipped"
-            is_full = of_group[0].entity in found.full
-            below = (_do(late_remedy([row.typed for row in of_group[:MOST_SHOWN]], is_full=is_full)),)
+            late = found.late_slices[of_group[0].entity or ""]
+            late = late.only(*(row.slice for row in of_group[:MOST_SHOWN]))
+            why = (
+                f"for a rebuild that puts {place}"
+                if late.rebuild is not None
+                else "to be requeued or skipped"
+            )
+            below = (_do(late.remedy),)
         yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), (*told, *below))
 
 

@@ -9,11 +9,11 @@ from lakewright.errors import Fault, LakeMoved, LakewrightError, TargetError, Us
 from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import VECTORS
-from lakewright.manifest.lock import command
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
-from lakewright.slices.discover import called_name, item_id, slice_name
+from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.fold_choice import planned_folds
+from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.lost_table import lost_table_error
 from lakewright.slices.other_writers import find_other_writers
 from lakewright.slices.past import lacks_past, planned_past
@@ -166,20 +166,22 @@ def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
 def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     """Return that the run refuses late slices, or what they do to records that later slices have told."""
     allowed: list[str] = []
-    refused: list[str] = []
+    refused: list[Item] = []
+    context = work.processing
     for item in pending.ready:
         if item.item_id in pending.late:
-            is_allowed = is_late_allowed(work.processing, work.entity, item)
-            (allowed if is_allowed else refused).append(slice_name(item))
+            if is_late_allowed(context, work.entity, item):
+                allowed.append(slice_name(item))
+            else:
+                refused.append(item)
     notes: list[str] = []
-    strategy = work.processing.strategy_for(work.entity)
+    strategy = context.strategy_for(work.entity)
     if refused:
-        called = called_name(work.entity.called, refused[0])
-        them, one = ("it", "it") if len(refused) == 1 else ("them", "the first")
-        typed = f"`{command('skip', called)}` leaves {one} out"
-        if strategy is not Strategy.FULL:
-            typed = f"`{command('requeue', called)} --late` allows {one}, {typed}"
-        notes.append(f"{_are_late(refused)}: the run refuses {them}; {typed}")
+        times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+        found = late_slices_in(context, work.entity, refused[:_MOST_NAMED], times)
+        them = "it" if len(refused) == 1 else "them"
+        named = _are_late(list(map(slice_name, refused)))
+        notes.append(f"{named}: the run refuses {them}; {found.remedy}")
     is_historic = strategy is Strategy.HISTORIC  # Merge has tombstones.
     if allowed and is_historic and work.entity.settings.sequence_by is not None:
         notes.append(

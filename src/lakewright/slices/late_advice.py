@@ -1,0 +1,210 @@
+"""What to type about late slices, and what each of the commands does to the rows of later ones.
+
+A slice that is applied after later ones makes its rows the current ones, unless `sequence_by` orders them.
+With `full` it replaces the newer rows of its partitions. A rebuild puts it in its place, for which it needs a
+processing time: one that is declared, or that with which the slice was processed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakewright.errors import LakewrightError
+from lakewright.manifest.lock import command
+from lakewright.slices.discover import called_name, slice_name
+from lakewright.slices.time_check import MOST_TYPED, placement_in, rebuild_with
+from lakewright.spec.models.entity import Strategy
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakewright.manifest.item import Item
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.placement import Placement
+    from lakewright.slices.processing_time import ProcessingTimes
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["LateSlices", "find_late_slices", "has_place", "late_slices_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class LateSlices:
+    """Late slices of an entity.
+
+    Attributes:
+        entity: What commands call the entity.
+        names: The slices.
+        strategy: The strategy by which they are applied.
+        is_ordered: Whether `sequence_by` tells which rows are newer.
+        is_placed: Whether a rebuild puts them in their place, and they need it.
+    """
+
+    entity: str
+    names: tuple[str, ...]
+    strategy: Strategy
+    is_ordered: bool
+    is_placed: bool
+
+    def only(self, *names: str) -> LateSlices:
+        """Return some of these slices."""
+        return replace(self, names=names)
+
+    @property
+    def rebuild(self) -> str | None:
+        """The command that puts them in their place; None if none does, or none is needed."""
+        return rebuild_with(self.entity, self.names) if self.is_placed else None
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """What commands call the slices."""
+        return tuple(called_name(self.entity, name) for name in self.names)
+
+    @property
+    def requeue(self) -> str:
+        """The command that applies them after the others."""
+        return f"{command('requeue', *self.typed)} --late"
+
+    @property
+    def skip(self) -> str:
+        """The command that leaves them out."""
+        return command("skip", *self.typed)
+
+    @property
+    def command(self) -> str:
+        """The command that harms nothing."""
+        if self.rebuild is not None:
+            return self.rebuild
+        return self.skip if self.strategy is Strategy.FULL else self.requeue
+
+    @property
+    def overwrites(self) -> str:
+        """What becomes of newer rows if they are applied after the others, as the end of a sentence."""
+        its = "its" if len(self.names) == 1 else "their"
+        if self.strategy is Strategy.FULL:
+            return f"replaces newer rows by {its} own"
+        return f"makes {its} {'older ' if self.is_placed else ''}rows the current ones"
+
+    @property
+    def effect(self) -> str:
+        """What `requeue --late` does, as the end of a sentence."""
+        if self.is_placed or self.strategy is Strategy.FULL:
+            return self.overwrites
+        it = "it" if len(self.names) == 1 else "them"
+        return f"applies {it}" if self.is_ordered else f"applies {it} and {self.overwrites}"
+
+    @property
+    def is_requeue_refused(self) -> bool:
+        """Whether `requeue --late` only leads to a run that refuses the processing times."""
+        return self.is_placed and self.strategy is Strategy.HISTORIC
+
+    @property
+    def warning(self) -> str | None:
+        """What a run does that applies them after the others, and what puts them in their place; or None.
+
+        What Full replaces is a warning of its own, and so is a processing time that the run refuses.
+        """
+        if self.strategy is Strategy.HISTORIC or self.is_ordered:
+            return None
+        if self.rebuild is None:
+            return None if self.strategy is Strategy.FULL else f"the next run {self.overwrites}"
+        it = "it" if len(self.names) == 1 else "them"
+        return f"the next run {self.overwrites}; `{self.rebuild}` instead puts {it} in {self._its_place}"
+
+    @property
+    def remedy(self) -> str:
+        """What to type, as the end of a sentence; what harms nothing comes first."""
+        it = "it" if len(self.names) == 1 else "them"
+        requeue, skip = f"`{self.requeue}` {self.effect}", f"`{self.skip}` leaves {it} out"
+        if self.rebuild is not None:
+            placed = f"`{self.rebuild}` puts {it} in {self._its_place}, {skip}"
+            return placed if self.is_requeue_refused else f"{placed}, {requeue}"
+        return f"{skip}, {requeue}" if self.strategy is Strategy.FULL else f"{requeue}, {skip}"
+
+    @property
+    def remedy_of_failed(self) -> str:
+        """What to type about slices that failed for being late, as sentences."""
+        it = "it" if len(self.names) == 1 else "them"
+        requeue, skip = f"`{self.requeue}`", f"`{self.skip}`"
+        if self.rebuild is not None:
+            first = (
+                f"Put {it} in {self._its_place}: `{command('resolve', *self.typed)}`, then `{self.rebuild}`."
+            )
+            other = "" if self.is_requeue_refused else f"; {requeue} {self.effect}"
+            return f"{first} Or leave {it} out with {skip}{other}."
+        if self.strategy is Strategy.FULL:
+            return f"Leave {it} out with {skip}; {requeue} {self.effect}."
+        by = "" if self.is_ordered else f", which {self.overwrites}"
+        return f"Apply {it} with {requeue}{by}, or leave {it} out with {skip}."
+
+    @property
+    def _its_place(self) -> str:
+        return "its place" if len(self.names) == 1 else "their places"
+
+
+def late_slices_in(
+    context: ProcessingContext, entity: Entity, items: Sequence[Item], times: ProcessingTimes
+) -> LateSlices:
+    """Return late slices in the context of a run, with what to type about them."""
+    options = context.options
+
+    def declared(name: str) -> datetime | None:
+        if options.declared_time is not None:
+            return options.declared_time(name)
+        # The time of another instance may be another one.
+        return times.at(name) if options.selection.takes(name) else None
+
+    names = tuple(map(slice_name, items))
+    return find_late_slices(
+        entity, names, placement_in(context, entity), declared, context.strategy_for(entity)
+    )
+
+
+def find_late_slices(
+    entity: Entity,
+    names: tuple[str, ...],
+    placement: Placement,
+    declared: Callable[[str], datetime | None],
+    strategy: Strategy,
+) -> LateSlices:
+    """Return late slices of an entity with what to type about them.
+
+    Args:
+        entity: The entity.
+        names: The slices.
+        placement: The processed slices of the entity.
+        declared: Returns the processing time that a job declares for a slice, or None.
+        strategy: The strategy by which a run applies them.
+    """
+    is_ordered = entity.settings.sequence_by is not None
+    # A rebuild applies slices by the entity's own strategy.
+    is_placed = strategy is entity.strategy and _needs_place(entity) and bool(names)
+    is_placed = is_placed and all(has_place(entity, name, placement, declared) for name in names[:MOST_TYPED])
+    return LateSlices(entity.called, names, strategy, is_ordered=is_ordered, is_placed=is_placed)
+
+
+def has_place(
+    entity: Entity, name: str, placement: Placement, declared: Callable[[str], datetime | None]
+) -> bool:
+    """Return whether a rebuild puts a slice before the later ones, where it belongs."""
+    at = None
+    with suppress(LakewrightError, ValueError):  # its name tells no time
+        at = declared(name)
+    if at is None and entity.settings.sequence_by is not None:
+        return False
+    return placement.has_place(name, at)
+
+
+def _needs_place(entity: Entity) -> bool:
+    """Return whether the order of an entity's slices counts.
+
+    Without partitions, a slice of Full that is older than others leaves no row. With `sequence_by`, a merge
+    keeps the newer rows; versions also need times that follow each other.
+    """
+    if entity.strategy is Strategy.HISTORIC:
+        return True
+    if entity.settings.sequence_by is not None:
+        return False
+    return entity.strategy is Strategy.MERGE or bool(entity.partition_columns)

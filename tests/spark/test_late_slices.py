@@ -1,0 +1,67 @@
+"""Late slices: what their error names first keeps newer rows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODEL = """
+connections: {shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}", bronze_format: json}}}
+entities:
+  merged:
+    id: 1
+    connection: shop
+    processtype: merge
+    columns: [{name: id, fieldroles: [businesskey]}]
+  parted:
+    id: 2
+    connection: shop
+    processtype: full
+    columns: [{name: id, fieldroles: [partition]}]
+targets:
+  merged: {kind: entity, entity: merged, processingTime: "${slice.date}"}
+  parted: {kind: entity, entity: parted, processingTime: "${slice.date}"}
+jobs: {daily: {targets: [merged, parted]}}
+"""
+
+
+def test_the_error_of_a_late_slice_names_the_commands_that_put_it_in_its_place(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It named `requeue --late`, by which the older values became the current ones."""
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
+    (tmp_path / "m.yml").write_text(MODEL)
+    shop = InProcess(tmp_path, spark)
+
+    def put(day: str, *rows: tuple[int, str]) -> None:
+        for name in ("merged", "parted"):
+            folder = tmp_path / "lake/bronze" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            text = "".join(json.dumps({"id": key, "v": value}) + "\n" for key, value in rows)
+            (folder / f"{day}.json").write_text(text)
+
+    put("2024-05-01", (1, "first"))
+    put("2024-05-03", (1, "newest"), (2, "newest"))
+    assert shop.json("job", "daily", "build")["status"] == "SUCCESS"
+    put("2024-05-02", (2, "late"), (3, "late"))
+    assert shop.run("job", "daily", "build").code == 1
+
+    told = " ".join(shop.run("status").out.split())
+    for name, does in (("merged", "makes its older rows the current"), ("parted", "replaces newer rows")):
+        late, rebuild = f"{name}/2024-05-02.json", f"lakewright rebuild {name} --include 2024-05-02.json"
+        resolve = f"lakewright manifest resolve {late}"
+        assert f"Put it in its place: `{resolve}`, then `{rebuild}`. Or leave it out with" in told
+        assert f"`lakewright manifest requeue {late} --late` {does}" in told
+        for each in (resolve, f"{rebuild} --yes"):
+            done = shop.run(*shlex.split(each)[1:])
+            assert done.code == 0, done.all
+        rows = shop.json("sql", f"SELECT id, v FROM {name} ORDER BY id")
+        assert [(row["id"], row["v"]) for row in rows] == [(1, "newest"), (2, "newest"), (3, "late")]
+    assert shop.json("status")["failed"] == []
