@@ -17,7 +17,9 @@ from lakewright.manifest.store import Query, Store
 from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 from lakewright.slices.late import last_processed, place_of
+from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.moved_lake import continued_items
+from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import rebuild_with, repetition_commands
 from lakewright.spec.models.entity import Strategy
 
@@ -66,6 +68,7 @@ def find_deviations(
         processes=processes,
         rebuild=rebuild_with(entity.called, names) if is_rebuilt else None,
         keeps_records=is_partial and not entity.settings.delete_missing,
+        overtakes=_overtakes(context, entity, changed, items),
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
         vanished=vanished_slices(context.ledger.store, context.application, bronze, items).count,
         is_lost=is_lost,
@@ -134,6 +137,31 @@ def _requeue_command(
     if last is not None and last > last_here:
         return f"{command('requeue', *names)} --late"
     return f"{command('requeue', names[0])} --cascade" if last_here > first else command("requeue", *names)
+
+
+def _overtakes(
+    context: ProcessingContext, entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]
+) -> str:
+    """Return what changed slices do to rows of later ones if they are applied after them, as a sentence.
+
+    With the other way, a rebuild; it includes all that are requeued. Empty if they do nothing to them.
+    """
+    if not changed or entity.settings.late_slices != "apply":
+        return ""
+    later = later_processed(changed[0], items.values(), context.application)
+    if all(each in changed for each in later):
+        return ""
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    found = late_slices_in(context, entity, changed, times)
+    if found.warning is None:
+        return ""
+    one = len(changed) == 1
+    told = f"Processing {'it' if one else 'them'} again {found.overwrites}"
+    if found.rebuild is None:
+        return f"{told}."
+    placed = "it in its place" if one else "them in their places"
+    requeue = _requeue_command(context, entity, changed, items)
+    return f"{told}; `{requeue}`, then `{found.rebuild}` instead puts {placed}."
 
 
 def _again(

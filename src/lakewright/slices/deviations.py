@@ -51,6 +51,7 @@ class Deviations:
         processes: Commands, as text, that take them instead of runs, which would refuse their declared times.
         rebuild: The command that applies them at these times, after `requeue`; None if there is none.
         keeps_records: Whether records that only their former content had stay when they are processed again.
+        overtakes: What `requeue` does to rows of later slices, and the other way, as a sentence; or empty.
         is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
         left: Names of such slices that the run leaves to others.
@@ -69,6 +70,7 @@ class Deviations:
     processes: str | None = None
     rebuild: str | None = None
     keeps_records: bool = False
+    overtakes: str = ""
     is_requeued_by_jobs: bool = False
     requeued: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -184,12 +186,17 @@ class Deviations:
         accept = f"`{command('accept', *(called_name(self.entity, item) for item in self.changed))}`"
         if not self._have_same_amounts:
             again = f"Process {it} again with {self._typed}, or keep what was processed with {accept}."
-            return f"{again}{self._undo}"
+            return f"{again}{self._more}"
         size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
         return (
             f"{size} the same: if the rows are too, keep what was processed with {accept}. "
-            f"If not, process {it} again with {self._typed}.{self._undo}"
+            f"If not, process {it} again with {self._typed}.{self._more}"
         )
+
+    @property
+    def _more(self) -> str:
+        told = self.overtakes if self.processes is None else ""
+        return f" {told}{self._undo}" if told else self._undo
 
     @property
     def _undo(self) -> str:

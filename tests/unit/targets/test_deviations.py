@@ -135,6 +135,27 @@ def test_the_command_cascades_where_later_slices_are_processed_a2(
     assert command in str(fault_of(observed(context)).remedy)
 
 
+@pytest.mark.parametrize(
+    ("settings", "changed", "told"),
+    [
+        ("", ("2022-1",), "Processing it again makes its rows the current ones."),
+        ("", ("2022-2", "2022-10"), None),  # in order, once more
+        ("sequence_by: n, ", ("2022-1",), None),
+    ],
+)
+def test_with_late_slices_apply_it_is_told_what_a_corrected_slice_does_to_newer_rows(
+    tmp_path: Path, settings: str, changed: tuple[str, ...], told: str | None
+) -> None:
+    """Its older values became the current ones, without a word."""
+    store = processed(tmp_path, "warn", "apply").ledger.store
+    for name in changed:
+        write(tmp_path / "lake/bronze/orders", name, 1, 2)
+    declared = PROJECT.replace("late_slices:", f"{settings}late_slices:").format(policy="warn", late="apply")
+    context = make_context(make_workspace(tmp_path, declared), store=store, run_id="later")
+    remedy = str(fault_of(observed(context)).remedy)
+    assert "`. Records that only" in remedy if told is None else f"`. {told} Records" in remedy
+
+
 def test_a_slice_that_is_delivered_again_is_accepted_first_a2(tmp_path: Path) -> None:
     """The remedy that harms nothing comes first: where only times changed, nothing must be processed."""
     context = processed(tmp_path)

@@ -192,3 +192,27 @@ def test_a_rebuild_is_named_for_a_late_slice_that_it_puts_between_older_and_newe
         found = late_slices_of(app, app.project.entity("orders"), (late,))
     assert (found.rebuild == f"lakewright rebuild orders --include {late}") == is_placed
     assert ("older rows" in found.overwrites) == is_placed
+
+
+def test_a_corrected_slice_that_the_entity_applies_late_is_told_with_the_rebuild(tmp_path: Path) -> None:
+    """With `late_slices: apply`, `requeue` alone was named: older values became the current ones."""
+    shop = processed(tmp_path, "merge", "description: the time is the clock's")
+    model = (tmp_path / "m.yml").read_text()
+    applied = model.replace("    columns:", "    settings: {late_slices: apply}\n    columns:")
+    (tmp_path / "m.yml").write_text(applied)
+    corrected = "2024-05-02.csv"
+    with Project.load(tmp_path) as project:
+        record(project.app, [(f"2024-05-0{day}.csv", f"2024-06-0{day}T00:00:00+00:00") for day in (1, 2, 3)])
+    (tmp_path / "lake/bronze/orders" / corrected).write_text("id\n1\n2\n")
+    rebuild = f"lakewright rebuild orders --include {corrected}"
+    requeue = f"lakewright manifest requeue orders/{corrected}"
+    told = f"Processing it again makes its older rows the current ones; `{requeue}`, then `{rebuild}` instead"
+    (changed,) = shop.json("status")["changed"]
+    assert told in changed["remedy"]
+    done = shop.shell(requeue)
+    assert f"makes its older rows the current ones; `{rebuild}` instead puts it in its place" in " ".join(
+        done.err.split()
+    )
+    with Project.load(tmp_path) as project:
+        (found,) = included_slices(project.app, project.app.project.entity("orders"), [corrected])
+    assert found.content["processingTime"] == "2024-06-02T00:00:00+00:00"
