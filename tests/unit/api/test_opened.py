@@ -118,7 +118,9 @@ def test_a_skip_is_undone_from_python(tmp_path: Path, caplog: pytest.LogCaptureF
         assert 'in Python: project.entity("orders").unskip("2024-05-01b.csv")' in refused.value.__notes__
         with pytest.warns(LakewrightWarning) as told:
             orders.unskip("2024-05-01b.csv", reason="it was right")
-        assert 'in Python: project.entity("orders").requeue("2024-05-01b.csv", late' in str(told[0].message)
+        assert 'in Python: project.entity("orders").rebuild(include=["2024-05-01b.csv"])' in str(
+            told[0].message
+        )
         assert [row.slice for row in project.status().waiting] == ["2024-05-01b.csv"]
         assert "--include" in caplog.text or "--late" in caplog.text
         with pytest.raises(UsageError):
