@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
@@ -26,6 +27,7 @@ from lakewright.usecases.past_table import PastTable
 from lakewright.usecases.process_times import process_times
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.slice_changes import CHANGE_COLUMNS, RowChange, changes_of
+from lakewright.usecases.target_times import declared_slice_time
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
@@ -162,6 +164,7 @@ def rehearse_slice(
     options = ProcessingOptions(
         strategy=strategy_of(strategy),
         processing_time=times.text,
+        declared_time=partial(declared_slice_time, app, found.called),
         scope=times.scope,
         permissions=permissions,
         settle=settle_of(app.project.config),

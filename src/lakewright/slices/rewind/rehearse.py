@@ -44,6 +44,7 @@ from lakewright.slices.discover import (
 )
 from lakewright.slices.json_columns import known_columns
 from lakewright.slices.late import is_late, last_processed
+from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processing_time import ProcessingTimes
@@ -282,7 +283,7 @@ class _Attempt:
             self.errors.append(
                 LateSliceError(
                     f"the slice {self.slice.name} is older than one that is already processed",
-                    remedy="--late allows it.",
+                    remedy=f"{late_slices_in(self.context, self.entity, (self.item,), times).remedy}.",
                 )
             )
         late = frozenset({self.item.item_id} if self.errors else ())
