@@ -38,7 +38,7 @@ from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.lost_rows import lost_taints
 from lakewright.run.metrics import Published, Publisher
-from lakewright.run.outputs import WRITES, recorded_places
+from lakewright.run.outputs import WRITES, is_gone, recorded_places
 from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
@@ -91,6 +91,7 @@ class Recorder:
     _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
     _left: set[int] = field(default_factory=set, init=False)
     _begun: dict[tuple[int, str], str | None] = field(default_factory=dict, init=False)
+    _unmade: dict[tuple[int, str], Step] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         number = 0
@@ -151,8 +152,21 @@ class Recorder:
         place = _place(self.run, self.plan, instance, step)
         ended = "failed" if result.status is Status.FAILED else _UNDONE
         if not result.is_undone:
-            return (place.untainted(), *lost_taints(self.run.project, self.run.run_id, step))
+            return (place.untainted(), *self._lost(instance, step))
         return (self._undone(instance, step, ended, is_cut_off=result.status is Status.ABORTED),)
+
+    def _lost(self, instance: int, step: Step) -> tuple[Put, ...]:
+        """Return the taints of what was in a table that is made anew, once it is there.
+
+        CREATE leaves a table whose columns are not known yet to BUILD.
+        """
+        key = instance, step.target
+        losing = self._unmade.pop(key, step)
+        if not is_gone(step.provides):
+            return lost_taints(self.run.project, self.run.run_id, losing)
+        if losing.warning is not None:
+            self._unmade[key] = losing
+        return ()
 
     def _undone(self, instance: int, step: Step, ended: str, *, is_cut_off: bool) -> Put:
         """Return the taint of a step that is left undone; one that was cut off may have added its rows."""

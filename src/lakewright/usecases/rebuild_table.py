@@ -210,7 +210,9 @@ def rebuild_table(
             contents = build(context, found, plan, check=check)
             difference = compare_beside(context, found, plan)
             told = f"{words} by {author}: {reason}"
-            taints = downstream_taints(app, found, f"{table_words(found)} was built again from its slices")
+            is_same = difference is not None and difference.is_none
+            words = f"{table_words(found)} was built again from its slices"
+            taints = () if is_same else downstream_taints(app, found, words)
             version = swap_rebuilt(
                 context,
                 found,

@@ -11,6 +11,7 @@ from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.lake.observation import read_table
 from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
+from lakewright.slices.application import application_of
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
@@ -27,6 +28,7 @@ from lakewright.usecases.downstream import (
     table_words,
     tainted_words,
 )
+from lakewright.usecases.earlier_builds import first_arrivals
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -286,10 +288,14 @@ def undo_slice(
 
 
 def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
-    """Return what makes targets dirty that read the table; nothing if it stays as it is."""
+    """Return what makes targets dirty that read the table; nothing if it stays as it is.
+
+    What was built before the slice first came has nothing of it.
+    """
     if plan.undone is None:
         return ()
-    return downstream_taints(app, entity, f"{table_words(entity)} {_changed_words(plan)}")
+    arrivals = first_arrivals(app, application_of(app.project.name, entity), [plan.item]) or ()
+    return downstream_taints(app, entity, f"{table_words(entity)} {_changed_words(plan)}", arrivals)
 
 
 def _changed_words(plan: UndoPlan) -> str:

@@ -8,9 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, undo_of
+from tests.unit.slices.test_recover_from_log import Place
 
-from lakewright.errors import SliceError, UsageError
+from lakewright.errors import DataLossError, SliceError, UsageError
+from lakewright.slices.discover import list_slices
 from lakewright.slices.in_table import is_in_table
 from lakewright.slices.rewind import rebuild
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
@@ -43,6 +46,32 @@ def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed
     assert str(caught.value.remedy).startswith(
         "`lakewright manifest unskip orders/s3`, then `lakewright process orders`, then `lakewright undo "
     )
+
+
+def test_after_a_restore_slices_keep_the_order_in_which_they_were_applied_last(tmp_path: Path) -> None:
+    """A slice that had first been put in its place by a rebuild was applied after later ones."""
+    place = Place(tmp_path, "s1", "s2", "s3", "s4")
+    for number, name in ((1, "s1"), (2, "s3"), (3, "s4")):
+        place.commit(number, name, strategy="merge", processingTime=TIME.format(name[1]))
+    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    items = [
+        {
+            "item": place.item(name).item_id,
+            "number": 4,
+            "revision": 1,
+            "fingerprint": each.fingerprint,
+            "strategy": "merge",
+            "processingTime": TIME.format(name[1]),
+        }
+        for name, each in slices.items()
+    ]
+    place.commit(4, "s1", items=items, rewind={"base": None, "slices": []})
+    assert place.look().ready == ()
+    DeltaTable(place.silver).restore(1)
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart(), is_over_foreign=True)
+    assert [known.name for known in plan.slices] == ["s1", "s2", "s3", "s4"]
+    with pytest.raises(DataLossError, match="s2 of orders is not in the table since it was restored"):
+        plan_rebuild(place.bench, place.entity, RebuildStart(slice="s3"), is_over_foreign=True)
 
 
 def test_a_slice_that_was_skipped_again_is_known_by_the_log(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.relations.file import FileRelation
+from lakewright.run.job import Recorder
 from lakewright.run.lost_rows import LostRows, lost_taints
 from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
+from lakewright.run.result import TargetResult
 from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.status import project_status
@@ -75,6 +78,26 @@ def test_a_table_that_is_made_anew_is_told_with_what_was_built_into_it(tmp_path:
     assert {put.value["reason"] for put in puts if put.value} == {
         f"{place} did not exist any more, and was made anew in run r1"
     }
+    app.close()
+
+
+def test_a_table_counts_as_made_anew_once_it_is_there(tmp_path: Path) -> None:
+    """CREATE of a table without declared columns makes nothing, and BUILD may fail then."""
+    app = lake(tmp_path)
+    for number, day in enumerate(DAYS):
+        built(app, "daily", ("orders", "names"), hours_ago=9 - number, day=day)
+    plan = plan_job(app, JobRequest("daily", Phase.BUILD, (f"day={DAYS[-1]}",), targets=("names",)))
+    steps = {step.phase: step for step in plan.steps() if step.target == "names"}
+    app.begin_run()
+    run = Run(app.run_id, "shop", "daily", "BUILD", {"day": DAYS[-1]}, app.store.now(), app.holder)
+    recorder = Recorder(app.journal, app.journal.start_run(run), plan, ())
+    done = TargetResult("names", "relation", Phase.CREATE, Status.SUCCESS)
+    recorder.step_finished(0, steps[Phase.CREATE], done)
+    assert list(app.journal.taints("shop")) == []
+    (tmp_path / f"gold/names/day={DAYS[-1]}").mkdir(parents=True)
+    recorder.step_finished(0, steps[Phase.BUILD], replace(done, phase=Phase.BUILD))
+    tainted = [each.place.parameters["day"] for each in app.journal.taints("shop")]
+    assert sorted(tainted) == [DAYS[0], DAYS[1]]
     app.close()
 
 

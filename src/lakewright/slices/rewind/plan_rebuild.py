@@ -39,7 +39,7 @@ from lakewright.slices.rewind.plan_undo import (
 )
 from lakewright.slices.rewind.present_slices import as_accepted, as_requeued, check_bronze
 from lakewright.slices.rewind.side_table import plan_digest
-from lakewright.spec.words import counted
+from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
@@ -169,7 +169,8 @@ def plan_rebuild(
     chain = tuple(effective_commits(log, app))
     held = held_slices(context.ledger.store, chain, app, places.bronze)
     logged = [each for _, slices in reversed(held) for each in slices]
-    applied = _with_included(_in_order(context, entity, logged), included)
+    every = held_slices(context.ledger.store, log, app, places.bronze)
+    applied = _with_included(_in_order(context, entity, logged, every), included)
     skipped = skipped_items(context, applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))
     first = next(starts, None)
@@ -183,6 +184,7 @@ def plan_rebuild(
         )
     base = None if is_whole else _base(entity, held, applied[first])
     kept = () if is_whole else tuple(applied[:first])
+    _check_not_reverted(entity, kept, logged, every)
     rest = applied[len(kept) :]
     again = [each for each in rest if each.item_id not in skipped]
     accepted = as_accepted(context, entity, again)
@@ -257,11 +259,33 @@ def _is_after(applied: AppliedSlice, at: datetime) -> bool:
 
 
 def _in_order(
-    context: ProcessingContext, entity: Entity, logged: Sequence[AppliedSlice]
+    context: ProcessingContext,
+    entity: Entity,
+    logged: Sequence[AppliedSlice],
+    every: Sequence[HeldSlices],
 ) -> list[AppliedSlice]:
-    """Return all processed slices, each once, in the order in which they were last applied."""
+    """Return all processed slices, each once, in the order in which they were last applied.
+
+    A RESTORE of another program may have reverted the commit that applied some of them last, as a rebuild
+    does for all: they keep the order that they have there.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        logged: The slices of the commits that the table's last version builds on, in order.
+        every: All commits that the log has, with their slices.
+    """
     unlogged = unlogged_slices(context, entity, logged)
-    return list(each_once(sorted((*logged, *unlogged), key=lambda each: each.number)))
+    once = each_once(sorted((*logged, *unlogged), key=lambda each: each.number))
+    items = context.ledger.store.read([each.item_id for each in once])
+    tokens = {name: item.tokens.get(context.application.key) for name, item in items.items()}
+    last = {
+        each.item_id: (each.number, index)
+        for _, slices in every
+        for index, each in enumerate(slices)
+        if tokens.get(each.item_id) == each.number
+    }
+    return sorted(once, key=lambda each: last.get(each.item_id, (each.number, 0)))
 
 
 def _base(entity: Entity, held: Sequence[HeldSlices], first: AppliedSlice) -> int | None:
@@ -283,6 +307,30 @@ def _base(entity: Entity, held: Sequence[HeldSlices], first: AppliedSlice) -> in
         f"the log of {entity.name} does not show the commit of {name_of(first)}",
         remedy="Start with a later slice, or build the table from all slices.",
     )
+
+
+def _check_not_reverted(
+    entity: Entity,
+    kept: Sequence[AppliedSlice],
+    logged: Sequence[AppliedSlice],
+    every: Sequence[HeldSlices],
+) -> None:
+    """Check that the version to start with holds the slices before the start.
+
+    Raises:
+        DataLossError: A RESTORE has reverted the commit of one.
+    """
+    held = {each.item_id for each in logged}
+    committed = {each.item_id for _, slices in every for each in slices}
+    gone = [name_of(each) for each in kept if each.item_id in committed - held]
+    if gone:
+        raise DataLossError(
+            f"{first_of(gone, MOST_NAMED)} of {entity.name} {'is' if len(gone) == 1 else 'are'} not in the "
+            "table since it was restored, so that no version holds all slices before the start",
+            remedy=f"`{rebuild_command(entity)} --over-foreign` builds the table from all slices. Nothing "
+            "was written.",
+            details={"slices": gone},
+        )
 
 
 def _all_skipped(entity: Entity, applied: Sequence[AppliedSlice]) -> UsageError:
