@@ -47,15 +47,16 @@ class RelationTarget(WritingTarget):
 
     def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
         """Return the phases; a view also has BUILD, which creates it if inputs were missing in CREATE."""
-        return self.phases() | ({Phase.BUILD} if self._is_view(workspace) else frozenset())
+        return self.phases() | ({Phase.BUILD} if self.is_view(workspace) else frozenset())
 
-    def _is_view(self, workspace: Workspace) -> bool:
+    def is_view(self, workspace: Workspace) -> bool:
+        """Return whether the relation is a view, which holds no rows: they are computed when it is read."""
         return self.mapping is None and isinstance(self.output(workspace), ViewRelation)
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that creating the relation, or the mapping, reads."""
         found = super().requires(workspace, phase)
-        if phase is Phase.BUILD and self._is_view(workspace):
+        if phase is Phase.BUILD and self.is_view(workspace):
             found |= self.managed(workspace).requires(workspace)
         return found
 
@@ -78,4 +79,4 @@ class RelationTarget(WritingTarget):
         return super()._create(context)
 
     def _build(self, context: Context) -> Outcome:
-        return self._create(context) if self._is_view(context.workspace) else super()._build(context)
+        return self._create(context) if self.is_view(context.workspace) else super()._build(context)

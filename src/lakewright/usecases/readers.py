@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.plan.phase import Phase
 from lakewright.targets.lease import table_resource
+from lakewright.targets.relation import RelationTarget
+from lakewright.targets.target import Target
 from lakewright.usecases.declared_nodes import declared_nodes, offline_lake, sample_workspace
 
 if TYPE_CHECKING:
@@ -30,7 +33,10 @@ def dependents(app: App, entity: str) -> dict[str, int]:
 
 
 def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:
-    """Return the names of the targets that are built from an entity's table, by job; of valid jobs only."""
+    """Return the names of the targets that are built from an entity's table, by job; of valid jobs only.
+
+    Views are left out, which hold no rows, but not what is built from them.
+    """
     nodes = {job.name: tuple(_nodes(app, job)) for job in app.project.jobs.values()}
     changed = {table_resource(entity.places(app.project.lake).silver)}
     found: dict[str, frozenset[str]] = {}
@@ -48,9 +54,23 @@ def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:
             },
         )
         if found == before:
-            return found
+            return {job: names - _views(app, app.project.jobs[job], names) for job, names in found.items()}
         for job, of_job in nodes.items():
             changed.update(*(node.provides for node in of_job if node.name in found[job]))
+
+
+def _views(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:
+    """Return those of a job's targets that are views."""
+    found: set[str] = set()
+    if not names:
+        return frozenset(found)
+    workspace = sample_workspace(app.project, job, offline_lake(app))
+    for name in names:
+        with suppress(LakewrightError):  # a wrong definition is told by itself
+            target = Target.named(workspace, name)
+            if isinstance(target, RelationTarget) and target.is_view(workspace):
+                found.add(name)
+    return frozenset(found)
 
 
 def _is_of_entity(app: App, node: Node) -> bool:

@@ -38,6 +38,7 @@ from lakewright.usecases.downstream import (
 from lakewright.usecases.earlier_builds import built_before, first_arrivals
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import instance_parameters
+from lakewright.usecases.readers import readers_of
 from lakewright.usecases.resume import resume_command
 from lakewright.usecases.run_job import _processed
 from lakewright.usecases.status import project_status
@@ -469,4 +470,22 @@ def test_a_value_with_a_comma_is_quoted_in_the_commands_that_build_again_and_res
         (argument,) = (each for each in shlex.split(command) if "=" in each)
         request = JobRequest("daily", Phase.BUILD, (argument,))
         assert instance_parameters(app, request) == ({"day": "north, south"},)
+    app.close()
+
+
+def test_a_view_holds_no_rows_that_could_be_stale_but_what_is_built_from_it_does(tmp_path: Path) -> None:
+    """A view was listed as a target to build again after slices had been processed."""
+    app = lake(tmp_path)
+    model = tmp_path / "model/model.yml"
+    model.write_text(
+        MODEL.replace("mappings:\n", "  seen: {kind: view, view: seen, mapping: orders}\nmappings:\n", 1)
+        .replace("targets:\n", "  seen: {kind: relation, relation: seen}\ntargets:\n", 1)
+        .replace("jobs:\n", "  seen: {kind: relation, relation: seen}\njobs:\n", 1)
+        .replace("mapping: orders, relation: whole", "mapping: seen, relation: whole")
+        .replace("targets: [orders, names, others,", "targets: [orders, names, seen, others,")
+    )
+    app.close()
+    app = App.open(tmp_path)
+    found = readers_of(app, app.project.entity("orders"))["daily"]
+    assert found == {"names", "whole", "added", "merged"}
     app.close()
