@@ -19,6 +19,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.moved_lake import continued_items
 from lakewright.slices.reconcile import Mismatch, foreign_commits, has_no_commit, mismatches
 from lakewright.spec.models.places import Address
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     items = _items(context.ledger.store, application, entity.places(lake.settings).bronze)
     last = last_commit_number(lake, address, str(application))
     unchanged = partial(has_no_commit, context.ledger.store, application=application)
-    found = tuple(mismatches(items, application, log, last, changed_nothing=unchanged))
+    rebuild = f"{rebuild_command(entity)} --over-foreign"
+    found = tuple(mismatches(items, application, log, last, changed_nothing=unchanged, rebuild=rebuild))
     system = system_columns(context, entity)
     if not has_rules(entity, state.names, system):
         return Diagnosis(None, mismatches=found, foreign_commits=foreign_commits(log))

@@ -83,6 +83,7 @@ def mismatches(
     last: int | None,
     *,
     changed_nothing: Callable[[Item], bool],
+    rebuild: str | None = None,
 ) -> Iterator[Mismatch]:
     """Yield slices that are recorded as processed but not in the table, and the other way round.
 
@@ -92,6 +93,8 @@ def mismatches(
         log: The commits that the table's log still holds.
         last: Number of the application's last commit to the table.
         changed_nothing: Returns whether a processed item never had a commit.
+        rebuild: The command that makes the table again, which slices of a reverted rewind need; if None, they
+            are told as others.
     """
     undone = {number: commit for commit, number in _undone(log, str(application))}
     landed = {
@@ -109,7 +112,9 @@ def mismatches(
             words = (
                 f"{name} is recorded as processed, but version {undone[number].version} reverted its commit"
             )
-            yield Mismatch("commit_lost", name, item.item_id, words, command("requeue", item.item_id))
+            is_of_rewind = number in landed and "rewind" in landed[number].content
+            remedy = rebuild if rebuild is not None and is_of_rewind else command("requeue", item.item_id)
+            yield Mismatch("commit_lost", name, item.item_id, words, remedy)
         elif is_processed and number > (last or 0) and not changed_nothing(item):
             words = f"{name} is recorded as processed, but the table has no commit of it"
             yield Mismatch("commit_lost", name, item.item_id, words, command("requeue", item.item_id))

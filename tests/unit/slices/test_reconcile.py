@@ -73,6 +73,16 @@ def test_what_a_restore_took_back_is_lost() -> None:
     assert kinds([item(1), item(2)], [*log[:2], by_time], 2) == [("commit_lost", "s2")]
 
 
+def test_what_a_restore_took_back_of_a_rebuild_is_made_again_by_one() -> None:
+    """Each slice was to be requeued, also those whose rows are there."""
+    content = {"app": str(APP), "number": 1, "items": [{"item": "/b/s1"}], "rewind": {"base": None}}
+    log = [commit(0), Commit(1, START, "WRITE", {}, content), commit(2, "RESTORE", parameters={"version": 0})]
+    (found,) = mismatches(
+        [item(1)], APP, log, 1, changed_nothing=lambda _: False, rebuild="lakewright rebuild orders"
+    )
+    assert (found.kind, found.remedy) == ("commit_lost", "lakewright rebuild orders")
+
+
 def test_what_a_new_table_does_not_have_is_lost() -> None:
     assert kinds([item(1)], [commit(0, "CREATE TABLE")], None) == [("commit_lost", "s1")]
 
