@@ -26,6 +26,7 @@ from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
 __all__ = [
+    "MAY_BE_ADDED",
     "Candidate",
     "Expectations",
     "Instance",
@@ -35,6 +36,9 @@ __all__ = [
 ]
 
 _ENTITY = "entity"
+
+MAY_BE_ADDED = "may_be_added"
+"""The code of the warning that a target may add rows which are there."""
 """The kind of targets that process slices of entities."""
 
 _BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
@@ -210,7 +214,7 @@ class _InstancePlanning:
         if phase is Phase.BUILD and step.warning is None and appended is None:
             # Where nothing exists, no rows come twice.
             is_there = candidate.observation.exists is not Answer.NO
-            added = candidate.added() if is_there else None
+            added = (candidate.added() or self._may_be_added(candidate)) if is_there else None
             step = replace(step, warning=added or self._missing(candidate))
         if phase in _TAINTING and step.warning is None:
             step = replace(step, warning=self._new(candidate.lacks(phase, expected.is_created)))
@@ -228,6 +232,20 @@ class _InstancePlanning:
             provides=candidate.nodes[phase].provides,
             append=candidate.append if phase is Phase.BUILD else None,
             is_remembered=not own.is_to_run,
+        )
+
+    def _may_be_added(self, candidate: Candidate) -> Fault | None:
+        """Return the warning of a target that adds rows, if the manifest lacks runs of which tables tell."""
+        entities = (each for each in self.planned.candidates if each.kind == _ENTITY)
+        lacking = (each.name for each in entities if each.observation.recovered)
+        entity = next(lacking, None) if candidate.append is not None else None
+        if entity is None:
+            return None
+        return Fault(
+            f"target {candidate.name!r} may add its rows once more: the manifest lacks slices that the table "
+            f"of target {entity!r} holds, and the runs that may have added the rows",
+            remedy="Look whether the rows of this instance are there. If so, choose the others with -t.",
+            code=MAY_BE_ADDED,
         )
 
     def _withheld(self, step: Step, candidate: Candidate, upstream: Sequence[Step]) -> Step | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lakewright.plan.planner import MAY_BE_ADDED
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import KEPT_ROWS, REPEATED_ROWS
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["with_warning"]
 
-_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS)
+_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS, MAY_BE_ADDED)
 """Those that are known before the step runs; entities tell theirs by themselves."""
 
 

@@ -17,10 +17,10 @@ from lakewright.plan.dirtiness import (
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.plan.phase import Phase, phases_until
-from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
+from lakewright.plan.planner import MAY_BE_ADDED, Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
-from lakewright.plan.step import Plan, done_reasons
+from lakewright.plan.step import Append, Plan, done_reasons
 from lakewright.spec.models.job import Execution
 
 BUILD_ONLY = PlanRequest(phases=(Phase.BUILD,))
@@ -527,3 +527,17 @@ def test_rows_that_a_step_of_the_plan_empties_are_added_again() -> None:
     emptied = replace(adding, nodes=nodes, observe=lambda: found)
     plan = plan_of(emptied, selection=PlanRequest((Phase.CREATE, Phase.BUILD)))
     assert [step.reasons[0] for step in plan.steps() if step.phase is Phase.BUILD] == ["adds rows"]
+
+
+def test_rows_may_be_there_if_the_manifest_lacks_what_tables_hold() -> None:
+    """With yesterday's copy of the manifest, a job added the rows of today once more, without a word."""
+    adding = replace(target("log", filled=True, leftover="was FAILED"), append=Append("adds", True))
+    orders = entity("", "")
+    found = replace(orders.observation, recovered=("2024-05-01",))
+    assert plan_of(orders, adding).steps()
+    for known, code in ((orders, None), (replace(orders, observe=lambda: found), MAY_BE_ADDED)):
+        (step,) = (each for each in plan_of(known, adding).steps() if each.target == "log")
+        assert (step.warning and step.warning.code) == code
+    absent = replace(target("log", leftover="was FAILED"), append=Append("adds", True))
+    steps = plan_of(replace(orders, observe=lambda: found), absent).steps()
+    assert [each.warning for each in steps if each.target == "log"] == [None]
