@@ -12,6 +12,7 @@ from lakewright.manifest.journal import Taint, TargetPhase
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.kept_rows import KEPT_ROWS
+from lakewright.run.lost_rows import LOST_ROWS
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.other_writers import ROWS_CHANGED
 from lakewright.spec.expressions.secrets import HIDDEN
@@ -32,8 +33,18 @@ def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Itera
     One of rows that a build has kept names the commands that empty what it wrote and build all of it again.
     """
     for each in warned:
-        if not is_requeued(app, each) and not _is_rebuilt(app, each, runs):
+        if not (_is_told_elsewhere(each) or is_requeued(app, each) or _is_rebuilt(app, each, runs)):
             yield _with_commands(app, each)
+
+
+def _is_told_elsewhere(warned: Warned) -> bool:
+    """Return whether a warning is only of a table that was gone before the run.
+
+    While it is gone, `status` tells that; what was built into one that was made anew is to be built again. Once
+    it is back, the commands would add its rows twice.
+    """
+    error = warned.entry["error"]
+    return error.get("code") == LOST_ROWS and "\n" not in str(error["message"])
 
 
 def _with_commands(app: App, warned: Warned) -> Warned:

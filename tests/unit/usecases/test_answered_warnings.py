@@ -53,6 +53,12 @@ def test_a_rebuild_answers_a_warning_of_rows_that_others_changed(later: Run, is_
     assert list(unanswered(app(), [warned], [later, warned.run])) == ([warned] if is_left else [])
 
 
+def test_a_table_that_was_gone_is_told_by_status_itself() -> None:
+    """Once the table was back, the warning still named builds, which added its rows twice."""
+    told = {"status": "SUCCESS_WITH_ERRORS", "error": {**CHANGED, "code": "lost_rows"}}
+    assert list(unanswered(app(), [Warned(run("r"), entry("log", told))], ())) == []
+
+
 def test_the_same_warning_of_several_instances_is_told_once() -> None:
     told = {"status": "SUCCESS_WITH_ERRORS", "error": CHANGED}
     days = [Warned(run("r"), entry("orders", {**told, "instance": {"day": f"d{n}"}})) for n in range(3)]
