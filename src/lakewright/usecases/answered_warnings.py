@@ -40,8 +40,8 @@ def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Itera
 def _is_told_elsewhere(warned: Warned) -> bool:
     """Return whether a warning is only of a table that was gone before the run.
 
-    While it is gone, `status` tells that; what was built into one that was made anew is to be built again. Once
-    it is back, the commands would add its rows twice.
+    While it is gone, `status` tells that; what was built into one that was made anew is to be built again.
+    Once it is back, the commands would add its rows twice.
     """
     error = warned.entry["error"]
     return error.get("code") == LOST_ROWS and "\n" not in str(error["message"])
