@@ -16,7 +16,7 @@ from lakewright.lake.commit import Commit, read_commits, strict_session
 from lakewright.lake.observation import last_commit_number, observe_table, read_table
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
-from lakewright.slices.moved_lake import continued_items
+from lakewright.slices.moved_lake import without_continued
 from lakewright.slices.reconcile import Mismatch, foreign_commits, has_no_commit, mismatches
 from lakewright.spec.models.places import Address
 from lakewright.strategies.outdated import rebuild_command
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.table_state import TableState
-    from lakewright.manifest.item import Item
-    from lakewright.manifest.record import Application
-    from lakewright.manifest.store import Store
     from lakewright.spec.models.entity import Entity
     from lakewright.targets.context import Context
 
@@ -80,7 +77,8 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
         return Diagnosis(None)
     log = read_commits(lake, address)
     application = application_of(context.workspace.project.name, entity)
-    items = _items(context.ledger.store, application, entity.places(lake.settings).bronze)
+    store, bronze = context.ledger.store, entity.places(lake.settings).bronze
+    items = without_continued(store, store.select(Query(application=application)), bronze)
     last = last_commit_number(lake, address, str(application))
     unchanged = partial(has_no_commit, context.ledger.store, application=application)
     rebuild = f"{rebuild_command(entity)} --over-foreign"
@@ -93,13 +91,6 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     findings = find_violations(table)
     since = _since(session, table, address, findings, log) if findings else {}
     return Diagnosis(state.version, findings, since, found, foreign_commits(log))
-
-
-def _items(store: Store, application: Application, bronze: str) -> list[Item]:
-    """Return the items of an application without those that a move has continued in the bronze folder."""
-    items = list(store.select(Query(application=application)))
-    continued = continued_items(store, (item.item_id for item in items), bronze)
-    return [item for item in items if item.item_id not in continued]
 
 
 def _since(

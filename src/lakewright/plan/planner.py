@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 _ENTITY = "entity"
+"""The kind of targets that process slices of entities."""
 
 MAY_BE_ADDED = "may_be_added"
 """The code of the warning that a target may add rows which are there."""
-"""The kind of targets that process slices of entities."""
 
 _BUILDING = (Phase.VALIDATE, Phase.CREATE, Phase.BUILD, Phase.VERIFY)
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
 
     from lakewright.lake.commit import Commit
+    from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
 
-__all__ = ["HeldSlices", "continued_items", "held_slices", "moved_lake_error"]
+__all__ = ["HeldSlices", "continued_items", "held_slices", "moved_lake_error", "without_continued"]
 
 HeldSlices: TypeAlias = "tuple[Commit, tuple[AppliedSlice, ...]]"
 """A commit, and the slices that it holds in the order in which they were applied."""
@@ -59,6 +60,13 @@ def continued_items(store: Store, ids: Iterable[str], bronze: str) -> frozenset[
     `manifest move` has copied their records there and keeps them; they say nothing about the folder.
     """
     return frozenset(_continued(store, ids, bronze))
+
+
+def without_continued(store: Store, items: Iterable[Item], bronze: str) -> list[Item]:
+    """Return items without those of other places whose slices have an item in the bronze folder."""
+    found = list(items)
+    continued = continued_items(store, (item.item_id for item in found), bronze)
+    return [item for item in found if item.item_id not in continued]
 
 
 def held_slices(store: Store, chain: Sequence[Commit], app: str, bronze: str) -> list[HeldSlices]:

@@ -22,7 +22,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.changed import is_folder_missed
 from lakewright.slices.deviations import Deviations
 from lakewright.slices.discover import list_bronze
-from lakewright.slices.moved_lake import continued_items
+from lakewright.slices.moved_lake import without_continued
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
@@ -182,12 +182,8 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
     application = entity_application(app, entity.called)
     rows = Rows(app)
     counts: Counter[str] = Counter()
-    found = list(app.store.select(Query(application=application)))
     bronze = entity.places(app.project.lake).bronze
-    continued = continued_items(app.store, (item.item_id for item in found), bronze)
-    for item in found:
-        if item.item_id in continued:
-            continue
+    for item in without_continued(app.store, app.store.select(Query(application=application)), bronze):
         for row in rows.of(item, application):
             counts[row.verdict.value] += 1
             if row.verdict.is_blocking and row.advice:
@@ -203,7 +199,7 @@ def _silver(app: App, entity: Entity) -> str:
         return f"{silver} does not exist yet: the first slice creates it"
     gone = [] if state.version is None else missing_files(app.lake, silver, state.version)
     if gone:
-        files = "1 data file" if len(gone) == 1 else f"{len(gone)} data files"
+        files = counted(len(gone), "data file")
         raise StorageUnavailable(
             f"{silver}, version {state.version}, lacks {files}, such as {gone[0]}",
             remedy="Bring what is gone back, from a backup if there is one. Otherwise "

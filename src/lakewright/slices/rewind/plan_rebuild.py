@@ -167,9 +167,10 @@ def plan_rebuild(
     app = str(context.application)
     log = read_commits(context.lake, places.silver) if state.exists else ()
     chain = tuple(effective_commits(log, app))
-    held = held_slices(context.ledger.store, chain, app, places.bronze)
-    logged = [each for _, slices in reversed(held) for each in slices]
     every = held_slices(context.ledger.store, log, app, places.bronze)
+    versions = {commit.version for commit in chain}
+    held = [each for each in reversed(every) if each[0].version in versions]
+    logged = [each for _, slices in reversed(held) for each in slices]
     applied = _with_included(_in_order(context, entity, logged, every), included)
     skipped = skipped_items(context, applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))

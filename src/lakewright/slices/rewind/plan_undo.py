@@ -20,7 +20,7 @@ from lakewright.manifest.lock import command, failed_error, locked_error, recove
 from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since
 from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.in_table import is_in_table, may_hold
-from lakewright.slices.moved_lake import HeldSlices, continued_items, held_slices
+from lakewright.slices.moved_lake import HeldSlices, held_slices, without_continued
 from lakewright.slices.processed import processed_items
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.rewind.known_slices import name_of
@@ -325,12 +325,10 @@ def unlogged_slices(
     application, store = context.application, context.ledger.store
     bronze = entity.places(context.lake.settings).bronze
     last = {each.item_id: each for each in logged}
-    processed = list(processed_items(store, application))
-    moved = continued_items(store, (item.item_id for item in processed), bronze)
     found = []
-    for item in processed:
+    for item in without_continued(store, processed_items(store, application), bronze):
         number, known = item.tokens.get(application.key), last.get(item.item_id)
-        if item.item_id in moved or number is None or (known is not None and known.number == number):
+        if number is None or (known is not None and known.number == number):
             continue
         applied = AppliedSlice(item.item_id, number, _recorded_content(store, item, application))
         if known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint)):
