@@ -16,7 +16,7 @@ from lakewright.run.lost_rows import LOST_ROWS
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.other_writers import ROWS_CHANGED
 from lakewright.spec.expressions.secrets import HIDDEN
-from lakewright.usecases.emptied import emptying_commands
+from lakewright.usecases.staleness.emptied import emptying_commands
 
 if TYPE_CHECKING:
     from lakewright.app import App

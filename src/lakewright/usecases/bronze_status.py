@@ -34,10 +34,10 @@ from lakewright.slices.other_runs import (
 )
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity
-from lakewright.usecases.late_slices import late_slices_of
 from lakewright.usecases.placed import placed_entities
-from lakewright.usecases.readers import dependents
-from lakewright.usecases.repeated_appends import commands_adding_once
+from lakewright.usecases.slice_times.late_slices import late_slices_of
+from lakewright.usecases.staleness.readers import dependents
+from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -18,10 +18,10 @@ from lakewright.spec.project import Project
 from lakewright.spec.words import first_of
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
+from lakewright.usecases.failed_runs.resume import NextStep, is_resumable, is_rewind, next_step
 from lakewright.usecases.history import Warned
-from lakewright.usecases.refused_times import commands_for_times, gives_place
-from lakewright.usecases.resume import NextStep, is_resumable, is_rewind, next_step
-from lakewright.usecases.tainted_targets import TaintedTarget
+from lakewright.usecases.slice_times.refused_times import commands_for_times, gives_place
+from lakewright.usecases.staleness.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, withheld_triggers
 
 __all__ = [

@@ -34,14 +34,14 @@ from lakewright.usecases.concerns import (
     concerns_of_manifest,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
+from lakewright.usecases.failed_runs.undone_runs import runs_to_resume
 from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
-from lakewright.usecases.refused_times import refused_ready
+from lakewright.usecases.slice_times.refused_times import refused_ready
+from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.usecases.status import warned_targets
-from lakewright.usecases.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers, repeated_runs
-from lakewright.usecases.undone_runs import runs_to_resume
 
 __all__ = ["Inbox", "read_inbox"]
 

@@ -15,7 +15,7 @@ from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.discover import slice_name
 from lakewright.slices.time_check import ALL_DECLARED
 from lakewright.usecases.items import find_or_record_item, inventory_of
-from lakewright.usecases.target_times import declared_slice_time, placement_of
+from lakewright.usecases.slice_times.target_times import declared_slice_time, placement_of
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -13,18 +13,18 @@ from lakewright.slices.application import application_of
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
-from lakewright.usecases.damaged_tables import damaged_tables
-from lakewright.usecases.history import Warned
-from lakewright.usecases.lost_outputs import LostOutputs, lost_outputs
-from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
-from lakewright.usecases.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
-from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
-from lakewright.usecases.unrecorded_slices import (
+from lakewright.usecases.damage.damaged_tables import damaged_tables
+from lakewright.usecases.damage.lost_outputs import LostOutputs, lost_outputs
+from lakewright.usecases.damage.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
+from lakewright.usecases.damage.unrecorded_slices import (
     UNRECORDED_ADVICE,
     Unrecorded,
     items_after_recovery,
     unrecorded_slices,
 )
+from lakewright.usecases.history import Warned
+from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
+from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
 
 __all__ = ["Observed", "observe_lake", "observed_concerns", "observed_notices"]
 

@@ -32,9 +32,9 @@ from lakewright.usecases.items import (
     inventory_of,
     project_applications,
 )
-from lakewright.usecases.late_slices import late_slices_of
 from lakewright.usecases.list_items import list_items
 from lakewright.usecases.operator_notes import requeue_notes, skip_notes, unskip_notes
+from lakewright.usecases.slice_times.late_slices import late_slices_of
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

@@ -24,9 +24,9 @@ from lakewright.stores.registry import read_store, select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.target import Target
-from lakewright.usecases.declared_nodes import offline_lake, sample_workspace
-from lakewright.usecases.readers import dependents
-from lakewright.usecases.repeated_appends import commands_adding_once
+from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.staleness.readers import dependents
+from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 
 if TYPE_CHECKING:
     from lakewright.spec.models.job import Job

@@ -12,16 +12,16 @@ from lakewright.notebook import html_table
 from lakewright.slices.late_advice import LateSlices
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import Arrived, Vanished
+from lakewright.usecases.damage.rebuild_status import DueRebuild, Unseen
+from lakewright.usecases.damage.unrecorded_slices import Unrecorded
+from lakewright.usecases.failed_runs.resume import NextStep, resume_command
 from lakewright.usecases.history import Warned, alike_once, run_as_json
 from lakewright.usecases.items import Row
-from lakewright.usecases.late_slices import LATE
 from lakewright.usecases.quarantine_status import Quarantined
-from lakewright.usecases.rebuild_status import DueRebuild, Unseen
-from lakewright.usecases.resume import NextStep, resume_command
-from lakewright.usecases.tainted_targets import TaintedTarget
+from lakewright.usecases.slice_times.late_slices import LATE
+from lakewright.usecases.staleness.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, Withheld
 from lakewright.usecases.undeclared import UNDECLARED_ADVICE, Undeclared
-from lakewright.usecases.unrecorded_slices import Unrecorded
 
 __all__ = ["Elsewhere", "ProjectStatus"]
 

@@ -23,12 +23,6 @@ from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import (
-    downstream_taints,
-    recovered_words,
-    table_words,
-    tainted_words,
-)
 from lakewright.usecases.included_slices import included_slices
 from lakewright.usecases.rewinding import (
     announced,
@@ -40,6 +34,12 @@ from lakewright.usecases.rewinding import (
     table_lease,
 )
 from lakewright.usecases.session_check import check_session
+from lakewright.usecases.staleness.downstream import (
+    downstream_taints,
+    recovered_words,
+    table_words,
+    tainted_words,
+)
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

@@ -24,10 +24,10 @@ from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.past_table import PastTable
-from lakewright.usecases.process_times import process_times
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.slice_changes import CHANGE_COLUMNS, RowChange, changes_of
-from lakewright.usecases.target_times import declared_slice_time
+from lakewright.usecases.slice_times.process_times import process_times
+from lakewright.usecases.slice_times.target_times import declared_slice_time
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

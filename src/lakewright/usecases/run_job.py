@@ -16,12 +16,12 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.other_runs import entity_name
 from lakewright.spec.models.entity import Entity
-from lakewright.usecases.downstream import forget_overwritten, taint_after_processing
-from lakewright.usecases.earlier_builds import former_names
-from lakewright.usecases.emptied import forget_emptied
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.stale_inputs import keep_dirty, taint_left_out
+from lakewright.usecases.staleness.downstream import forget_overwritten, taint_after_processing
+from lakewright.usecases.staleness.earlier_builds import former_names
+from lakewright.usecases.staleness.emptied import forget_emptied
+from lakewright.usecases.staleness.stale_inputs import keep_dirty, taint_left_out
 
 __all__ = ["run_job"]
 

@@ -28,30 +28,30 @@ from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.answered_warnings import unanswered
 from lakewright.usecases.bronze_status import Arrived, look_at_bronze
-from lakewright.usecases.damaged_tables import damaged_tables
+from lakewright.usecases.damage.damaged_tables import damaged_tables
+from lakewright.usecases.damage.lost_outputs import lost_outputs
+from lakewright.usecases.damage.rebuild_status import due_rebuilds
+from lakewright.usecases.damage.unrecorded_slices import items_after_recovery, unrecorded_slices
 from lakewright.usecases.entity_standing import read_standings
+from lakewright.usecases.failed_runs.resume import next_step
+from lakewright.usecases.failed_runs.undone_runs import covers, has_steps, recorded_phases, runs_to_resume
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
-from lakewright.usecases.late_slices import late_items, late_slices_of
-from lakewright.usecases.lost_outputs import lost_outputs
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
-from lakewright.usecases.readers import dependents
-from lakewright.usecases.rebuild_status import due_rebuilds
-from lakewright.usecases.refused_times import (
+from lakewright.usecases.slice_times.late_slices import late_items, late_slices_of
+from lakewright.usecases.slice_times.refused_times import (
     commands_for_times,
     gives_place,
     refused_arrived,
     refused_waiting,
 )
-from lakewright.usecases.repeated_appends import commands_adding_once
-from lakewright.usecases.resume import next_step
-from lakewright.usecases.tainted_targets import tainted_targets
+from lakewright.usecases.staleness.readers import dependents
+from lakewright.usecases.staleness.repeated_appends import commands_adding_once
+from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, repeated_runs, withheld_triggers
 from lakewright.usecases.undeclared import undeclared_entities
-from lakewright.usecases.undone_runs import covers, has_steps, recorded_phases, runs_to_resume
-from lakewright.usecases.unrecorded_slices import items_after_recovery, unrecorded_slices
 
 __all__ = [
     "project_status",

@@ -22,13 +22,6 @@ from lakewright.slices.rewind.undo_plan import UndoPlan
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
-from lakewright.usecases.downstream import (
-    downstream_taints,
-    recovered_words,
-    table_words,
-    tainted_words,
-)
-from lakewright.usecases.earlier_builds import first_arrivals
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
@@ -39,6 +32,13 @@ from lakewright.usecases.rewinding import (
     table_lease,
 )
 from lakewright.usecases.session_check import check_session
+from lakewright.usecases.staleness.downstream import (
+    downstream_taints,
+    recovered_words,
+    table_words,
+    tainted_words,
+)
+from lakewright.usecases.staleness.earlier_builds import first_arrivals
 
 if TYPE_CHECKING:
     from lakewright.manifest.store import Put

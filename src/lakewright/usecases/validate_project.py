@@ -27,15 +27,15 @@ from lakewright.spec.loading.case_setup import set_up_case
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.triggers.commands import argument_faults
-from lakewright.usecases.declared_nodes import declared_nodes, sample_scope, sample_workspace
 from lakewright.usecases.run_tests import select_tests
-from lakewright.usecases.validate_definitions import evaluate_project
-from lakewright.usecases.validate_documented_columns import documented_column_faults
-from lakewright.usecases.validate_mappings import analyse_with_spark, mapping_faults
-from lakewright.usecases.validate_named_columns import named_column_faults
-from lakewright.usecases.validate_past import past_faults
-from lakewright.usecases.validate_records import value_faults
-from lakewright.usecases.validate_sql import mapping_cycles, sql_faults
+from lakewright.usecases.staleness.declared_nodes import declared_nodes, sample_scope, sample_workspace
+from lakewright.usecases.validation.definitions import evaluate_project
+from lakewright.usecases.validation.documented_columns import documented_column_faults
+from lakewright.usecases.validation.mappings import analyse_with_spark, mapping_faults
+from lakewright.usecases.validation.named_columns import named_column_faults
+from lakewright.usecases.validation.past import past_faults
+from lakewright.usecases.validation.records import value_faults
+from lakewright.usecases.validation.sql import mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
 

@@ -21,8 +21,8 @@ from lakewright.lake.lake import Lake
 from lakewright.relations.relation import OutputMode
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
-from lakewright.usecases.validate_definitions import evaluate_project
-from lakewright.usecases.validate_mappings import analyse_with_spark
+from lakewright.usecases.validation.definitions import evaluate_project
+from lakewright.usecases.validation.mappings import analyse_with_spark
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tests.projects import make_workspace
 from tests.sessions import same
 
-from lakewright.usecases.validate_definitions import evaluate_project
-from lakewright.usecases.validate_mappings import analyse_with_spark
+from lakewright.usecases.validation.definitions import evaluate_project
+from lakewright.usecases.validation.mappings import analyse_with_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

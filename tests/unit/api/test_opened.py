@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
-from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed
 
 from lakewright import Project, Range
 from lakewright.api.arguments import JobOptions, job_request
@@ -17,7 +17,7 @@ from lakewright.errors import Fault, LakewrightWarning, SpecError, UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
-from lakewright.usecases.rebuild_status import DueRebuild, Unseen
+from lakewright.usecases.damage.rebuild_status import DueRebuild, Unseen
 
 
 @pytest.fixture

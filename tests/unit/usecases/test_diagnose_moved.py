@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed
 
 from lakewright import Project
 from lakewright.doctor.examine import Diagnosis

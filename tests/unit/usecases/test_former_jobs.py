@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.commands import InProcess
-from tests.unit.usecases.test_downstream import lake
+from tests.unit.usecases.staleness.test_downstream import lake
 
 from lakewright.app import App
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run, TargetPhase
 from lakewright.manifest.store import Write
+from lakewright.usecases.failed_runs.undone_runs import is_of_former_job
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
-from lakewright.usecases.undone_runs import is_of_former_job
 
 
 def failed(app: App, job: str, run_id: str) -> Run:

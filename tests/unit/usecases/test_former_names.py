@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.unit.usecases.test_downstream import MODEL, lake, process
+from tests.unit.usecases.staleness.test_downstream import MODEL, lake, process
 
 from lakewright.app import App
 from lakewright.manifest.journal import Run
@@ -17,10 +17,10 @@ from lakewright.plan.status import Planned
 from lakewright.run.former_names import FormerNames
 from lakewright.run.outputs import WRITES, recorded_places, written_by
 from lakewright.run.request import JobRequest
-from lakewright.usecases.declared_nodes import offline_lake
-from lakewright.usecases.downstream import downstream_taints, taint_after_processing
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.run_job import _rename_taints
+from lakewright.usecases.staleness.declared_nodes import offline_lake
+from lakewright.usecases.staleness.downstream import downstream_taints, taint_after_processing
 from lakewright.usecases.status import project_status
 
 RENAMED = {"names": "labels", "whole": "entire", "report": "summary"}

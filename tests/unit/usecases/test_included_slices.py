@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.unit.usecases.test_requeued_times import BY_DAY, BY_SLICE, processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, processed
 
 from lakewright import Project
 from lakewright.app import App
@@ -18,8 +18,8 @@ from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.included_slices import included_slices
-from lakewright.usecases.late_slices import late_slices_of
-from lakewright.usecases.target_times import placement_of
+from lakewright.usecases.slice_times.late_slices import late_slices_of
+from lakewright.usecases.slice_times.target_times import placement_of
 
 
 @pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])

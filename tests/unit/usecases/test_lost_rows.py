@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.commands import InProcess
-from tests.unit.usecases.test_downstream import built, lake
+from tests.unit.usecases.staleness.test_downstream import built, lake
 
 from lakewright.app import App
 from lakewright.errors import Fault

@@ -10,7 +10,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.commands import InProcess
 from tests.silver import sign_last_commit
-from tests.unit.usecases.test_requeued_times import BY_SLICE, processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed
 
 from lakewright.app import App
 from lakewright.usecases.undeclared import undeclared_entities

@@ -27,14 +27,14 @@ from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.usecases.bronze_status import Arrived, Vanished
+    from lakewright.usecases.damage.rebuild_status import DueRebuild
+    from lakewright.usecases.damage.unrecorded_slices import Unrecorded
+    from lakewright.usecases.failed_runs.resume import NextStep
     from lakewright.usecases.history import Warned
     from lakewright.usecases.items import Row
     from lakewright.usecases.project_status import Elsewhere, ProjectStatus
-    from lakewright.usecases.rebuild_status import DueRebuild
-    from lakewright.usecases.resume import NextStep
-    from lakewright.usecases.tainted_targets import TaintedTarget
+    from lakewright.usecases.staleness.tainted_targets import TaintedTarget
     from lakewright.usecases.undeclared import Undeclared
-    from lakewright.usecases.unrecorded_slices import Unrecorded
 
 __all__ = ["status"]
 
@@ -121,7 +121,7 @@ def _lost(entities: Sequence[str], projects: Sequence[str]) -> Branch:
 
 
 def _behind(found: Unrecorded) -> Branch:
-    from lakewright.usecases.unrecorded_slices import UNRECORDED_ADVICE
+    from lakewright.usecases.damage.unrecorded_slices import UNRECORDED_ADVICE
 
     typed = ", then ".join(f"`{command}`" for command in found.commands)
     said = f": {found.words}"
@@ -163,7 +163,7 @@ def _run(run: Run, now: datetime) -> Branch:
 
 
 def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
-    from lakewright.usecases.undone_runs import hidden_parameters
+    from lakewright.usecases.failed_runs.undone_runs import hidden_parameters
 
     why, typed = f"`lakewright history show {run.run_id}`", ", then ".join(f"`{e}`" for e in step.commands)
     names = " and ".join(hidden_parameters(run))
@@ -208,7 +208,7 @@ def _arrived(found: Arrived) -> Branch:
     unfinished = f"not complete yet: {first_of(found.incomplete, MOST_NAMED)}" if found.incomplete else ""
     below = [_do(f"`{command}`") for command in found.commands]
     if found.late is not None:
-        from lakewright.usecases.late_slices import LATE
+        from lakewright.usecases.slice_times.late_slices import LATE
 
         told = f"a run would refuse {first_of(found.late.names, MOST_NAMED)}: the slice is {LATE}"
         below = [Branch(line(told)), _do(found.late.remedy), *below]

@@ -29,8 +29,8 @@ from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.render import render
 from lakewright.serve.page.search import search_view
 from lakewright.serve.page.undo import undo_view
+from lakewright.usecases.failed_runs.resume import is_resumable, next_step
 from lakewright.usecases.history import find_run
-from lakewright.usecases.resume import is_resumable, next_step
 
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -21,14 +21,14 @@ from lakewright.slices.settle import modified_seconds
 from lakewright.strategies.summary import plain_names
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings
+from lakewright.usecases.failed_runs.resume import is_resumable, next_step
+from lakewright.usecases.failed_runs.undone_runs import is_of_former_job, is_superseded
 from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
 from lakewright.usecases.observed_lake import Observed
-from lakewright.usecases.resume import is_resumable, next_step
 from lakewright.usecases.sample_rows import read_sample
-from lakewright.usecases.undone_runs import is_of_former_job, is_superseded
 
 if TYPE_CHECKING:
     from lakewright.app import App

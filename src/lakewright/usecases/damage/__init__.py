@@ -1,0 +1,1 @@
+"""What is lost, damaged or foreign in the lake: tables, partitions, logs, and slices without records."""

@@ -1,0 +1,224 @@
+"""Tables and files of targets that do not exist any more, although the history says what was built there.
+
+Nothing is observed but whether they exist: folders of this machine, and prefixes in S3 with one list each. Of
+a Delta table, that is its log. Partitions are looked for by `lost_partitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.damaged_log import moving_command
+from lakewright.lake.files import files_at
+from lakewright.lake.paths import is_s3, join, local_path
+from lakewright.plan.other_runs import commands_of, run_of
+from lakewright.plan.phase import Phase
+from lakewright.plan.step import parameters_text
+from lakewright.relations.delta import DeltaRelation
+from lakewright.run.lost_rows import LostRows
+from lakewright.spec.words import counted, first_of
+from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
+from lakewright.usecases.damage.lost_partitions import lost_partitions
+from lakewright.usecases.damage.rebuild_status import Unseen
+from lakewright.usecases.damage.remote_looks import SECONDS, look_within
+from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.staleness.emptied import kept_rows_of
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.plan.other_runs import OtherRun
+    from lakewright.plan.resource import Resource
+    from lakewright.spec.models.job import Job
+    from lakewright.workspace.workspace import Workspace
+
+__all__ = ["LOST", "LostOutputs", "lost_outputs"]
+
+LOST = "lost_table"
+"""The code of the faults."""
+
+MOST_NAMED = 3
+
+LOG = "_delta_log"
+"""The folder of the log, by which a Delta table exists."""
+
+_EMPTYING = frozenset({"truncate", "drop", "deleteFile"})
+"""Kinds of targets that remove rows."""
+
+Instance: TypeAlias = tuple[tuple[str, str], ...]
+"""The sorted parameters of an instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostOutputs:
+    """What jobs have built and does not exist any more.
+
+    Attributes:
+        lost: A fault for each target of such a place, with what was built into it and the commands to type.
+        unseen: The targets of which that is not known.
+    """
+
+    lost: tuple[Fault, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+
+
+def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
+    """Return what jobs have built and does not exist any more, unless a run removed or emptied it.
+
+    Args:
+        app: The project.
+        seconds: How long object stores are waited for.
+    """
+    outputs = [output for job in app.project.jobs.values() if job.targets for output in _outputs(app, job)]
+    dropped = {each.place for each in outputs if each.kind == "drop"}
+    missing: list[Output] = []
+    remote: dict[str, list[Output]] = {}
+    known = list(_known(app, [one for one in outputs if one.is_kept and one.place not in dropped]))
+    for each in known:
+        folder = local_path(each.place.name)
+        if folder is None:
+            remote.setdefault(each.place.name, []).append(each)
+        elif not (folder / LOG if each.is_delta else folder).exists():
+            missing.append(each)
+    unseen = []
+    looks = {
+        place: _look(app, join(place, LOG) if found[0].is_delta else place) for place, found in remote.items()
+    }
+    for place, exists in look_within(looks, seconds).items():
+        if isinstance(exists, str):
+            unseen += [Unseen(each.target, exists) for each in remote[place]]
+        elif not exists:
+            missing += remote[place]
+    faults = {each.place: _fault(app, each) for each in missing}  # one for each place
+    places = frozenset(each.place for each in missing)
+    emptied = _emptied(app)
+    present = (each for each in known if each.place not in places)
+    kept = [each for each in present if not any(each.place.contains(one) for one in emptied)]
+    partitions = lost_partitions(app, ((each.job, each.target) for each in kept), seconds)
+    lost = (*filter(None, faults.values()), *partitions.lost)
+    return LostOutputs(lost, (*unseen, *partitions.unseen))
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A folder that a target of a job creates, and fills in BUILD if the folder is kept.
+
+    Attributes:
+        place: The folder, of this machine or in S3.
+        is_delta: Whether it is the folder of a Delta table.
+    """
+
+    job: Job
+    target: str
+    kind: str
+    is_kept: bool
+    place: Resource
+    is_delta: bool = False
+
+
+def _outputs(app: App, job: Job) -> Iterator[Output]:
+    """Yield the folders that the targets of a job create; those whose path holds a parameter are samples."""
+    try:
+        workspace = sample_workspace(app.project, job, offline_lake(app))
+        names = job.target_names(workspace.scope)
+        nodes = list(declared_nodes(workspace, names, Phase.CREATE))
+        built = {node.name for node in declared_nodes(workspace, names, Phase.BUILD)}
+    except LakewrightError:
+        return
+    for node in nodes:
+        kind = app.project.targets[node.name].kind
+        is_kept = kind != "entity" and node.name in built
+        for place in node.provides:
+            is_folder = place.category == "file" and "*" not in place.name
+            if is_folder and (is_s3(place.name) or local_path(place.name) is not None):
+                is_delta = is_kept and _is_delta(workspace, node.name)
+                yield Output(job, node.name, kind, is_kept, place, is_delta)
+
+
+def _emptied(app: App) -> list[Resource]:
+    """Return what targets empty or remove in BUILD."""
+    found: list[Resource] = []
+    for job in app.project.jobs.values():
+        names = [name for name, each in app.project.targets.items() if each.kind in _EMPTYING]
+        try:
+            workspace = sample_workspace(app.project, job, offline_lake(app)) if names else None
+        except LakewrightError:
+            continue
+        for node in declared_nodes(workspace, names, Phase.BUILD) if workspace is not None else ():
+            found += node.provides
+    return found
+
+
+def _is_delta(workspace: Workspace, name: str) -> bool:
+    target = Target.named(workspace, name)
+    return isinstance(target, WritingTarget) and isinstance(target.output(workspace), DeltaRelation)
+
+
+def _known(app: App, outputs: Iterable[Output]) -> Iterator[Output]:
+    """Yield those whose targets the last runs of their job have built, or found built."""
+    known: dict[str, frozenset[str]] = {}
+    for each in outputs:
+        if each.job.name not in known:
+            known[each.job.name] = _history(app, each.job).known_targets()
+        if each.target in known[each.job.name]:
+            yield each
+
+
+def _history(app: App, job: Job) -> LostRows:
+    return LostRows(app.project, offline_lake(app), app.journal, job, ())
+
+
+def _look(app: App, place: str) -> Callable[[], bool | str]:
+    def look() -> bool | str:
+        try:
+            return files_at(place, app.lake).exists(place)
+        except LakewrightError as error:
+            return error.message
+
+    return look
+
+
+def _fault(app: App, output: Output) -> Fault | None:
+    """Return what was built into a missing folder, with the commands that build it again; None if nothing."""
+    built = _history(app, output.job).built_into(frozenset({output.place}))
+    by_target: dict[str, dict[Instance, Job]] = {}
+    seen: set[tuple[str, frozenset[Resource]]] = set()
+    for (name, instance), (job, written) in built.items():
+        replaces = name not in kept_rows_of(app, job, [name])
+        # What each instance overwrites has the rows of the last one only, which comes first.
+        if not (replaces and (name, written) in seen):
+            by_target.setdefault(name, {})[instance] = job
+        seen.add((name, written))
+    if not by_target:
+        return None
+    typed = [
+        command
+        for name, instances in by_target.items()
+        for command in commands_of(
+            sorted((run_of(job.name, dict(key)) for key, job in instances.items()), key=_parameters),
+            options=("-t", name),
+        )
+    ]
+    named = sorted({key for instances in by_target.values() for key in instances if key})
+    were = f"{counted(len(named), 'instance')} {'was' if len(named) == 1 else 'were'} built into it: "
+    texts = [parameters_text(dict(key)) for key in named]
+    what = f"{were}{first_of(texts, MOST_NAMED)}" if named else "it was built"
+    folder = local_path(output.place.name)
+    is_left = output.is_delta and folder is not None and any(folder.glob("*"))
+    gone = f"has no {LOG} any more, by which it is a Delta table" if is_left else "does not exist any more"
+    # CREATE refuses a folder with other files.
+    typed = [*([moving_command(output.place.name)] if is_left else []), *typed]
+    return Fault(
+        f"target {output.target!r}: {output.place.name} {gone}, and {what}",
+        remedy="If it can be brought back, do so before a run creates it anew. Otherwise build it again: "
+        f"{', '.join(f'`{each}`' for each in typed)}.",
+        code=LOST,
+        details={"subject": output.target, "commands": typed},
+    )
+
+
+def _parameters(run: OtherRun) -> tuple[tuple[str, str], ...]:
+    return run.parameters

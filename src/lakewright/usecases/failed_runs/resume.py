@@ -1,0 +1,189 @@
+"""The commands that do again what a failed run left undone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.journal import Run
+from lakewright.manifest.lock import FAILED_ITEMS
+from lakewright.manifest.store import Query
+from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_entry_undone
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.other_runs import entity_name, takes_recorded
+from lakewright.spec.words import counted
+from lakewright.usecases.failed_runs.undone_runs import given_instances, hidden_parameters
+from lakewright.usecases.slice_times.refused_times import commands_for_times, gives_place, refused_time
+from lakewright.usecases.staleness.repeated_appends import targets_adding_once
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.job import Job
+
+__all__ = ["NextStep", "failed_items", "is_resumable", "is_rewind", "next_step", "resume_command"]
+
+_Instances: TypeAlias = list[Mapping[str, str]]
+
+REWINDS = ("UNDO", "REBUILD")
+"""The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do about a failed run once its cause is mended.
+
+    Attributes:
+        commands: The commands to type, in this order. The last one resumes the run, unless more slices need a
+            command first than are named.
+        refused: Why the run would fail again if it were only resumed; None if nothing speaks against it.
+        left_out: What a run that is only resumed would leave out, so that the command runs all of the job.
+        gives_place: Whether the first command puts the slices that the run would refuse in their place;
+            otherwise it gives them later times.
+    """
+
+    commands: tuple[str, ...]
+    refused: str | None = None
+    left_out: str | None = None
+    gives_place: bool = False
+
+
+def failed_items(app: App, run: Run) -> list[Item]:
+    """Return the items because of whose failures a run ended, as far as these still wait for somebody."""
+    undone = (each for each in app.journal.targets(run.run_id) if is_entry_undone(each))
+    ids = dict.fromkeys(item for each in undone for item in each.get(FAILED_ITEMS, ()))
+    return [item for item in app.store.read(list(ids)).values() if item.failed is not None]
+
+
+def next_step(app: App, run: Run) -> NextStep:
+    """Return what to do about a failed run, as the table and the slices that are ready are now."""
+    resume = resume_command(run)
+    if is_rewind(run):
+        return NextStep((resume,))
+    error = refused_time(app, run)
+    if error is None:
+        left_out = _left_out(app, run)
+        if left_out is None:
+            return NextStep((resume,))
+        return NextStep((_whole_command(app, run),), left_out=left_out)
+    typed, is_all = commands_for_times(error)
+    return NextStep((*typed, resume) if is_all else typed, error.message, gives_place=gives_place(error))
+
+
+def _whole_command(app: App, run: Run) -> str:
+    """Return the command that does all of a run again, but adds no rows that an earlier one has added."""
+    names = run.facts.get("targets") or targets_adding_once(app, run.job, given_instances(app.project)(run))
+    chosen = replace(run, facts={**run.facts, "targets": names})
+    return resume_command(chosen).removesuffix(" --resume")
+
+
+def _left_out(app: App, run: Run) -> str | None:
+    """Return which slices wait in entities that a run has processed: a run that is resumed skips these.
+
+    What failed after them, such as a check, may depend on them: they may be the correction.
+    """
+    job = app.project.jobs.get(run.job)
+    if job is None:
+        return None
+    waiting = {}
+    for name, instances in _entity_steps(app, run).items():
+        declared = app.project.targets[name].raw
+        entity = entity_name(app.project, declared)
+        if entity is not None and (count := _count_left_out(app, job, declared, entity, instances)):
+            waiting[entity] = count
+    if not waiting:
+        return None
+    return " and ".join(f"{counted(count, 'slice')} of {entity}" for entity, count in waiting.items())
+
+
+def _count_left_out(
+    app: App, job: Job, declared: Mapping[str, Any], entity: str, instances: Mapping[bool, _Instances]
+) -> int:
+    """Return how many ready slices only those instances of a target take that a run has done."""
+
+    def is_taken(is_done: bool, name: str) -> bool:
+        return any(takes_recorded(app.project, job, declared, each, name) for each in instances[is_done])
+
+    ready = _ready(app, app.project.entity(entity))
+    return sum(is_taken(True, name) and not is_taken(False, name) for name in ready)
+
+
+def _entity_steps(app: App, run: Run) -> dict[str, dict[bool, _Instances]]:
+    """Return the instances in which a run has processed entities, and those in which it has not, by target.
+
+    Of a run that was killed, the instances that it did not reach are not recorded: its arguments tell them.
+    """
+    found: dict[str, dict[bool, _Instances]] = {}
+    for each in app.journal.targets(run.run_id):
+        definition = app.project.targets.get(each["name"])
+        if each["phase"] == Phase.BUILD and definition is not None and definition.kind == "entity":
+            of_target = found.setdefault(each["name"], {True: [], False: []})
+            of_target[not is_entry_undone(each)].append(each.get("instance", {}))
+    if run.finished is not None:
+        return found
+    given = given_instances(app.project)(run)
+    if not given:
+        return {}
+    for of_target in found.values():
+        of_target[False] += [dict(each) for each in given if dict(each) not in of_target[True]]
+    return found
+
+
+def _ready(app: App, entity: Entity) -> list[str]:
+    """Return the names of an entity's slices that are ready."""
+    prefix = item_id(entity.places(app.project.lake).bronze) + "/"
+    application = application_of(app.project.name, entity)
+    query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
+    items = app.store.select(query)
+    return [slice_name(item) for item in items if item.verdict(application) is Verdict.READY]
+
+
+def is_rewind(run: Run) -> bool:
+    """Return whether a run is an undo or a rebuild, which the history lists beside those of jobs."""
+    return run.phase in REWINDS
+
+
+def is_resumable(run: Run) -> bool:
+    """Return whether a page may offer to resume a run: not one that rewinds or removes tables."""
+    return not is_rewind(run) and run.phase not in (Phase.TRUNCATE, Phase.DESTROY)
+
+
+def resume_command(run: Run) -> str:
+    """Return the command that resumes a run, of the targets that it was restricted to.
+
+    A secret value becomes `<name>`, which no shell accepts.
+    """
+    if is_rewind(run):
+        return _rewind_command(run)
+    hidden = hidden_parameters(run)
+    arguments = [
+        f"{name}=<{name}>" if name in hidden else shlex.quote(argument)
+        for name, argument in zip(run.parameters, run.arguments, strict=True)
+    ]
+    return " ".join(
+        [
+            *map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower(), *_choice(run))),
+            *arguments,
+            "--resume",
+        ]
+    )
+
+
+def _choice(run: Run) -> tuple[str, ...]:
+    """Return the options by which a run left out targets or phases."""
+    chosen = tuple(option for name in run.facts.get("targets") or () for option in ("-t", str(name)))
+    return ("-nl", *chosen) if run.facts.get("no_lifecycle") else chosen
+
+
+def _rewind_command(run: Run) -> str:
+    """Return the command that does an undo or a rebuild again; it continues one that was interrupted."""
+    facts = run.facts
+    flags = [f"--{flag}" for flag in ("requeue", "check") if facts.get(flag)]
+    started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
+    names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]
+    return shlex.join(["lakewright", *map(str, names), *started, *flags])

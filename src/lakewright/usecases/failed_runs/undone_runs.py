@@ -1,0 +1,291 @@
+"""Which failed runs are listed: those whose work nobody has done since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lakewright.errors import LakewrightError
+from lakewright.manifest.journal import Journal, Run
+from lakewright.plan.phase import Phase, phases_until
+from lakewright.plan.status import Status
+from lakewright.run.leftovers import is_entry_undone
+from lakewright.spec.arguments import expand_arguments
+from lakewright.spec.expressions.secrets import HIDDEN
+from lakewright.spec.expressions.values import render_value
+from lakewright.usecases.failed_runs.work_elsewhere import Step, WorkElsewhere
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.spec.project import Project
+
+__all__ = [
+    "covers",
+    "given_instances",
+    "has_steps",
+    "hidden_parameters",
+    "is_of_former_job",
+    "is_superseded",
+    "recorded_phases",
+    "runs_to_resume",
+    "undone_runs",
+]
+
+HasRun: TypeAlias = Callable[[str, str], bool]
+"""Returns whether a run, given by its id, ran a phase."""
+
+RECENT = 200
+"""The number of latest runs among which a run is looked for."""
+
+_LEFT_WORK = (Status.FAILED, Status.ABORTED)
+
+_Instance: TypeAlias = tuple[tuple[str, str], ...]
+
+_Instances: TypeAlias = Callable[[Run], frozenset[_Instance]]
+"""Returns the instances of a run, as far as its arguments tell them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """The recorded steps of a run.
+
+    Attributes:
+        done: Those that it did, or found done.
+        undone: Those that it left undone.
+        is_held_up: Whether none of these failed: others held what they needed, or they were not reached.
+    """
+
+    done: frozenset[Step]
+    undone: frozenset[Step]
+    is_held_up: bool
+
+    @property
+    def instances(self) -> frozenset[_Instance]:
+        """The instances of which nothing was left undone."""
+        return frozenset(step[0] for step in self.done) - {step[0] for step in self.undone}
+
+
+def undone_runs(
+    journal: Journal,
+    newest_first: Sequence[Run],
+    instances: _Instances,
+    elsewhere: WorkElsewhere | None = None,
+) -> Iterator[Run]:
+    """Yield the failed runs whose work nobody has done since.
+
+    A later run with the same parameters stands for a failed one, however it ended, unless it was of fewer
+    targets or phases, or began before the failed one had ended. Such runs, and those with other parameters,
+    have done its work once each step that it left undone has succeeded, or its instance as a whole. A run
+    that was killed did not record what it left undone: its instances must have succeeded as a whole. If
+    others held a run up, so that no step of it failed, runs that went on before and after it count too.
+
+    A step is done, too, once a later run of another job has done it for the same target and instance, or its
+    slices were processed since, as `elsewhere` tells.
+
+    A run that only compares, such as `rebuild --check`, does not do the work of one that writes. If it fails,
+    or a rewind is refused before it begins, nothing is left undone.
+    """
+    has_run = recorded_phases(journal)
+
+    @cache
+    def results(run_id: str) -> _Results:
+        return _results(journal.targets(run_id))
+
+    seen: dict[tuple[str, str], list[Run]] = {}
+    for position, run in enumerate(newest_first):
+        later = seen.setdefault((run.project, run.job), [])
+        is_idle = run.facts.get("check") or run.facts.get("refused")
+        if run.status in _LEFT_WORK and not is_idle:
+            same = (each for each in later if _follows(each, run) and has_steps(each, run))
+            since = [*later, *_holders(run, newest_first, results)]
+            if any(covers(each, run, has_run) for each in same):
+                pass
+            elif run.finished is None:
+                if not _is_done_whole(instances(run), run, since, results, has_run):
+                    yield run
+            else:
+                left = _left(run, since, results, has_run)
+                left = _left_elsewhere(run, left, newest_first[:position], results, elsewhere)
+                if left or not results(run.run_id).undone:
+                    yield run
+        later.append(run)
+
+
+def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the failed runs whose work no later run has done, of jobs that can still be run.
+
+    What others left undone is told with the targets, as far as these are still declared.
+    """
+    instances = given_instances(app.project)
+    found = undone_runs(app.journal, newest_first, instances, WorkElsewhere(app))
+    return tuple(run for run in found if not is_of_former_job(app.project, run))
+
+
+def is_superseded(app: App, run: Run) -> bool:
+    """Return whether later runs stand for a failed run: they have done its work, or one is listed instead.
+
+    False is returned for a run that is not among the latest ones.
+    """
+    if run.status not in _LEFT_WORK:
+        return False
+    runs = tuple(app.journal.runs(RECENT, project=run.project, since=run.started))
+    found = undone_runs(app.journal, runs, given_instances(app.project), WorkElsewhere(app))
+    return any(each.run_id == run.run_id for each in runs) and all(
+        each.run_id != run.run_id for each in found
+    )
+
+
+def is_of_former_job(project: Project, run: Run) -> bool:
+    """Return whether a run is of a job that a project without faults does not declare any more."""
+    is_job = run.phase in Phase.__members__ and run.project == project.name
+    return is_job and run.job not in project.jobs and not project.faults
+
+
+def given_instances(project: Project) -> _Instances:
+    """Return what tells the instances of a run by its arguments.
+
+    None are told if it is not known what a value was when the run began: a default may be an expression, and
+    secret values are not recorded.
+    """
+
+    def instances(run: Run) -> frozenset[_Instance]:
+        job = project.jobs.get(run.job)
+        given = {name.partition(":")[0] for name in run.parameters}
+        if job is None or hidden_parameters(run) or given != {each.name for each in job.parameters}:
+            return frozenset()
+        try:
+            found = expand_arguments(job.parameters, run.arguments, project.job_scope(job))
+        except LakewrightError:  # the job's parameters have changed since
+            return frozenset()
+        return frozenset(
+            tuple(sorted((name, render_value(value)) for name, value in values.items())) for values in found
+        )
+
+    return instances
+
+
+def hidden_parameters(run: Run) -> tuple[str, ...]:
+    """Return the names of a run's parameters whose values are secret and were not recorded."""
+    return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
+
+
+def recorded_phases(journal: Journal) -> HasRun:
+    """Return what tells from the results of a run whether it ran a phase; each answer is read once."""
+
+    @cache
+    def has_run(run_id: str, phase: str) -> bool:
+        return any(each["phase"] == phase for each in journal.targets(run_id))
+
+    return has_run
+
+
+def covers(later: Run, run: Run, has_run: HasRun) -> bool:
+    """Return whether a later run of the same job has run all that a run was to.
+
+    A run up to a phase runs those before it, too: after `verify` succeeded, a failed `build` is done. A run
+    of one phase alone, or of some of the targets, says nothing of a run up to another phase. Whether it ran
+    the phase is read from its results: runs of earlier versions do not record that they ran one phase alone.
+    """
+    if later.facts.get("check") or later.facts.get("refused"):
+        return False
+    if later.phase == run.phase:
+        return True
+    if later.facts.get("no_lifecycle") or later.facts.get("targets"):
+        return False
+    phases = Phase.__members__
+    if not {later.phase, run.phase} <= phases.keys():
+        return False
+    has_phase = phases[run.phase] in phases_until(phases[later.phase])
+    return has_phase and has_run(later.run_id, run.phase)
+
+
+def _follows(later: Run, run: Run) -> bool:
+    """Return whether a later run has the same parameters, and did not begin before a run had ended."""
+    is_after = run.finished is None or later.started >= run.finished
+    return is_after and later.parameters == run.parameters
+
+
+def _holders(run: Run, newest_first: Sequence[Run], results: Callable[[str], _Results]) -> Iterator[Run]:
+    """Yield the runs of the job that went on before and after a run, if they may have held it up."""
+    if run.finished is None or not results(run.run_id).is_held_up:
+        return
+    for each in newest_first:
+        is_of_job = (each.project, each.job) == (run.project, run.job)
+        if is_of_job and each.started < run.started and each.finished and each.finished > run.finished:
+            yield each
+
+
+def has_steps(later: Run, run: Run) -> bool:
+    """Return whether a later run was of all targets and phases of a run of the same phase."""
+    chosen, wanted = (set(each.facts.get("targets") or ()) for each in (later, run))
+    has_targets = not chosen or (bool(wanted) and wanted <= chosen)
+    return has_targets and bool(run.facts.get("no_lifecycle") or not later.facts.get("no_lifecycle"))
+
+
+def _left(
+    run: Run, newest_first: Sequence[Run], results: Callable[[str], _Results], has_run: HasRun
+) -> frozenset[Step]:
+    """Return what a run recorded as left undone, and no later run of the job has done."""
+    left = results(run.run_id).undone
+    if run.phase not in Phase.__members__:
+        return left
+    # A failed step is most often done by one of the next runs, so the others need not be read.
+    for later in reversed(newest_first):
+        if not left:
+            break
+        found = results(later.run_id)
+        left -= found.done
+        if _is_whole(later, run, has_run):
+            left = frozenset(step for step in left if step[0] not in found.instances)
+    return left
+
+
+def _left_elsewhere(
+    run: Run,
+    left: frozenset[Step],
+    newest_first: Sequence[Run],
+    results: Callable[[str], _Results],
+    elsewhere: WorkElsewhere | None,
+) -> frozenset[Step]:
+    """Return what is left of these steps after what later runs of other jobs, and `process`, have done."""
+    if elsewhere is None or run.phase not in Phase.__members__:
+        return left
+    jobs = elsewhere.jobs(name for _, _, name in left) - {run.job}
+    for later in reversed(newest_first):
+        if later.project == run.project and later.job in jobs:
+            left -= results(later.run_id).done
+    return frozenset(step for step in left if not elsewhere.is_processed(run, step))
+
+
+def _is_done_whole(
+    instances: frozenset[_Instance],
+    run: Run,
+    newest_first: Sequence[Run],
+    results: Callable[[str], _Results],
+    has_run: HasRun,
+) -> bool:
+    """Return whether later runs have done all of a run's instances, of which at least one is known."""
+    left = instances
+    for later in reversed(newest_first):
+        if left and _is_whole(later, run, has_run):
+            left -= results(later.run_id).instances
+    return bool(instances) and not left
+
+
+def _is_whole(later: Run, run: Run, has_run: HasRun) -> bool:
+    """Return whether a later run has recorded all steps of its instances, those of a run among them."""
+    is_whole = later.finished is not None and not later.is_partial
+    return is_whole and covers(later, run, has_run)
+
+
+def _results(entries: Iterable[Mapping[str, Any]]) -> _Results:
+    found: dict[bool, set[Step]] = {True: set(), False: set()}
+    statuses = set()
+    for each in entries:
+        instance = tuple(sorted(each.get("instance", {}).items()))
+        found[is_entry_undone(each)].add((instance, each["phase"], each["name"]))
+        statuses.add(each["status"])
+    is_held_up = Status.BLOCKED in statuses and not {Status.FAILED, Status.ABORTED} & statuses
+    return _Results(frozenset(found[False]), frozenset(found[True]), is_held_up)

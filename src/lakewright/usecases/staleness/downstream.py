@@ -1,0 +1,287 @@
+"""Targets that read an entity's table: they are dirty once the table has changed without its job knowing."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakewright.app import App
+from lakewright.errors import LakewrightError, StoreUnavailable
+from lakewright.manifest.journal import TargetPhase
+from lakewright.manifest.record import State
+from lakewright.manifest.store import Write
+from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_built
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import slice_name
+from lakewright.spec.expressions.secrets import HIDDEN
+from lakewright.spec.words import first_of
+from lakewright.usecases.staleness.earlier_builds import (
+    RUNS,
+    Arrival,
+    built_before,
+    built_instances,
+    first_arrivals,
+)
+from lakewright.usecases.staleness.emptied import kept_rows_of
+from lakewright.usecases.staleness.left_partitions import left_instances, recovered_at, untold_instances
+from lakewright.usecases.staleness.overwritten import newest_writers, overwritten_output
+from lakewright.usecases.staleness.readers import readers_of
+from lakewright.usecases.staleness.stale_instances import Arrived, stale_instances
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.journal import Taint
+    from lakewright.manifest.store import Put
+    from lakewright.run.result import RunResult
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.job import Job
+
+__all__ = [
+    "downstream_taints",
+    "forget_overwritten",
+    "recovered_words",
+    "table_words",
+    "taint_after_processing",
+    "tainted_words",
+]
+
+MOST_NAMED = 3
+
+log = logging.getLogger(__name__)
+
+
+def downstream_taints(
+    app: App, entity: Entity, reason: str, arrivals: Sequence[Arrival] = ()
+) -> tuple[Put, ...]:
+    """Return the taints of all targets that are built from an entity's table, in each instance that was run.
+
+    Of instances that overwrite the same output, it is the last one.
+
+    These are the targets that read it, and those that read what these write, in whatever jobs.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        reason: Why they are dirty.
+        arrivals: If only slices make them dirty, the first processing of these: instances that were last
+            built before are left out.
+    """
+    found: dict[str, Put] = {}
+    readers = readers_of(app, entity)
+    lost = recovered_at(app, entity) if any(readers.values()) else None
+    for job, names in readers.items():
+        declared = app.project.jobs[job]
+        told = reason if lost is None else f"{reason}; {_recovered(lost, [declared])}"
+        kept = kept_rows_of(app, declared, names) if names else {}
+        earlier = built_before(app, job, names, arrivals) if arrivals and names else frozenset()
+        # Where the history tells all builds, what it does not tell was built before the slices came.
+        left = () if arrivals else left_instances(app, declared, names)
+        built = [*built_instances(app, declared, RUNS, names), *left]
+        if lost is not None and not arrivals:
+            built += untold_instances(app, declared, names - {name for name, _ in built})
+        for name, parameters in newest_writers(app, declared, built):
+            if (name, tuple(sorted(parameters.items()))) in earlier:
+                continue
+            place = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
+            words = kept.get(name)
+            put = place.tainted(told, kept=None if words is None else f"{told}, and {words}")
+            found[put.key] = put
+    return tuple(found.values())
+
+
+def table_words(entity: Entity) -> str:
+    """Return how reasons name the table of an entity: they are kept, and the lake may be moved."""
+    return f"the table of {entity.called}"
+
+
+def recovered_words(app: App, entity: Entity) -> str | None:
+    """Return that builds from before a lost manifest was recovered are not known; None if it was not.
+
+    Nothing is said if nothing is built from the entity's table.
+    """
+    readers = {job: names for job, names in readers_of(app, entity).items() if names}
+    at = recovered_at(app, entity) if readers else None
+    if at is None:
+        return None
+    return _recovered(at, [app.project.jobs[job] for job in readers])
+
+
+def _recovered(at: datetime, jobs: Sequence[Job]) -> str:
+    typed = [
+        " ".join(["lakewright", "job", shlex.quote(job.name), "build", *_placeholders(job)]) for job in jobs
+    ]
+    commands = first_of([f"`{command} --force`" for command in typed], MOST_NAMED)
+    return (
+        f"builds from before {at.isoformat(timespec='seconds')}, when the manifest was recovered, are known "
+        f"only by the partitions that they left: build others again with {commands}"
+    )
+
+
+def _placeholders(job: Job) -> list[str]:
+    return [f"{each.name}=<{each.name}>" for each in job.parameters]
+
+
+def tainted_words(taints: Sequence[Put], recovered: str | None = None) -> str | None:
+    """Return which targets these taints make dirty, and where the commands stand; None without taints.
+
+    Args:
+        taints: The taints.
+        recovered: What `recovered_words` returns.
+    """
+    names = list(dict.fromkeys(str(put.value["place"]["target"]) for put in taints if put.value))
+    if not names:
+        return recovered
+    kept = [str(put.value["place"]["target"]) for put in taints if put.value and put.value.get("kept")]
+    first = f"{first_of(list(dict.fromkeys(kept)), MOST_NAMED)} must be emptied first: " if kept else ""
+    named = first_of(names, MOST_NAMED)
+    told = f"to be built again, as built from it: {named}; {first}`lakewright status` says how"
+    return told if recovered is None else f"{told}; {recovered}"
+
+
+def taint_after_processing(
+    app: App, entity: Entity, items: Sequence[str], run_id: str | None = None
+) -> StoreUnavailable | None:
+    """Taint the targets built from an entity's table that slices made out of date.
+
+    Which rows of the table an instance reads is not known. A slice that was processed again taints each
+    instance that was built since it first came. A new one taints those built before that may read it: the
+    job that builds them would find them filled, as the slice is processed already.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        items: Ids of the items whose processing made a commit, in its order.
+        run_id: The run of a job that processed them: what it has built is not tainted.
+
+    Returns:
+        That the manifest failed meanwhile, and what to build again by hand; None if it did not.
+    """
+    if not items:
+        return None
+    try:
+        _taint_after_processing(app, entity, items, run_id)
+    except StoreUnavailable as error:
+        return _untainted_error(app, entity, error)
+    except LakewrightError as error:  # a failure to remember it must not fail what is committed already
+        log.warning("%s: the targets built from it could not be marked as dirty: %s", entity.name, error)
+    return None
+
+
+def _untainted_error(app: App, entity: Entity, error: StoreUnavailable) -> StoreUnavailable | None:
+    """Return the error that names the targets which could not be tainted; None if none reads the table."""
+    readers = {job: sorted(names) for job, names in readers_of(app, entity).items() if names}
+    if not readers:
+        return None
+    typed = [
+        f"`{shlex.join(['lakewright', 'job', job, 'build', *(f'--dirty={name}' for name in names)])}`"
+        for job, names in readers.items()
+    ]
+    named = first_of(sorted({name for names in readers.values() for name in names}), MOST_NAMED)
+    return StoreUnavailable(
+        f"{entity.called}: what is built from it could not be marked as dirty ({named}): {error.message}",
+        remedy=f"Once the manifest answers, build it again, for each instance: {', '.join(typed)}.",
+    )
+
+
+def _taint_after_processing(app: App, entity: Entity, items: Sequence[str], run_id: str | None) -> None:
+    readers = readers_of(app, entity)
+    if not any(readers.values()):
+        return
+    new: list[Item] = []
+    again: list[Item] = []
+    present = app.store.read(items)
+    for item in (present[each] for each in items if each in present):
+        is_again = item.revision > 1 and _was_processed(app, entity, item)
+        (again if is_again else new).append(item)
+    if new:
+        _taint_after_arrival(app, entity, readers, Arrived.of(app, entity, new, run_id))
+    if again:
+        _taint_after_repetition(app, entity, again, run_id)
+
+
+def _taint_after_arrival(
+    app: App, entity: Entity, readers: Mapping[str, frozenset[str]], arrived: Arrived
+) -> None:
+    """Taint what new slices made out of date; what is tainted already keeps its reason."""
+    reason = _reason(entity, arrived.names, "processed since it was built")
+    puts = {
+        put.key: put
+        for name, parameters in stale_instances(app, entity, readers, arrived)
+        for put in (TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason),)
+    }
+    tainted = {each.place.key for each in app.journal.taints(app.project.name)} if puts else set()
+    if left := tuple(put for key, put in puts.items() if key not in tainted):
+        app.store.write(Write(puts=left))
+
+
+def _taint_after_repetition(app: App, entity: Entity, again: Sequence[Item], run_id: str | None) -> None:
+    reason = _reason(entity, [slice_name(item) for item in again], "processed again")
+    arrivals = first_arrivals(app, application_of(app.project.name, entity), again)
+    puts = downstream_taints(app, entity, reason, arrivals or ())
+    entries = app.journal.targets(run_id) if run_id is not None else ()
+    built = {each.key for each in _built(app, entries)}
+    if left := tuple(put for put in puts if put.key not in built):
+        app.store.write(Write(puts=left))
+
+
+def _reason(entity: Entity, names: Sequence[str], done: str) -> str:
+    """Return that slices were processed, and what that may mean for the targets that read their table."""
+    verb = "was" if len(names) == 1 else "were"
+    named = f"{first_of(names, MOST_NAMED)} of {entity.called} {verb} {done}"
+    return f"{named}; rows that the target reads may have changed"
+
+
+def forget_overwritten(app: App, before: Iterable[Taint], run: RunResult) -> None:
+    """Remove taints of instances whose output a run has overwritten by another instance.
+
+    Args:
+        app: The project.
+        before: The taints from before the run; those that came meanwhile stay.
+        run: The run.
+    """
+    left = [each for each in before if each.place.phase == Phase.BUILD.value and each.run_id is None]
+    try:
+        gone = tuple(_overwritten(app, left, run)) if left else ()
+        if gone:
+            app.store.write(Write(puts=gone))
+    except LakewrightError as error:  # what stays dirty for no reason must not fail the run that has ended
+        log.warning("targets that are up to date could not be marked as such: %s", error)
+
+
+def _overwritten(app: App, taints: Iterable[Taint], run: RunResult) -> Iterator[Put]:
+    job = app.project.job(run.job)
+    built = list(_built(app, app.journal.targets(run.run_id)))
+    for taint in taints:
+        name, parameters = taint.place.target, taint.place.parameters
+        alike = [
+            each for each in built if each.target == name and each.parameters.keys() == parameters.keys()
+        ]
+        if alike and parameters and all(text == HIDDEN for text in parameters.values()):
+            yield taint.place.untainted()  # in which instance it was built is not known
+            continue
+        output = overwritten_output(app, job, name, parameters) if alike else None
+        if output and any(overwritten_output(app, job, name, each.parameters) == output for each in alike):
+            yield taint.place.untainted()
+
+
+def _was_processed(app: App, entity: Entity, item: Item) -> bool:
+    """Return whether an earlier revision of an item was processed into the entity's table."""
+    application = application_of(app.project.name, entity)
+    times = sum(
+        record.state is State.PROCESSED and record.application.key == application.key
+        for record in app.store.records(item.item_id)
+    )
+    return times > 1
+
+
+def _built(app: App, entries: Iterable[Mapping[str, Any]]) -> Iterator[TargetPhase]:
+    """Yield the targets that entries of the history say to have been built."""
+    for each in entries:
+        if is_built(each):
+            yield TargetPhase(app.project.name, each["name"], each["phase"], each.get("instance", {}))

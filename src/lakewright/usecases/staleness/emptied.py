@@ -1,0 +1,182 @@
+"""Targets whose output must be emptied before they are built again, and what must be built then.
+
+A target that merges, updates or appends leaves rows that it wrote before a slice was undone. Emptying its
+output takes out the rows of all instances that wrote there, and those of other targets.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from lakewright.errors import LakewrightError
+from lakewright.manifest.journal import TargetPhase
+from lakewright.manifest.store import Write
+from lakewright.plan.other_runs import OtherRun, commands_of, run_of
+from lakewright.plan.phase import Phase
+from lakewright.run.outputs import is_gone, written_by
+from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.target import Target
+from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
+from lakewright.usecases.staleness.earlier_builds import built_instances
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.manifest.journal import Taint
+    from lakewright.plan.resource import Resource
+    from lakewright.run.result import RunResult
+    from lakewright.spec.models.job import Job
+
+__all__ = ["as_it_stands", "choosing", "emptying_commands", "forget_emptied", "kept_rows_of"]
+
+log = logging.getLogger(__name__)
+
+RUNS = 1000
+"""Number of a job's last runs in which the instances are looked for whose rows are emptied, too."""
+
+_CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
+
+Instance: TypeAlias = tuple[str, Mapping[str, str]]
+"""The name of a target, and the parameters of an instance."""
+
+
+def kept_rows_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:
+    """Return why builds of targets leave rows of before, by name; those that replace them are left out."""
+    found = {}
+    defaults = TargetDefaults.of(app.project.config)
+    workspace = sample_workspace(app.project, job, offline_lake(app))
+    for name in names:
+        try:
+            kept = Target.named(workspace, name).kept_rows(defaults)
+        except LakewrightError:  # a definition is wrong, which is told by itself
+            continue
+        if kept is not None:
+            found[name] = kept
+    return found
+
+
+def _written_by(
+    app: App, job: Job, target: str, parameters: Mapping[str, str], phase: Phase = Phase.BUILD
+) -> frozenset[Resource]:
+    return written_by(app.project, offline_lake(app), job, target, parameters, phase=phase)
+
+
+def as_it_stands(app: App, job: Job, taint: Taint) -> Taint:
+    """Return a taint without the rows that a build would leave, if what the target writes does not exist."""
+    place = taint.place
+    if taint.kept is None or not is_gone(_written_by(app, job, place.target, place.parameters)):
+        return taint
+    return replace(taint, kept=None)
+
+
+def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str, ...]:
+    """Return the commands that empty what tainted targets of a job write, and then build all that was there.
+
+    Args:
+        app: The project.
+        job: A job that builds them.
+        taints: The taints of the job's targets; those that keep rows are emptied.
+    """
+    kept = [each.place for each in taints if each.kept is not None]
+    names = sorted({place.target for place in kept})
+    instances = [run_of(job.name, each.place.parameters) for each in taints]
+    others = [run for run in _others(app, job, kept) if run not in instances]
+    builds = sorted([*instances, *others], key=lambda run: (run.job != job.name, run.job, run.parameters))
+    # In all instances that are built then: those that add rows to a part of their own would add them twice.
+    emptied = commands_of(
+        (run for run in builds if run.job == job.name),
+        phase=Phase.TRUNCATE,
+        options=[text for name in names for text in ("-t", name)],
+    )
+    options = [f"--dirty={name}" for name in names] if any(run.job == job.name for run in others) else []
+    if _has_other_appends(app, job, names):
+        # The other targets of the job that add rows must not add theirs once more.
+        chosen = sorted({each.place.target for each in taints})
+        options += [text for name in chosen for text in ("-t", f"+{name}")]
+    return (*emptied, *commands_of(builds, options=options, of_job=job.name))
+
+
+def choosing(app: App, job: Job, names: Collection[str]) -> tuple[str, ...]:
+    """Return the options by which a run of a job builds targets, but adds no rows of others once more.
+
+    None if the job has no others that add rows: then it takes its new slices, too, as it does every day.
+    """
+    if not _has_other_appends(app, job, names):
+        return ()
+    return tuple(text for name in sorted(names) for text in ("-t", name))
+
+
+def _has_other_appends(app: App, job: Job, names: Collection[str]) -> bool:
+    targets = job.target_names(app.project.job_scope(job))
+    return bool(kept_rows_of(app, job, targets).keys() - set(names))
+
+
+def _others(app: App, job: Job, places: Sequence[TargetPhase]) -> Iterator[OtherRun]:
+    """Yield the runs that build what else is in the places that are emptied, as the history tells it."""
+    emptied = {each for place in places for each in _written_by(app, job, place.target, place.parameters)}
+    for other, name, parameters in _writers(app, emptied):
+        is_of_job = name in job.targets and parameters.keys() == {each.name for each in job.parameters}
+        yield run_of(job.name if is_of_job else other.name, parameters)
+
+
+def _writers(app: App, places: Iterable[Resource]) -> Iterator[tuple[Job, str, Mapping[str, str]]]:
+    """Yield the instances of targets that were built into places, each with a job that did it."""
+    emptied, seen = tuple(places), set()
+    for job in app.project.jobs.values() if emptied else ():
+        for name, parameters in built_instances(app, job, RUNS):
+            key = (name, tuple(sorted(parameters.items())))
+            if key in seen:
+                continue
+            seen.add(key)
+            written = _written_by(app, job, name, parameters)
+            if any(each.intersects(place) for each in written for place in emptied):
+                yield job, name, parameters
+
+
+def forget_emptied(app: App, before: Iterable[Taint], run: RunResult) -> None:
+    """Record that a run has emptied what tainted targets write, so that building them again is enough.
+
+    What else was written there is tainted, as its rows are gone.
+
+    Args:
+        app: The project.
+        before: The taints from before the run.
+        run: The run.
+    """
+    kept = [each for each in before if each.kept is not None or each.append_id is not None]
+    try:
+        emptied = frozenset(_emptied(app, run)) if kept else frozenset()
+        found = [each for each in kept if _is_within(app, each, emptied)]
+        if found:
+            known = {each.place.key for each in before}
+            gone = (
+                TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
+                for _, name, parameters in _writers(app, emptied)
+            )
+            reason = f"its rows were removed by {run.phase.value} in run {run.run_id}"
+            puts = (place.tainted(reason) for place in gone if place.key not in known)
+            app.store.write(Write(puts=(*(each.emptied for each in found), *puts)))
+    except LakewrightError as error:  # the commands are told once more, which does no harm
+        log.warning("targets that were emptied could not be marked as such: %s", error)
+
+
+def _emptied(app: App, run: RunResult) -> Iterator[Resource]:
+    """Yield the places that a run has emptied, or found empty."""
+    job = app.project.job(run.job)
+    for instance in run.instances:
+        for phase in instance.phases:
+            for each in phase.targets if phase.phase in _CLEANUP else ():
+                if not each.is_undone:
+                    # A table is removed as a whole, whichever part of it the instance builds.
+                    yield from _written_by(app, job, each.name, instance.parameters, phase.phase)
+
+
+def _is_within(app: App, taint: Taint, emptied: frozenset[Resource]) -> bool:
+    for job in app.project.jobs.values():
+        if taint.place.target in job.targets:
+            written = _written_by(app, job, taint.place.target, taint.place.parameters)
+            if written and all(any(one.contains(each) for one in emptied) for each in written):
+                return True
+    return False

@@ -1,0 +1,160 @@
+"""Instances of targets that no recorded run tells, found by the partitions that they have left.
+
+After a manifest was lost, or its history pruned, nobody else knows which instances were built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.delta_log import LocalLog, read_log, state_of
+from lakewright.lake.paths import local_path
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.record import State
+from lakewright.manifest.store import Query
+from lakewright.plan.phase import Phase
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import item_id
+from lakewright.slices.late import place_of
+from lakewright.spec.expressions.secrets import HIDDEN
+from lakewright.spec.expressions.values import render_value
+from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.plan.graph import Node
+    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.job import Job
+
+__all__ = ["left_instances", "own_partitions", "recovered_at", "untold_instances"]
+
+_PARAMETER = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def left_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
+    """Return a job's targets in each instance of which one has left a partition; the last ones come first.
+
+    These are partitions of tables and files on this machine whose columns are the job's parameters.
+    """
+    if not job.parameters or not names:
+        return []
+    found: dict[tuple[tuple[str, str], ...], None] = {}
+    for _, columns, folder in _outputs(app, job, names):
+        for values in _partitions(folder, tuple(columns)):
+            if (instance := _instance(job, columns, values)) is not None:
+                found.setdefault(instance)
+    return [(name, dict(each)) for each in sorted(found, reverse=True) for name in sorted(names)]
+
+
+def own_partitions(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
+    """Return a job's targets in each instance of which they have left a partition themselves."""
+    found = {
+        (name, instance)
+        for name, columns, folder in (_outputs(app, job, names) if job.parameters and names else ())
+        for values in _partitions(folder, tuple(columns))
+        if (instance := _instance(job, columns, values)) is not None
+    }
+    return [(name, dict(each)) for name, each in sorted(found, reverse=True)]
+
+
+def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
+    """Return a job's targets of which no partition can tell what was built, each in an unknown instance.
+
+    The values of its parameters are hidden, as those of secrets are. A target of a job without parameters has
+    one instance; it is left out if nothing is where it writes on this machine.
+    """
+    told = {name for name, _, _ in _outputs(app, job, names)} if job.parameters else _unbuilt(app, job, names)
+    unknown = {each.name: HIDDEN for each in job.parameters}
+    return [(name, unknown) for name in sorted(names - told)]
+
+
+def _unbuilt(app: App, job: Job, names: frozenset[str]) -> set[str]:
+    return {
+        node.name
+        for node in _nodes(app, job, names)
+        if (folders := [local_path(each.name) for each in node.provides if each.category == "file"])
+        and not any(folder is None or folder.exists() for folder in folders)
+    }
+
+
+def recovered_at(app: App, entity: Entity) -> datetime | None:
+    """Return when the manifest recovered an entity's first slice from the table's log; None if it did not.
+
+    Runs from before are not in the history.
+    """
+    application = application_of(app.project.name, entity)
+    prefix = f"{item_id(entity.places(app.project.lake).bronze)}/"
+    query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
+    first = min(app.store.select(query), key=place_of, default=None)
+    records = () if first is None else app.store.records(first.item_id)
+    done = next((each for each in records if each.state is State.PROCESSED), None)
+    return done.timestamp if done is not None and done.content.get("adopted") else None
+
+
+def _nodes(app: App, job: Job, names: frozenset[str]) -> list[Node]:
+    try:
+        workspace = sample_workspace(app.project, job, offline_lake(app))
+        return list(declared_nodes(workspace, sorted(names), Phase.BUILD))
+    except LakewrightError:
+        return []
+
+
+def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[tuple[str, Mapping[str, str], Path]]:
+    """Yield targets with the parameter of each partition column, and the folders that they write."""
+    for node in _nodes(app, job, names):
+        declared = app.project.targets[node.name].raw.get("partition")
+        columns = _columns(declared) if isinstance(declared, Mapping) else {}
+        folders = (local_path(each.name) for each in node.provides if each.category == "file")
+        if {each.name for each in job.parameters} == set(columns.values()):
+            yield from (
+                (node.name, columns, _whole(folder, columns)) for folder in folders if folder is not None
+            )
+
+
+def _whole(folder: Path, columns: Mapping[str, str]) -> Path:
+    """Return the folder that has the partitions; what writes files names that of its own partition."""
+    named = {part.partition("=")[0] for part in folder.parts[-len(columns) :] if "=" in part}
+    return folder.parents[len(columns) - 1] if columns and named == columns.keys() else folder
+
+
+def _columns(declared: Mapping[str, Any]) -> dict[str, str]:
+    found = {column: _PARAMETER.fullmatch(str(text).strip()) for column, text in declared.items()}
+    return {column: match[1] or match[2] for column, match in found.items() if match is not None}
+
+
+def _partitions(folder: Path, columns: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield the values of the partitions that a table or a folder of files has, by column."""
+    if (folder / "_delta_log").is_dir():
+        try:
+            _, table = read_log(LocalLog(folder))
+        except LakewrightError:  # who reads the table tells it
+            return
+        if table is not None:
+            state = state_of(table)
+            for values in state.partitions or ():
+                yield {
+                    name: render_value(value)
+                    for name, value in zip(state.partition_columns, values, strict=True)
+                }
+        return
+    for path in sorted(folder.glob("/".join(f"{column}=*" for column in columns))):
+        parts = (part.partition("=") for part in path.parts[-len(columns) :])
+        yield {column: unquote(value) for column, _, value in parts if value != _NULL}
+
+
+def _instance(
+    job: Job, columns: Mapping[str, str], values: Mapping[str, str]
+) -> tuple[tuple[str, str], ...] | None:
+    by_parameter = {columns[name]: text for name, text in values.items() if name in columns}
+    try:
+        texts = {each.name: render_value(each.parse(by_parameter[each.name])) for each in job.parameters}
+    except (KeyError, ValueError):
+        return None
+    return tuple(sorted(texts.items()))

@@ -1,0 +1,211 @@
+"""Targets that were built from tables which have changed since, as far as the manifest remembers it.
+
+Targets that read a table are tainted when it is undone, built again, or when a slice is processed into it a
+second time; those that a run left undone are tainted too. They stay so until a run builds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lakewright.errors import LakewrightError, SpecError
+from lakewright.plan.graph import Graph, Node, build_graph, sources_of
+from lakewright.plan.other_runs import OtherRun, commands_of, run_of
+from lakewright.plan.phase import Phase
+from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.staleness.earlier_builds import former_names
+from lakewright.usecases.staleness.emptied import as_it_stands, choosing, emptying_commands
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.manifest.journal import Taint
+    from lakewright.spec.models.job import Job
+
+__all__ = ["TaintedTarget", "tainted_targets"]
+
+_Subject: TypeAlias = tuple[str, str, str]
+"""A target, why it is dirty, and what to do if no job builds it."""
+
+_Instance: TypeAlias = tuple[tuple[str, str], ...]
+
+_UNBUILT = "no job builds it: add it to one, or remove the target"
+
+
+@dataclass(frozen=True, slots=True)
+class TaintedTarget:
+    """A target that is dirty until it is built again.
+
+    Attributes:
+        reason: Why.
+        instances: The parameters of the instances in which it is dirty.
+        commands: The commands that build it again, in order.
+        advice: What to do if no job builds it; empty if one does.
+        is_emptied: Whether the first command empties what it writes, as a build leaves rows of before.
+    """
+
+    target: str
+    reason: str
+    instances: tuple[Mapping[str, str], ...]
+    commands: tuple[str, ...]
+    advice: str = ""
+    is_emptied: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        return {
+            "target": self.target,
+            "reason": self.reason,
+            "instances": [dict(each) for each in self.instances],
+            "do": list(self.commands),
+            "advice": self.advice or None,
+        }
+
+
+def tainted_targets(
+    app: App, told: Collection[str] = (), running: Collection[str] = ()
+) -> Iterator[TaintedTarget]:
+    """Yield the targets that are dirty until they are built again, each with its reasons.
+
+    What others read comes first, so that their commands can be typed in order. Targets of a job that share
+    instances stand together with the same commands, which build them all.
+
+    Left out are those that are not declared any more, and instances whose parameters the target's jobs do not
+    have any more.
+
+    Args:
+        app: The project.
+        told: Ids of runs that are told of by themselves, as they have failed: what these have left undone is
+            left out, unless what it writes must be emptied before.
+        running: Ids of runs that go on: what these have begun is left out.
+    """
+    begun = [each for each in former_names(app).taints() if each.run_id not in running]
+    jobs = list(_targets_of_jobs(app)) if begun else []
+    present = (_as_it_stands(app, each, jobs) for each in begun)
+    taints = [each for each in present if each.kept is not None or each.run_id not in told]
+    found: dict[_Subject, dict[_Instance, OtherRun | None]] = {}
+    by_job: dict[str, list[Taint]] = {}
+    for taint in taints:
+        place = taint.place
+        if place.phase != Phase.BUILD.value or place.target not in app.project.targets:
+            continue
+        run, is_built = _run(taint, jobs), any(place.target in targets for _, targets in jobs)
+        if run is not None or not is_built:
+            subject = (place.target, taint.kept or taint.reason, "" if is_built else _UNBUILT)
+            found.setdefault(subject, {})[tuple(place.parameters.items())] = run
+            by_job.setdefault("" if run is None else run.job, []).append(taint)
+    # What keeps rows is emptied with the others of its job: building these would build it, too.
+    emptying = {
+        job: emptying_commands(app, app.project.job(job), of_job)
+        for job, of_job in by_job.items()
+        if job and any(each.kept is not None for each in of_job)
+    }
+    options = {
+        job: choosing(app, app.project.job(job), {each.place.target for each in of_job})
+        for job, of_job in by_job.items()
+        if job and job not in emptying
+    }
+    graph = _graph(app, {job: {each.place.target for each in of_job} for job, of_job in by_job.items()})
+    order = {name: position for position, name in enumerate(graph.order)}
+    lines = [
+        _Line(subject, tuple(sorted(by_instance)), tuple(by_instance[each] for each in sorted(by_instance)))
+        for subject, by_instance in sorted(
+            found.items(), key=lambda each: (order.get(each[0][0], len(order)), each[0])
+        )
+    ]
+    for group in _merged(lines, graph):
+        runs = list(dict.fromkeys(run for each in group for run in each.runs if run is not None))
+        jobs_in_order = dict.fromkeys(run.job for run in runs)
+        commands = tuple(
+            typed
+            for job in jobs_in_order
+            for typed in emptying.get(job)
+            or commands_of((run for run in runs if run.job == job), options=options[job])
+        )
+        is_emptied = any(job in emptying for job in jobs_in_order)
+        for (target, reason, advice), ordered in ((each.subject, each.instances) for each in group):
+            instances = tuple(map(dict, ordered))
+            yield TaintedTarget(target, reason, instances, commands, advice, is_emptied)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A target with a reason, and the run of each of its instances; None if no job builds it."""
+
+    subject: _Subject
+    instances: tuple[_Instance, ...]
+    runs: tuple[OtherRun | None, ...]
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self.subject[0]
+
+    @property
+    def jobs(self) -> frozenset[str]:
+        """The jobs that build it."""
+        return frozenset(run.job for run in self.runs if run is not None)
+
+
+def _merged(lines: Sequence[_Line], graph: Graph) -> Iterator[list[_Line]]:
+    """Yield lines in groups whose instances one command builds: those of a job that share instances.
+
+    A line stays where it is if it reads what a line before it builds, and that is not built by the same
+    command.
+    """
+    groups: list[list[_Line]] = []
+    for line in lines:
+        before = sources_of(line.target, graph.sources)
+        found = next((each for each in groups if _is_shared(each, line)), None)
+        between = [] if found is None else groups[groups.index(found) + 1 :]
+        if found is None or any(each.target in before for group in between for each in group):
+            groups.append([line])
+        else:
+            found.append(line)
+    yield from groups
+
+
+def _is_shared(group: Sequence[_Line], line: _Line) -> bool:
+    is_of_job = len(line.jobs) == 1 and all(each.jobs == line.jobs for each in group)
+    return is_of_job and any(set(each.runs) & set(line.runs) for each in group)
+
+
+def _graph(app: App, by_job: Mapping[str, Collection[str]]) -> Graph:
+    """Return the graph of targets: what reads the output of others comes after these, in any job."""
+    nodes: dict[str, Node] = {}
+    lake = offline_lake(app)
+    for name, targets in by_job.items():
+        if not name:
+            continue
+        try:
+            workspace = sample_workspace(app.project, app.project.job(name), lake)
+        except LakewrightError:  # told by itself
+            continue
+        nodes |= {each.name: each for each in declared_nodes(workspace, sorted(targets), Phase.BUILD)}
+    try:
+        return build_graph([nodes[name] for name in sorted(nodes)], Phase.BUILD)
+    except SpecError:  # targets of several jobs read each other
+        return Graph((), {}, {})
+
+
+def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
+    for job in app.project.jobs.values():
+        try:
+            yield job, frozenset(job.target_names(app.project.job_scope(job)))
+        except LakewrightError:  # a name that only an instance knows
+            yield job, frozenset(job.targets)
+
+
+def _as_it_stands(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> Taint:
+    run = _run(taint, jobs) if taint.kept is not None else None
+    return taint if run is None else as_it_stands(app, app.project.job(run.job), taint)
+
+
+def _run(taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> OtherRun | None:
+    """Return the run of the first job that builds a tainted target in its instance; None if no job does."""
+    place = taint.place
+    for job, targets in jobs:
+        if place.target in targets and place.parameters.keys() == {each.name for each in job.parameters}:
+            return run_of(job.name, place.parameters)
+    return None

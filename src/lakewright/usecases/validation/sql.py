@@ -1,0 +1,204 @@
+"""Check the SQL of evaluated definitions by parsing it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from lakewright.errors import Fault, LakewrightError
+from lakewright.mappings.mapping import Mapping
+from lakewright.mappings.sql import SqlMapping
+from lakewright.relations.view import ViewRelation
+from lakewright.spec.models.text_marks import SqlText, marked_texts
+from lakewright.spec.suggestions import suggestion, way_to_read
+from lakewright.usecases.validation.definitions import Evaluated, Evaluation
+from lakewright.workspace.query import mapping_names
+from lakewright.workspace.sql_check import SqlChecker
+from lakewright.workspace.workspace import Workspace
+
+__all__ = ["MappingColumns", "SqlFaults", "mapping_cycles", "sql_faults"]
+
+_THIS = "__this__"
+"""The table of a check's query, and of texts whose table has no name."""
+
+
+@dataclass(slots=True)
+class SqlFaults:
+    """The faults of SQL.
+
+    Attributes:
+        errors: Mappings that don't exist, and texts that the parser and Spark reject.
+        warnings: Other texts that the parser rejects, and columns that the tables' declarations don't have.
+            Spark knows more than the parser, and a table may have more columns than are declared.
+    """
+
+    errors: list[Fault] = field(default_factory=list)
+    warnings: list[Fault] = field(default_factory=list)
+
+
+def sql_faults(evaluation: Evaluation, checker: SqlChecker) -> SqlFaults:
+    """Return the faults in the SQL of all evaluated definitions, each once."""
+    faults = SqlFaults()
+    for each in evaluation.evaluated:
+        if each.definition.category != "connection":
+            _check(each, checker, faults)
+    faults.errors = list(dict.fromkeys(faults.errors))
+    faults.warnings = list(dict.fromkeys(faults.warnings))
+    return faults
+
+
+def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
+    columns = MappingColumns(each.workspace, checker)
+    for mark, text, path in _texts(each):
+        location, subject = each.definition.at(*path), each.definition.subject
+        if mark is SqlText.QUERY and not isinstance(each.model, ViewRelation):
+            faults.errors += _unknown_mappings(each, text, path)
+        own = _input_columns(each, mark, columns)
+        # All names in the text of a view are those of tables.
+        of_name = columns.of_plain_table if isinstance(each.model, ViewRelation) else columns.of
+        found = checker.analyse(
+            mark.as_query(text, _THIS),
+            lambda name, own=own, of_name=of_name: own if name == _THIS else of_name(name),  # type: ignore[misc]
+            columns.of_table,
+        )
+        if found.unparsed is not None:
+            message = f"{subject}: the SQL {_shortened(text)!r} can't be parsed: {found.unparsed}"
+            if _is_surely_wrong(mark, text):
+                faults.errors.append(Fault(message, location, "Correct it: Spark would reject it, too."))
+            else:
+                faults.warnings.append(Fault(message, location, "`lakewright validate --spark` asks Spark."))
+        for name, remedy in found.unknown:
+            message = f"{subject}: no table of the query declares the column {name!r}"
+            faults.warnings.append(Fault(message, location, remedy))
+
+
+def _texts(each: Evaluated) -> Iterator[tuple[SqlText, str, tuple[str | int, ...]]]:
+    yield from marked_texts(each.model, SqlText)
+    if isinstance(each.model, SqlMapping | ViewRelation) and getattr(each.model, "file", None):
+        try:
+            if not isinstance(each.model, ViewRelation) or each.model.mapping is None:
+                yield SqlText.QUERY, each.model.query(each.workspace), ("file",)
+        except LakewrightError:
+            return  # the file is missing, which evaluating the definition has found
+
+
+def _is_surely_wrong(mark: SqlText, text: str) -> bool:
+    """Return whether Spark rejects a text, too, that the parser rejects.
+
+    Something that is open is not closed, or it begins with no word of SQL.
+
+    Example:
+        >>> [_is_surely_wrong(SqlText.QUERY, text) for text in ("selec 1", "SELECT (1", "SELECT new syntax")]
+        [True, True, False]
+    """
+    code = _CLOSED.sub(" ", text)
+    depth = 0
+    for sign in code:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return True
+    is_statement = mark is not SqlText.QUERY or _STATEMENT.match(code) is not None
+    return depth != 0 or not is_statement or any(quote in code for quote in "'\"`")
+
+
+_CLOSED = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+"""Texts, names in quotes, and comments."""
+
+_STATEMENT = re.compile(
+    r"\W*(select|with|from|values|table|map|reduce|create|drop|alter|insert|update|delete|merge|desc|describe|"
+    r"show|explain|set|reset|use|cache|uncache|clear|refresh|analyze|repair|msck|load|add|list|truncate|"
+    r"comment|call|execute|declare|begin|copy|optimize|vacuum|restore|replace|if|case|while)\b",
+    re.IGNORECASE,
+)
+"""The words with which a statement of Spark can begin."""
+
+
+def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    project = each.workspace.project
+    for name in mapping_names(text):
+        home, _, inner = name.partition("/")
+        known = project.imports[home].mappings if inner and home in project.imports else project.mappings
+        if name.lower() != _THIS and (inner if known is not project.mappings else name) not in known:
+            message = f"{each.definition.subject}: there is no mapping {name!r}"
+            remedy = (
+                way_to_read(name, project.definitions("relation"), project.definitions("entity"))
+                or suggestion(name, known)
+                or "Declare it in a module, below `mappings`."
+            )
+            yield Fault(message, each.definition.at(*path), remedy)
+
+
+def _input_columns(each: Evaluated, mark: SqlText, columns: MappingColumns) -> Sequence[str] | None:
+    """Return the columns over which an expression or a condition of a mapping is evaluated."""
+    source = getattr(each.model, "input", None)
+    is_plain = isinstance(each.model, Mapping) and each.model.filter is None and isinstance(source, str)
+    is_closed = (
+        is_plain
+        and each.model.kind in ("filter", "select", "aggregate", "groupedAggregate")
+        and mark is not SqlText.QUERY
+    )
+    return columns.of(str(source)) if is_closed else None
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 60 else f"{words[:57]}..."
+
+
+class MappingColumns:
+    """The columns of mappings and of the project's tables, as far as declarations say them."""
+
+    def __init__(self, workspace: Workspace, checker: SqlChecker) -> None:
+        self.workspace = workspace
+        self.checker = checker
+        self._known: dict[str, Sequence[str] | None] = {}
+
+    def of(self, name: str) -> Sequence[str] | None:
+        """Return the columns of a mapping, or None if they are not known."""
+        if name not in self._known:
+            self._known[name] = None  # what mappings in a cycle see
+            self._known[name] = self._declared(name)
+        return self._known[name]
+
+    def of_table(self, parts: Sequence[str]) -> Sequence[str] | None:
+        """Return the columns of a table of the catalog, or of a path, or None if they are not known."""
+        return self.checker.tables_of(self.workspace).columns(parts)
+
+    def of_plain_table(self, name: str) -> Sequence[str] | None:
+        """Return the columns of a table whose name has one part, or None if they are not known."""
+        return self.of_table((name,))
+
+    def _declared(self, name: str) -> Sequence[str] | None:
+        try:
+            mapping = self.workspace.mapping(name)
+            if isinstance(mapping, SqlMapping):
+                query = mapping.query(self.workspace)
+                return self.checker.analyse(query, self.of, self.of_table).columns
+            return mapping.declared_columns(self.workspace, self.of) if isinstance(mapping, Mapping) else None
+        except LakewrightError:
+            return None
+
+
+def mapping_cycles(evaluation: Evaluation) -> Iterator[Fault]:
+    """Yield a fault for each job in which mappings read each other in a cycle.
+
+    Loading finds those whose queries have no expressions.
+    """
+    graphs: dict[int, dict[str, set[str]]] = {}
+    places = {}
+    for each in evaluation.evaluated:
+        if isinstance(each.model, Mapping):
+            places[each.definition.name] = each.definition.at()
+            inputs = graphs.setdefault(id(each.workspace), {}).setdefault(each.definition.name, set())
+            with suppress(LakewrightError):  # the file of a query is missing
+                inputs |= {name.partition(":")[0] for name in each.model.inputs(each.workspace)}
+    for graph in graphs.values():
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as cycle:
+            chain = [str(name) for name in reversed(cycle.args[1])]
+            message = f"mappings read each other in a cycle: {' -> '.join(chain)}"
+            yield Fault(message, places[chain[0]], "Change one of them to read something else.")

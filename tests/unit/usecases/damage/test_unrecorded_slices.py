@@ -1,0 +1,168 @@
+"""A manifest that was restored from an older backup, or lost: the tables hold more slices than it knows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from tests.commands import InProcess
+from tests.documents import checked
+from tests.unit.usecases.slice_times.test_refused_times import app_of
+from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, processed
+
+from lakewright.slices.application import application_of
+from lakewright.slices.discover import list_slices
+from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.observed_lake import observe_lake
+
+NEW, NEXT = "2024-05-04.csv", "2024-05-05.csv"
+
+
+def commit(folder: Path, name: str, number: int) -> None:
+    """Put a slice into the table as a run does, and leave it out of the manifest."""
+    bronze, silver = folder / "lake/bronze/orders", folder / "lake/silver/orders"
+    (bronze / name).write_text("id\n1\n")
+    at = datetime.fromisoformat(name[:10]).replace(tzinfo=UTC)
+    with app_of(folder) as app:
+        entity = app.project.entity("orders")
+        app_id = str(application_of("shop", entity))
+        (found,) = (each for each in list_slices(str(bronze), app.lake) if each.name == name)
+    content = {"app": app_id, "number": number, "item": (bronze / name).as_uri(), "revision": 1}
+    content |= {"run": "run-0", "fingerprint": found.fingerprint, "metrics": {}}
+    properties = CommitProperties(
+        {"userMetadata": json.dumps(content)}, app_transactions=[Transaction(app_id, number)]
+    )
+    rows = {"id": [1], "dlf_ValidFrom": [at], "dlf_ValidTo": pa.array([None], pa.timestamp("us", "UTC"))}
+    write_deltalake(silver, pa.table(rows), mode="append", commit_properties=properties)
+
+
+def restored(folder: Path, target: str = BY_SLICE) -> InProcess:
+    """A project whose table has a slice more than the manifest, and whose bronze has two more."""
+    shop = processed(folder, "historic", target)
+    commit(folder, NEW, 4)
+    (folder / "lake/bronze/orders" / NEXT).write_text("id\n1\n")
+    return shop
+
+
+@pytest.mark.parametrize("is_discovered", [False, True])
+def test_status_tells_what_the_tables_hold_and_claims_no_refusal(tmp_path: Path, is_discovered: bool) -> None:
+    shop = restored(tmp_path)
+    if is_discovered:
+        shop.json("manifest", "discover")
+    page = " ".join(shop.run("status").out.split())
+    assert f"In tables, but unknown to the manifest 1 orders: 1 slice: {NEW}" in page
+    assert "without processing them: `lakewright job daily build -t orders day=<day>`" in page
+    assert "refuse" not in page
+    assert "not take" not in page
+    told = checked(shop.json("status"))
+    (behind,) = told["behind"]
+    assert (behind["entity"], behind["slices"]) == ("orders", [NEW])
+    waiting = [each["slice"] for each in told["waiting"]] + [n for e in told["arrived"] for n in e["slices"]]
+    assert waiting == [NEXT]
+
+
+def test_the_inbox_tells_it_with_the_command(tmp_path: Path) -> None:
+    restored(tmp_path, BY_DAY)
+    with app_of(tmp_path) as app:
+        inbox = read_inbox(app, observe_lake(app))
+    (concern,) = [each for each in inbox.concerns if each.kind == "damaged"]
+    assert concern.why == f"the manifest does not know slices of its table: 1 slice: {NEW}"
+    assert concern.command == "lakewright job daily build -t orders day=2024-05-04"
+
+
+def test_a_command_that_can_be_typed_as_it_stands_is_preferred(tmp_path: Path) -> None:
+    """It named a job with a parameter that no slice tells, although another one needs none."""
+    shop = restored(tmp_path)
+    model = (tmp_path / "m.yml").read_text()
+    more = "\n  every: {targets: [orders]}\n"
+    (tmp_path / "m.yml").write_text(model.rstrip() + more)
+    (behind,) = shop.json("status")["behind"]
+    assert behind["do"] == ["lakewright job every build -t orders"]
+
+
+def undo(folder: Path, name: str, number: int) -> None:
+    """Commit to the table that a slice was undone, as an undo does."""
+    with app_of(folder) as app:
+        app_id = str(application_of("shop", app.project.entity("orders")))
+    told = {"item_id": (folder / "lake/bronze/orders" / name).as_uri(), "is_skipped": True}
+    base = DeltaTable(folder / "lake/silver/orders").version()
+    content = {"app": app_id, "number": number, "rewind": {"slices": [told], "reason": "undo", "base": base}}
+    silver = folder / "lake/silver/orders"
+    properties = CommitProperties(
+        {"userMetadata": json.dumps(content)}, app_transactions=[Transaction(app_id, number)]
+    )
+    empty = DeltaTable(silver).to_pyarrow_table().slice(0, 0)
+    write_deltalake(silver, empty, mode="append", commit_properties=properties)
+
+
+def test_a_slice_that_was_undone_is_not_told_to_be_in_the_table(tmp_path: Path) -> None:
+    """`status` counted it among those in tables, and `discover` said that the next run processes all."""
+    shop = restored(tmp_path)
+    undo(tmp_path, NEXT, 5)
+    page = " ".join(shop.run("status").out.split())
+    assert f"orders: 1 slice: {NEW}; 1 slice was undone, to be recorded as skipped: {NEXT}" in page
+    (behind,) = shop.json("status")["behind"]
+    assert (behind["slices"], behind["undone"]) == ([NEW], [NEXT])
+    new = {each["slice"]: each["recovered"] for each in shop.json("manifest", "discover")["new"]}
+    assert new == {NEW: "processed", NEXT: "skipped"}
+
+
+@pytest.mark.parametrize(
+    ("is_arrived", "meaning"),
+    [
+        (False, "recorded now; the next run records what became of them as the table's log tells, without"),
+        (True, "recorded now; the next run records 1 of them as the table's log tells, without processing"),
+    ],
+)
+def test_discover_tells_which_new_slices_are_not_processed(
+    tmp_path: Path, is_arrived: bool, meaning: str
+) -> None:
+    shop = restored(tmp_path)
+    if not is_arrived:
+        (tmp_path / "lake/bronze/orders" / NEXT).unlink()
+    page = " ".join(shop.run("manifest", "discover").out.split())
+    assert meaning in page
+    assert f"orders {NEW}, to be recorded as processed" in page
+    assert ("processes the others" in page) == is_arrived
+
+
+def test_plan_names_what_the_run_records_and_processes_only_the_rest(tmp_path: Path) -> None:
+    planned = " ".join(restored(tmp_path).run("plan", "daily", "build", "day=2024-05-05").out.split())
+    assert f"1 slice to process: {NEXT}; the manifest lacks commits of the table" in planned
+    assert f"the run first records 1 slice as the table's log tells, without processing it: {NEW}" in planned
+    assert "refuses" not in planned
+
+
+def test_a_run_is_planned_if_there_is_only_something_to_record(tmp_path: Path) -> None:
+    planned = restored(tmp_path, BY_DAY).run("plan", "daily", "build", "day=2024-05-04").out
+    assert "WOULD_RUN orders (entity): the manifest lacks commits" in planned, planned
+    assert "to process" not in planned
+
+
+def test_after_a_lost_manifest_a_formerly_skipped_slice_holds_nothing_back(tmp_path: Path) -> None:
+    """Two slices of one day: the second was skipped, which no table tells."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    for number, name in enumerate(("2024-05-04.csv", "2024-05-05.csv"), start=1):
+        commit(tmp_path, name, number)
+    (tmp_path / "lake/bronze/orders/2024-05-04.csv.gz").write_bytes(b"broken")
+    for name in ("2024-05-01.csv", "2024-05-02.csv", "2024-05-03.csv"):
+        (tmp_path / "lake/bronze/orders" / name).unlink()
+    (tmp_path / "lake/bronze/orders/2024-05-06.csv").write_text("id\n1\n")
+    shutil.rmtree(tmp_path / ".lakewright")
+    planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-06").out.split())
+    assert "BLOCKED=0" in planned, planned
+    assert "the run first records 2 slices" in planned
+    assert "2024-05-04.csv.gz is late: the run refuses it" in planned
+
+
+def test_a_slice_of_the_same_time_is_told_to_be_skipped(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    for name in ("2024-05-04.csv", "2024-05-04.csv.gz"):
+        (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
+    planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-04").all.split())
+    assert "or leave out one of them, such as `lakewright manifest skip orders/2024-05-04.csv.gz`" in planned

@@ -1,0 +1,65 @@
+"""A failed run is not listed any more once others have done all that it left undone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.serve.slices import discover, fail, process
+from tests.unit.usecases.staleness.test_downstream import built, lake
+
+from lakewright.app import App
+from lakewright.manifest.journal import Run
+from lakewright.usecases.failed_runs.undone_runs import is_superseded
+from lakewright.usecases.status import project_status
+
+DAY = {"day": "2022-01-01"}
+
+
+def failed_run(app: App, name: str, **entry: Any) -> Run:
+    """Record a run of the job `daily` in which a target failed."""
+    at = datetime.now(UTC) - timedelta(hours=1)
+    run = app.journal.start_run(Run("failed", "shop", "daily", "BUILD", DAY, at, app.holder))
+    result = {"name": name, "phase": "BUILD", "status": "FAILED", "reasons": [], "instance": DAY, **entry}
+    app.journal.record_targets(run, {0: {**result, "error": None}})
+    return app.journal.finish_run(run, "FAILED", finished=at)
+
+
+def listed(app: App) -> list[str]:
+    return [run.run_id for run in project_status(app).undone]
+
+
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["slice", "storage"])
+def test_a_run_is_done_once_its_slices_are_processed_by_hand(tmp_path: Path, is_recorded: bool) -> None:
+    """After `process`, `status` named `--resume` of a run of which nothing was left."""
+    app = lake(tmp_path)
+    (new, other) = discover(app, "orders", ["1.csv", "2.csv"])
+    if is_recorded:
+        item = fail(app, new)
+        run = failed_run(app, "orders", failed_items=[item.item_id])
+        assert listed(app) == ["failed"]
+        new = app.ledger.resolve(item.item_id, "mended")
+    else:
+        run = failed_run(app, "orders")
+    process(app, new)
+    assert (listed(app), is_superseded(app, run)) == (["failed"], False)  # a slice waits
+    process(app, other)
+    assert (listed(app), is_superseded(app, run)) == ([], True)
+    app.close()
+
+
+def test_a_step_is_done_by_another_job_that_builds_the_target_in_the_same_instance(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    app.close()
+    model = tmp_path / "model/model.yml"
+    other = "  other:\n    parameters: [{name: day, type: date}]\n    targets: [names]\n"
+    model.write_text(model.read_text() + other)
+    app = App.open(tmp_path)
+    failed_run(app, "names")
+    built(app, "other", ["names"], day="2022-01-02")
+    assert listed(app) == ["failed"]
+    built(app, "other", ["names"], day="2022-01-01")
+    assert listed(app) == []
+    app.close()

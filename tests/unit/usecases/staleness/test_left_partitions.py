@@ -1,0 +1,188 @@
+"""After a manifest was lost, instances of gold are known by the partitions that they have left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from deltalake import write_deltalake
+from tests.unit.usecases.staleness.test_downstream import built, process
+
+from lakewright.app import App
+from lakewright.manifest.discovery import DiscoveredSlice
+from lakewright.manifest.store import Write
+from lakewright.plan.phase import Phase
+from lakewright.run.planning import Planning
+from lakewright.run.request import JobRequest
+from lakewright.slices.application import application_of
+from lakewright.targets.context import Context
+from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.staleness.downstream import (
+    downstream_taints,
+    forget_overwritten,
+    recovered_words,
+    taint_after_processing,
+    tainted_words,
+)
+from lakewright.usecases.staleness.tainted_targets import tainted_targets
+from lakewright.workspace.workspace import Workspace
+
+pa: Any = import_module("pyarrow")
+
+MODEL = """
+connections:
+  shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+relations:
+  orders: {kind: entity, entity: orders}
+  sales: {kind: delta, location: lake/gold/sales, partitions: [{name: day, type: date}]}
+  files: {kind: file, format: csv, location: lake/gold/files, partitions: [{name: day, type: date}]}
+mappings:
+  orders: {kind: relation, relation: orders}
+  sales: {kind: relation, relation: sales}
+targets:
+  orders: {kind: entity, entity: orders, slices: "${day}*"}
+  sales: {kind: relation, mapping: orders, relation: sales, partition: {day: $day}}
+  files: {kind: relation, mapping: orders, relation: files, partition: {day: "${day}"}}
+  export:
+    kind: copy
+    source: {kind: relation, relation: sales, partition: {day: $day}}
+    target: {kind: file, format: csv, location: out/$day}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [orders, sales, files, export]}
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    """A project whose gold was built for three days, of which the history knows one."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\nlake: {root_folder: lake}\n")
+    (tmp_path / "model/model.yml").write_text(MODEL)
+    days = pa.table({"id": [1, 2], "day": [date(2026, 1, 1), date(2026, 1, 2)]})
+    write_deltalake(tmp_path / "lake/gold/sales", days, partition_by=["day"])
+    for day in ("2026-01-03", "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / "lake/gold/files" / f"day={day}").mkdir(parents=True)
+    app = App.open(tmp_path)
+    app.make_store()
+    built(app, "daily", ["sales", "files", "export"], day="2026-01-03")
+    yield app
+    app.close()
+
+
+def recover(app: App, name: str) -> str:
+    """Record a slice as processed, as a run does that finds it in the table's log."""
+    entity = app.project.entity("orders")
+    item = (Path(app.project.basedir) / "lake/bronze/orders" / name).as_uri()
+    application = application_of("shop", entity)
+    app.ledger.discover([DiscoveredSlice(item, application, "orders", name, {})])
+    content = {"slice": name, "adopted": True}
+    app.ledger.recover_processed(
+        app.ledger.item(item), application, token=1, content=content, run_id="before"
+    )
+    return item
+
+
+def instances(app: App) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for put in downstream_taints(app, app.project.entity("orders"), "went back"):
+        place = (put.value or {})["place"]
+        found.setdefault(place["target"], []).append(place["parameters"]["day"])
+    return {target: sorted(days) for target, days in found.items()}
+
+
+def test_an_undo_makes_each_instance_dirty_that_has_left_a_partition(app: App) -> None:
+    """Finding 10: after a lost manifest, gold of all days but one kept the rows of an undone slice."""
+    days = ["2026-01-01", "2026-01-02", "2026-01-03"]
+    assert instances(app) == {"sales": days, "files": days, "export": days}
+
+
+def test_that_builds_from_before_a_lost_manifest_are_unknown_is_told_with_what_to_type(app: App) -> None:
+    entity = app.project.entity("orders")
+    assert recovered_words(app, entity) is None
+    recover(app, "2026-01-01.csv")
+    words = recovered_words(app, entity)
+    assert words is not None
+    assert words.startswith("builds from before ")
+    assert words.endswith("build others again with `lakewright job daily build day=<day> --force`")
+    assert tainted_words((), words) == words
+    puts = downstream_taints(app, entity, "went back")
+    assert {(put.value or {})["reason"] for put in puts} == {f"went back; {words}"}
+    assert (tainted_words(puts, words) or "").endswith(words)
+
+
+FURTHER = """
+relations:
+  whole: {kind: jdbcTable, connection: db, table: whole}
+  total: {kind: file, format: csv, location: lake/gold/total}
+  never: {kind: file, format: csv, location: lake/gold/never}
+connections: {db: {kind: jdbc, url: "jdbc:postgresql://nowhere/db"}}
+targets:
+  whole: {kind: relation, mapping: orders, relation: whole}
+  total: {kind: relation, mapping: orders, relation: total}
+  never: {kind: relation, mapping: orders, relation: never}
+jobs:
+  export: {parameters: [{name: day, type: date}], targets: [whole]}
+  nightly: {targets: [total, never]}
+"""
+
+
+def no_context(workspace: Workspace) -> Context:
+    raise AssertionError(workspace)
+
+
+def test_what_neither_a_run_nor_a_partition_tells_is_dirty_until_it_is_built(app: App) -> None:
+    """Of a target in a database, `status` was calm after an undo, although it had been built before."""
+    folder = Path(app.project.basedir)
+    (folder / "model/further.yml").write_text(FURTHER)
+    (folder / "lake/gold/total").mkdir()
+    app.close()
+    app = App.open(folder)
+    entity = app.project.entity("orders")
+    orders = [put.value for put in downstream_taints(app, entity, "went back") if put.value]
+    assert not {each["place"]["target"] for each in orders} & {"whole", "total", "never"}, (
+        "all runs are known"
+    )
+    recover(app, "2026-01-01.csv")
+    app.store.write(Write(puts=downstream_taints(app, entity, "went back")))
+    told = {each.target: each.commands for each in tainted_targets(app)}
+    assert told["whole"] == ("lakewright job export build day=<day>",)
+    assert told["total"] == ("lakewright job nightly build",)
+    assert "never" not in told, "nothing is where it writes"
+    plan = plan_job(app, JobRequest("nightly", Phase.BUILD, targets=("total",)))
+    assert [reason for step in plan.steps() for reason in step.reasons if "went back" in reason]
+    leftovers = Planning(app.project, app.lake, app.journal, JobRequest("export", Phase.BUILD), no_context)
+    assert leftovers._leftovers()("whole", {"day": "2026-01-01"}), "it is built, though it is filled"
+    before = tuple(app.journal.taints("shop"))
+    run: Any = SimpleNamespace(job="export", run_id=built(app, "export", ["whole"], day="2026-01-01").run_id)
+    forget_overwritten(app, before, run)
+    assert "whole" not in {each.target for each in tainted_targets(app)}
+    app.close()
+
+
+def test_a_new_slice_makes_the_instance_dirty_that_only_its_partition_tells(app: App) -> None:
+    item = recover(app, "2026-01-02-b.csv")
+    taint_after_processing(app, app.project.entity("orders"), [item])
+    found = sorted((each.place.target, each.place.parameters["day"]) for each in app.journal.taints("shop"))
+    # The files have partitions, but none of that day: they were never built in it.
+    assert found == [(name, "2026-01-02") for name in ("export", "sales")]
+
+
+def test_an_instance_that_was_never_built_or_is_emptied_is_not_dirty_because_of_a_new_slice(app: App) -> None:
+    """`status` named instances to build again, as a slice had come since they were built, that never were."""
+    built(app, "daily", ["sales", "files", "export"], 2, day="2026-01-02")
+    emptied = built(app, "daily", [], 1, day="2026-01-02")
+    entry = {"name": "export", "phase": "TRUNCATE", "status": "SUCCESS", "reasons": []}
+    app.journal.record_targets(emptied, {0: {**entry, "instance": {"day": "2026-01-02"}}})
+    for day in ("2026-01-01", "2026-01-02"):
+        taint_after_processing(
+            app, app.project.entity("orders"), [process(app, Path(app.project.basedir), f"{day}-b.csv")]
+        )
+    found = sorted((each.place.target, each.place.parameters["day"]) for each in app.journal.taints("shop"))
+    assert found == [("files", "2026-01-02"), ("sales", "2026-01-01"), ("sales", "2026-01-02")]
