@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lakewright.errors import MigrationError, TargetError
 from lakewright.lake.paths import is_s3, local_path
+from lakewright.spec.words import counted
 
 __all__ = [
     "DAMAGED",
@@ -122,9 +123,9 @@ def lost_files_error(table: str, files: Sequence[str]) -> TargetError:
         table: Its folder.
         files: The names of the files.
     """
-    what = "1 data file" if len(files) == 1 else f"{len(files)} data files"
     return TargetError(
-        f"the table {table} can't be read as a whole: it lacks {what}, such as {files[0]}",
+        f"the table {table} can't be read as a whole: it lacks {counted(len(files), 'data file')}, "
+        f"such as {files[0]}",
         remedy=_remedy(table),
         details={DAMAGED: table, LACKS: list(files)},
     )

@@ -6,7 +6,6 @@ Lakewright's own.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -194,8 +193,8 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
 def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
     """Return that the table of an entity could not be checked, and what to do."""
     table = error.details.get(DAMAGED)
-    rebuild = f"lakewright rebuild {shlex.quote(entity.called)} --yes"
-    remedy = error.remedy if table is None else known_remedy((moving_command(str(table)), rebuild))
+    commands = (moving_command(str(table)), f"{rebuild_command(entity)} --yes")
+    remedy = error.remedy if table is None else known_remedy(commands)
     told = f"the table of {entity.name} is not checked: {error.message}"
     return told if remedy is None else f"{told}. {remedy.rstrip('.')}"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from lakewright.app import App
 from lakewright.lake.damaged_log import DAMAGED, known_remedy, moving_command
 from lakewright.slices.inventory import Differences
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.items import inventory_of
 
 __all__ = ["discover_slices"]
@@ -26,6 +26,6 @@ def discover_slices(app: App, entities: Sequence[str] = ()) -> Differences:
     found = inventory_of(app).differences([project.entity(name) for name in names])
     for name, error in found.unreadable:
         if DAMAGED in error.details:
-            rebuild = f"lakewright rebuild {shlex.quote(name)} --yes"
+            rebuild = f"{rebuild_command(project.entity(name))} --yes"
             error.remedy = known_remedy((moving_command(str(error.details[DAMAGED])), rebuild))
     return found

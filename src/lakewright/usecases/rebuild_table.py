@@ -20,7 +20,7 @@ from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, pla
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
-from lakewright.spec.words import first_of
+from lakewright.spec.words import counted, first_of
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.included_slices import included_slices
@@ -103,8 +103,11 @@ class Rebuilt:
         gone = self.plan.missing
         if not gone:
             return None
-        are = "file of the old table is" if len(gone) == 1 else "files of the old table are"
-        return f"{len(gone)} {are} gone, such as {gone[0]}: its rows can't be read, and were not compared"
+        are = "is" if len(gone) == 1 else "are"
+        return (
+            f"{counted(len(gone), 'file')} of the old table {are} gone, such as {gone[0]}: its rows can't be "
+            "read, and were not compared"
+        )
 
     @property
     def beside_words(self) -> str | None:

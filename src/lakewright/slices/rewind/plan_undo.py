@@ -5,7 +5,6 @@ Source: the rules of rewinds, "Undo"; Delta's documentation, "Restore a Delta ta
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -364,7 +363,7 @@ def check_version(context: ProcessingContext, entity: Entity, base: int | None) 
             f"version {base} of {silver} is not whole any more: {counted(len(gone), 'file')} of it "
             f"{'was' if len(gone) == 1 else 'were'} removed, such as {gone[0]}",
             remedy="VACUUM removes files of old versions. Build the table again from its slices with "
-            f"`lakewright rebuild {shlex.quote(entity.called)}`. Nothing was written.",
+            f"`{rebuild_command(entity)}`. Nothing was written.",
             details={"version": base, "files": len(gone)},
         )
 
@@ -383,6 +382,6 @@ def _unknown_commit(entity: Entity, item: Item) -> DataLossError:
     return DataLossError(
         f"the log of {entity.name} does not show the commit of {slice_name(item)}",
         remedy="It is older than what the log keeps, or the table was written anew since. Build the table "
-        f"again without the slice: skip it, then `lakewright rebuild {shlex.quote(entity.called)}`.",
+        f"again without the slice: skip it, then `{rebuild_command(entity)}`.",
         details={"item_id": item.item_id},
     )

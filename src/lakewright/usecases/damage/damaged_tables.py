@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -24,6 +23,7 @@ from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.spec.expressions.secrets import HIDDEN
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.staleness.earlier_builds import RUNS
@@ -52,8 +52,7 @@ def damaged_tables(app: App) -> Iterator[Fault]:
         if (found := _damage(folder, seen, is_silver=True)) is not None:
             # A rebuild needs the log, but not the files.
             moves = () if LACKS in found.details else (moving_command(str(folder)),)
-            typed = f"lakewright rebuild {shlex.quote(entity.called)} --yes"
-            yield _fault(found, entity.called, (*moves, typed))
+            yield _fault(found, entity.called, (*moves, f"{rebuild_command(entity)} --yes"))
     for job in (each for each in app.project.jobs.values() if each.targets):
         for target, folder in _outputs(app, job):
             if (found := _damage(folder, seen)) is not None:
