@@ -101,8 +101,8 @@ class PastTable:
         if verdict is not Verdict.UNKNOWN:
             raise UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, which is {verdict}",
-                remedy=f"`lakewright process {shlex.quote(self.entity.called)} {shlex.quote(name)} --rehearse` "
-                "shows what it would change.",
+                remedy="To see what it would change: "
+                f"`lakewright process {shlex.quote(self.entity.called)} {shlex.quote(name)} --rehearse`.",
             )
         raise UsageError(
             f"the log of {self.entity.name} has no commit of a slice {name!r}",
