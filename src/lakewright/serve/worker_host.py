@@ -58,6 +58,11 @@ class _Worker:
     waits: bool = False
     counts: bool = False
 
+    def let_begin(self) -> None:
+        """Tell it that it may begin."""
+        with suppress(BrokenPipeError, ConnectionResetError):  # it was killed, and is buried next
+            self.gate.send(b"g")
+
 
 class WorkerHost:
     """Forks workers, and the process with the JVM when the first worker asks for Spark."""
@@ -145,11 +150,14 @@ class WorkerHost:
     def _hear(self, worker: _Worker) -> None:
         if worker.gate.fileno() < 0:  # it has ended since the selector looked
             return
-        told = worker.gate.recv(1)
+        try:
+            told = worker.gate.recv(1)
+        except ConnectionResetError:  # it was killed before it read that it may begin
+            told = b""
         if not told:
             self._selector.unregister(worker.gate)
         elif told == b"n":
-            worker.gate.send(b"g")
+            worker.let_begin()
         else:
             worker.waits = True
             self._admit()
@@ -159,7 +167,7 @@ class WorkerHost:
         free = LIMIT - sum(worker.counts for worker in self._workers.values())
         for worker in [each for each in self._workers.values() if each.waits][: max(free, 0)]:
             worker.waits, worker.counts = False, True
-            worker.gate.send(b"g")
+            worker.let_begin()
         waiting = sum(each.waits for each in self._workers.values())
         if waiting != self._told_waiting:
             self._told_waiting = waiting

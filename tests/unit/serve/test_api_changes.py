@@ -85,6 +85,8 @@ def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
         ("/process", {"entity": "none", "reason": "x"}, 404, "unknown"),
         ("/undo", {"entity": "none", "slice": "1", "reason": "x"}, 404, "unknown"),
         ("/undo", {"entity": "orders", "slice": "1", "reason": " "}, 400, "usage"),
+        ("/undo", {"entity": "orders", "slice": "never", "reason": "x"}, 400, "usage"),
+        ("/undo/preview", {"entity": "orders", "slice": "never"}, 400, "usage"),
         ("/bus/renew", {"claim": {"item_id": "x"}}, 400, "usage"),
         ("/runs/none/cancel", {"reason": "x"}, 404, "unknown"),
         ("/commands/none/cancel", {}, 404, "unknown"),

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -29,7 +30,7 @@ import lakewright_client as client
 from lakewright.serve.requests import Requests, _Warm
 from lakewright.serve.server_files import ServerFiles
 from lakewright.serve.warm_service import WarmService
-from lakewright.serve.worker_host import LIMIT
+from lakewright.serve.worker_host import LIMIT, WorkerHost, _Worker
 
 NOBODY = 65534
 
@@ -135,6 +136,20 @@ def test_a_request_has_the_callers_environment_folder_and_streams_and_no_others(
     assert second["secret"] is None
     assert second["seen"] == ["told"]
     assert second["pid"] != told["pid"]
+
+
+def test_a_worker_that_is_killed_at_its_gate_does_not_end_the_host() -> None:
+    host = WorkerHost(Mock(), 0, Mock(), Mock())
+    theirs, ours = socket.socketpair()
+    worker = _Worker(Mock(), ours)
+    host._selector.register(ours, select.POLLIN)
+    worker.let_begin()
+    theirs.close()  # with a byte that nobody has read: the next look is a reset, not an end
+    host._hear(worker)
+    assert ours not in host._selector.get_map()
+    worker.let_begin()
+    for opened in (ours, host._ask, host._asked, host._signalled, host._signalling, host._selector):
+        opened.close()
 
 
 def test_a_client_process_passes_its_umask_and_its_own_streams(host: Host) -> None:

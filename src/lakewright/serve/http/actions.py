@@ -19,7 +19,7 @@ from lakewright.serve.http.endpoint import ApiCall, Endpoint, Part, listed, requ
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.http.reads import found
 from lakewright.usecases.history import find_run, run_as_json
-from lakewright.usecases.items import Row
+from lakewright.usecases.items import Row, find_item
 from lakewright.usecases.operate_items import (
     release_item,
     requeue_items,
@@ -122,9 +122,11 @@ def begin_undo(call: ApiCall, *, is_preview: bool = False) -> BegunCommand:
 
     Raises:
         HttpFault: There is no such entity, or no reason.
+        UsageError: The manifest does not know the slice.
     """
     entity, name = str(call.body["entity"]), str(call.body["slice"])
     found(call, "entity", entity)
+    find_item(call.app, f"{entity}/{name}")
     flags = ["--requeue"] if call.body.get("requeue") else []
     if is_preview:
         return _begin(call, ["undo", "--dry-run", *flags, "--", entity, name], "preview of an undo")
