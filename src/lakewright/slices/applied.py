@@ -14,7 +14,15 @@ from lakewright.lake.commit_effects import empties, replaces_all, restored_versi
 from lakewright.slices.reconcile import has_changed_rows
 from lakewright.strategies.past_load import past_app
 
-__all__ = ["AppliedSlice", "each_once", "effective_commits", "foreign_since", "since_empty", "slices_in"]
+__all__ = [
+    "AppliedSlice",
+    "each_once",
+    "effective_commits",
+    "foreign_commits",
+    "foreign_since",
+    "since_empty",
+    "slices_in",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +100,26 @@ def since_empty(log: Sequence[Commit]) -> tuple[Commit, ...]:
     """Return the commits after the last one that emptied a table, or that built it again from its slices."""
     start = -1
     for commit in log:
-        rewind = commit.content.get("rewind")
-        if empties(commit) or (rewind is not None and rewind.get("base") is None):
+        if empties(commit) or _builds_again(commit):
             start = commit.version
     return tuple(commit for commit in log if commit.version > start)
+
+
+def foreign_commits(log: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the commits of other writers that changed rows, since Lakewright's first commit.
+
+    Those before a rebuild from all slices are left out: nothing of them is in the table.
+    """
+    own = [commit for commit in log if "app" in commit.content]
+    start = max([*own[:1], *filter(_builds_again, log)], key=lambda commit: commit.version, default=None)
+    later = (commit for commit in log if start is not None and commit.version > start.version)
+    return tuple(commit for commit in later if "app" not in commit.content and has_changed_rows(commit))
+
+
+def _builds_again(commit: Commit) -> bool:
+    """Return whether a commit built the table again from all its slices."""
+    rewind = commit.content.get("rewind")
+    return rewind is not None and rewind.get("base") is None
 
 
 def foreign_since(commits: Sequence[Commit], app: str) -> tuple[Commit, ...]:

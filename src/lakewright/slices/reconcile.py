@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Mismatch",
-    "foreign_commits",
     "has_changed_rows",
     "has_no_commit",
     "mismatches",
@@ -138,13 +137,6 @@ def _undone(log: Sequence[Commit], app: str) -> Iterator[tuple[Commit, int]]:
             is_between = target is not None and target < commit.version < restore.version
             if is_between and commit.content.get("app") == app:
                 yield restore, int(commit.content["number"])
-
-
-def foreign_commits(log: Sequence[Commit]) -> tuple[Commit, ...]:
-    """Return the commits of other writers that changed rows, since Lakewright's first commit."""
-    own = [commit.version for commit in log if "app" in commit.content]
-    later = (commit for commit in log if own and commit.version > own[0])
-    return tuple(commit for commit in later if "app" not in commit.content and has_changed_rows(commit))
 
 
 def has_changed_rows(commit: Commit) -> bool:

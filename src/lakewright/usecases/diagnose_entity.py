@@ -22,7 +22,9 @@ from lakewright.slices.application import application_of
 from lakewright.slices.changed import is_folder_missed
 from lakewright.slices.deviations import Deviations
 from lakewright.slices.discover import list_bronze
+from lakewright.slices.lost_table import find_older_table, lost_table_error
 from lakewright.slices.moved_lake import without_continued
+from lakewright.slices.processed import first_processed
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
@@ -195,8 +197,15 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
 def _silver(app: App, entity: Entity) -> str:
     silver = entity.places(app.project.lake).silver
     state = observe_table(app.lake, silver)
+    application = application_of(app.project.name, entity)
     if not state.exists:
+        lost = lost_table_error(entity, first_processed(app.store, application), silver)
+        if lost is not None:
+            raise lost
         return f"{silver} does not exist yet: the first slice creates it"
+    older = find_older_table(app.lake, app.ledger, entity, application, silver)
+    if older is not None:
+        raise older
     gone = [] if state.version is None else missing_files(app.lake, silver, state.version)
     if gone:
         files = counted(len(gone), "data file")

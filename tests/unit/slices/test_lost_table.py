@@ -1,7 +1,9 @@
-"""A table that is gone although slices count as processed into it."""
+"""A table that is gone, or older than the manifest, although slices count as processed into it."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +11,16 @@ import pytest
 
 from lakewright.errors import TargetError
 from lakewright.lake.table_state import ABSENT, TableState
+from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
+from lakewright.manifest.lease import Holder
+from lakewright.manifest.ledger import Ledger
+from lakewright.manifest.record import Application, Author
 from lakewright.slices import lost_table
-from lakewright.slices.lost_table import check_table_not_lost
+from lakewright.slices.lost_table import check_table_not_lost, find_older_table, older_table_error
+from lakewright.slices.recover_from_log import counter_of
+from lakewright.spec.models.places import Address
+from lakewright.stores.memory import MemoryStore
 
 CONTEXT: Any = SimpleNamespace(
     lake=SimpleNamespace(settings=None), ledger=SimpleNamespace(store=None), application=None
@@ -32,9 +41,64 @@ def test_a_table_is_lost_only_if_it_is_still_missing_after_a_processed_slice_was
     monkeypatch.setattr(lost_table, "observe_table", lambda *_: next(answers))
     monkeypatch.setattr(lost_table, "first_processed", lambda *_: Item("file:///bronze/orders/d1.csv"))
     monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
+    monkeypatch.setattr(lost_table, "find_older_table", lambda *_: None)
     if is_refused:
         with pytest.raises(TargetError, match="no table exists there"):
             check_table_not_lost(CONTEXT, ENTITY)
     else:
         check_table_not_lost(CONTEXT, ENTITY)
     assert list(answers) == []
+
+
+SILVER = Address(location="/lake/silver/orders")
+APPLICATION = Application.named("lakewright/shop/orders")
+
+
+def manifest(*versions: int | None) -> Ledger:
+    """Return a manifest of slices, each with the version that its commit made; None if it changed nothing."""
+    ids = map(str, count(1))
+    ledger = Ledger(MemoryStore(), Author.named("test"), ids=lambda: next(ids))
+    holder = Holder("here", 1, "then", "r1")
+    for number, version in enumerate(versions, start=1):
+        item = f"file:///bronze/orders/d{number}.csv"
+        ledger.discover([DiscoveredSlice(item, APPLICATION, "orders", f"d{number}.csv", {})])
+        claim = ledger.acquire(
+            item, APPLICATION, holder, duration=timedelta(seconds=60), token_counter=counter_of(SILVER)
+        )
+        ledger.processed(claim, {"delta_version": version})
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("versions", "last", "lacked"),
+    [
+        ((0, 1, 2), 3, None),
+        ((0, 1, 2), 1, "2 slices, such as d3.csv, have"),
+        ((0, 1, 2), 2, "1 slice, such as d3.csv, has"),
+        ((0, 1, 2), None, "3 slices, such as d3.csv, have"),
+        ((0, None, None), 1, None),  # the table never got a commit of a slice that changed nothing
+        ((0, 1, None), 1, "1 slice, such as d2.csv, has"),
+    ],
+)
+def test_a_table_that_lacks_commits_of_processed_slices_is_an_older_copy(
+    monkeypatch: pytest.MonkeyPatch, versions: tuple[int | None, ...], last: int | None, lacked: str | None
+) -> None:
+    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
+    error = older_table_error(manifest(*versions), ENTITY, APPLICATION, SILVER, last)
+    if lacked is None:
+        assert error is None
+    else:
+        assert error is not None
+        assert f"is older than the manifest: {lacked} been processed" in error.message
+        assert "`lakewright rebuild orders --yes` makes it again" in (error.remedy or "")
+
+
+def test_a_slice_that_a_run_commits_and_records_between_two_looks_is_not_lacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = iter((2, 3))
+    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
+    monkeypatch.setattr(lost_table, "last_commit_number", lambda *_: next(looks))
+    found: Any = find_older_table(CONTEXT.lake, manifest(0, 1, 2), ENTITY, APPLICATION, SILVER)
+    assert found is None
+    assert list(looks) == []

@@ -9,7 +9,8 @@ from typing import Any
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.record import Application
-from lakewright.slices.reconcile import foreign_commits, mismatches
+from lakewright.slices.applied import foreign_commits
+from lakewright.slices.reconcile import mismatches
 
 APP = Application.named("lakewright/shop/orders", "orders")
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -96,6 +97,15 @@ def test_strangers_are_those_who_changed_rows_after_the_first_own_commit() -> No
     log = [commit(0, "WRITE"), commit(1, number=1), commit(2, "OPTIMIZE"), commit(3, "UPDATE")]
     assert [each.version for each in foreign_commits(log)] == [3]
     assert foreign_commits(log[:1]) == ()
+
+
+def test_strangers_whose_rows_a_rebuild_has_left_out_are_not_told() -> None:
+    whole = {"app": str(APP), "number": 2, "rewind": {"base": None}}
+    log = [commit(0, number=1), commit(1, "UPDATE"), Commit(2, START, "WRITE", {}, whole)]
+    assert foreign_commits(log) == ()
+    assert [each.version for each in foreign_commits([*log, commit(3, "DELETE")])] == [3]
+    part = Commit(2, START, "WRITE", {}, {**whole, "rewind": {"base": 1}})
+    assert [each.version for each in foreign_commits([*log[:2], part])] == [1]
 
 
 def test_each_slice_of_a_fold_has_its_commit_and_no_other_slice_of_its_number_has() -> None:

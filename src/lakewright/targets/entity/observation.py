@@ -14,7 +14,7 @@ from lakewright.slices.application import entity_of
 from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.lost_table import lost_table_error
+from lakewright.slices.lost_table import find_older_table, lost_table_error
 from lakewright.slices.other_writers import find_other_writers
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
@@ -57,7 +57,7 @@ def observe_entity(work: EntityWork) -> Observation:
     # In this order: a run that goes on meanwhile makes the table first, and then records its slice.
     processed = work.first_processed()
     state = work.table_state()
-    lost = None if state.exists else lost_table_error(work.entity, processed, work.silver)
+    lost = _loss(work, state, processed)
     pending, hold = _held_by_loss(pending, lost) or (pending, hold)
     misfit = _table_error(work, state)
     pending, hold = _held_by_table(pending, misfit) or (pending, hold)
@@ -296,6 +296,15 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
         return pending, None
     is_locked = pending.held is not None and pending.held.processing is not None
     return pending, Hold(error.message, error.as_fault(), is_locked=is_locked)
+
+
+def _loss(work: EntityWork, state: TableState, processed: Item | None) -> TargetError | None:
+    """Return that the table is gone, or lacks slices that count as processed; None if neither is so."""
+    if not state.exists:
+        return lost_table_error(work.entity, processed, work.silver)
+    if processed is None:
+        return None
+    return find_older_table(work.lake, work.context.ledger, work.entity, work.application, work.silver)
 
 
 def _held_by_loss(pending: Pending, lost: TargetError | None) -> tuple[Pending, Hold] | None:

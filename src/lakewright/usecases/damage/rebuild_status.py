@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.observation import observe_without_spark
+from lakewright.lake.observation import last_commit_number, observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of
 from lakewright.slices.former_name import former_name_error
-from lakewright.slices.lost_table import lost_table_error
+from lakewright.slices.lost_table import lost_table_error, older_table_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.slices.other_writers import commits_of_others, others_fault
 from lakewright.slices.processed import first_processed
@@ -127,6 +127,7 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
             due += _lost(app, entity, processed.get(name))
         elif STRATEGY_PROPERTY in seen.state.properties:
             # Another is no table yet, or one of another program, which no slices could make again.
+            due += _older(app, name, seen, seconds)
             due += _of(app, entity, seen.state)
             rows_changed += _changed_by_others(app, entity, seen)
     return RebuildStatus(tuple(due), tuple(unseen), tuple(rows_changed))
@@ -138,10 +139,12 @@ class _Look:
 
     Attributes:
         others: The commits of other programs that changed rows since Lakewright's last commit, oldest first.
+        last: The number of Lakewright's last commit; None if there is none.
     """
 
     state: TableState
     others: tuple[Commit, ...] = ()
+    last: int | None = None
 
 
 def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[str, _Look | str]]:
@@ -157,7 +160,7 @@ def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[s
         except LakewrightError as error:
             found[name] = error.message
             continue
-        look = _look_at(app, silver)
+        look = _look_at(app, silver, str(application_of(app.project.name, entity)))
         if silver.location is None or local_path(silver.location) is not None:
             found[name] = look()
         else:
@@ -165,13 +168,16 @@ def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[s
     yield from (found | look_within(remote, seconds)).items()
 
 
-def _look_at(app: App, silver: Address) -> Callable[[], _Look | str]:
+def _look_at(app: App, silver: Address, app_id: str) -> Callable[[], _Look | str]:
     def look() -> _Look | str:
         try:
             state = observe_without_spark(app.lake, silver)
             if state is None:
                 return _ONLY_SPARK
-            return _Look(state, commits_of_others(app.lake, silver) if state.exists else ())
+            if not state.exists:
+                return _Look(state)
+            last = last_commit_number(app.lake, silver, app_id)
+            return _Look(state, commits_of_others(app.lake, silver), last)
         except LakewrightError as error:
             return error.message
 
@@ -188,6 +194,21 @@ def _processed(app: App, names: Collection[str]) -> Iterator[tuple[str, Item]]:
 
 def _lost(app: App, entity: Entity, processed: Item | None) -> Iterator[DueRebuild]:
     error = lost_table_error(entity, processed, entity.places(app.project.lake).silver)
+    if error is not None:
+        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
+
+
+def _older(app: App, name: str, seen: _Look, seconds: float) -> Iterator[DueRebuild]:
+    """Yield that a table lacks slices that count as processed, if it still does when it is looked at again.
+
+    A run that goes on meanwhile commits a slice first, and then records it.
+    """
+    entity = app.project.entities[name]
+    silver, application = entity.places(app.project.lake).silver, application_of(app.project.name, entity)
+    error = older_table_error(app.ledger, entity, application, silver, seen.last)
+    again = None if error is None else dict(_looks(app, [name], seconds)).get(name)
+    if isinstance(again, _Look):
+        error = older_table_error(app.ledger, entity, application, silver, again.last)
     if error is not None:
         yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
 

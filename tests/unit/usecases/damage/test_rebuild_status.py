@@ -201,6 +201,7 @@ def test_status_says_which_tables_it_did_not_look_at(tmp_path: Path, monkeypatch
         rebuild_status, "observe_without_spark", lambda *a: look(*a) if a[1].location else None
     )
     monkeypatch.setattr(rebuild_status, "commits_of_others", lambda *_: ())
+    monkeypatch.setattr(rebuild_status, "last_commit_number", lambda *_: None)
     begun = monotonic()
     found = rebuild_status.due_rebuilds(app, 0.5)
     assert monotonic() - begun < 10
