@@ -124,7 +124,13 @@ class TargetPhase:
         return f"{self.project}/{hashlib.sha256(named.encode()).hexdigest()}"
 
     def tainted(
-        self, reason: str, run_id: str | None = None, *, kept: str | None = None, append_id: str | None = None
+        self,
+        reason: str,
+        run_id: str | None = None,
+        *,
+        kept: str | None = None,
+        append_id: str | None = None,
+        lost_in: str | None = None,
     ) -> Put:
         """Return the put that taints it: it is dirty in the next run, whatever that run observes.
 
@@ -135,10 +141,11 @@ class TargetPhase:
             kept: Why building it again leaves rows of before, unless what it writes is emptied first; None
                 if it replaces them.
             append_id: The identity of the append that the run has begun, if it tells whether that is done.
+            lost_in: The run that has removed its rows, or has made their table anew.
         """
         told = reason if run_id is None else f"{reason}{_IN_RUN}{run_id}"
         value = {"place": asdict(self), "reason": told, "run_id": run_id}
-        return Put(TAINT, self.key, {**value, **_given(kept=kept, append_id=append_id)})
+        return Put(TAINT, self.key, {**value, **_given(kept=kept, append_id=append_id, lost_in=lost_in)})
 
     def untainted(self) -> Put:
         """Return the put that removes its taint."""
@@ -155,6 +162,7 @@ class Taint:
             replaces them, or it was emptied since.
         append_id: The identity of the append that the run has begun and left undone, as far as it is known,
             unless what it writes was emptied since.
+        lost_in: The run that has removed its rows, or has made their table anew; None if none has.
     """
 
     place: TargetPhase
@@ -162,6 +170,7 @@ class Taint:
     run_id: str | None = None
     kept: str | None = None
     append_id: str | None = None
+    lost_in: str | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Taint:
@@ -170,13 +179,13 @@ class Taint:
         _, is_of_run, told = reason.rpartition(_IN_RUN)
         run_id = value.get("run_id", told if is_of_run else None)
         place = TargetPhase(**value["place"])
-        return cls(place, reason, run_id, value.get("kept"), value.get("append_id"))
+        return cls(place, reason, run_id, value.get("kept"), value.get("append_id"), value.get("lost_in"))
 
     def renamed(self, target: str) -> tuple[Put, Put]:
         """Return the puts that give the taint to the same target under another name."""
         place = replace(self.place, target=target)
         value = {"place": asdict(place), "reason": self.reason, "run_id": self.run_id}
-        others = _given(kept=self.kept, append_id=self.append_id)
+        others = _given(kept=self.kept, append_id=self.append_id, lost_in=self.lost_in)
         return self.place.untainted(), Put(TAINT, place.key, {**value, **others})
 
     @property

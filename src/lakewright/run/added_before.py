@@ -5,24 +5,26 @@ With the mode APPEND, each build of an instance adds its rows, also one that was
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, LakewrightError
+from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
 from lakewright.relations.relation import OutputMode
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
-from lakewright.run.outputs import is_gone, target_of, written_by
+from lakewright.run.lost_rows import LostRows
+from lakewright.run.outputs import APPEND, are_near, filled, is_gone, target_of, written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
-    from lakewright.manifest.journal import Journal, Run
+    from lakewright.manifest.journal import Journal, Run, Taint
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
@@ -39,6 +41,9 @@ RUNS = 200
 
 _CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
 
+Places: TypeAlias = "frozenset[Resource]"
+"""What a target writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class AddedBefore:
@@ -46,12 +51,14 @@ class AddedBefore:
 
     Attributes:
         job: The job that is planned.
+        looks_far: Whether tables in object stores are looked at, too.
     """
 
     project: Project
     lake: Lake
     journal: Journal
     job: Job
+    looks_far: bool = True
     _read: dict[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict, init=False)
 
     def warning(
@@ -65,15 +72,22 @@ class AddedBefore:
 
         A job without parameters adds rows in each of its runs, as that is all that it can do.
         """
-        is_adding = isinstance(target, WritingTarget) and target.mode_of(defaults) is OutputMode.APPEND
-        run = self._run(target, workspace, parameters) if is_adding and parameters else None
-        if run is None:
+        if not (isinstance(target, WritingTarget) and target.mode_of(defaults) is OutputMode.APPEND):
+            return None
+        places = target.provides(workspace, Phase.BUILD)
+        if not parameters or is_gone(places):
             return None
         instance, chosen = run_of(self.job.name, parameters), ["-t", target.name]
         (emptied,) = commands_of([instance], phase=Phase.TRUNCATE, options=chosen)
+        run, text = self._run(target, workspace, parameters, places), parameters_text(parameters)
+        if run is not None:
+            told = f"adds its rows of {text} once more: run {run.run_id} has added them"
+        elif target.partition and self._holds_unknown(target, workspace, places):
+            told = f"adds its rows of {text} to others, which no recorded run has added"
+        else:
+            return None
         return Fault(
-            f"target {target.name!r} adds its rows of {parameters_text(parameters)} once more: run "
-            f"{run.run_id} has added them",
+            f"target {target.name!r} {told}",
             remedy=f"To have them once, choose the other targets with -t, or type `{emptied}` first, which "
             "says what else it removes.",
             code=ADDED_BEFORE,
@@ -90,22 +104,79 @@ class AddedBefore:
             if made is not None and self.warning(*made, parameters, defaults) is not None
         )
 
-    def _run(self, target: Target, workspace: Workspace, parameters: Mapping[str, str]) -> Run | None:
-        """Return the last run that built an instance, unless its output was emptied or removed since."""
-        if is_gone(target.provides(workspace, Phase.BUILD)):
-            return None
+    def is_back(self, taint: Taint, target: Target, workspace: Workspace) -> bool:
+        """Return whether the rows that a run has removed are where they were: somebody has brought them back.
+
+        The log of their table has their append, or something is there although nothing was built since.
+        """
+        places = target.provides(workspace, Phase.BUILD)
+        if taint.lost_in is None or is_gone(places) or not (self.looks_far or are_near(places)):
+            return False
+        appends = (each for _, each in self._builds(target, taint.place.parameters) if APPEND in each)
+        if any(self._is_there(each, target, workspace, places) for each in appends):
+            return True
+        return filled(target, workspace) is Answer.YES and not self._is_built_since(taint.lost_in, places)
+
+    def _is_built_since(self, run_id: str, places: Places) -> bool:
+        """Return whether anything was built into places by a run, or by later ones."""
+        for run in self.journal.runs(RUNS, project=self.project.name):
+            job = self.project.jobs.get(run.job)
+            for each in self._entries(run) if job is not None else ():
+                if job is None or not is_built(each):
+                    continue
+                written = written_by(self.project, self.lake, job, each["name"], each.get("instance", {}))
+                if any(one.intersects(place) for one in written for place in places):
+                    return True
+            if run.run_id == run_id:
+                return False
+        return True
+
+    def _run(
+        self, target: Target, workspace: Workspace, parameters: Mapping[str, str], places: Places
+    ) -> Run | None:
+        """Return the last run that built an instance and whose rows are there."""
+        is_emptied = False
+        for run, each in self._builds(target, parameters):
+            if each["phase"] in _CLEANUP:
+                is_emptied = is_emptied or self._is_emptied(each, places)
+            elif _has_written(each):
+                is_there = self._is_there(each, target, workspace, places)
+                if not is_emptied if is_there is None else is_there:
+                    return run
+        return None
+
+    def _builds(
+        self, target: Target, parameters: Mapping[str, str]
+    ) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+        """Yield the entries of builds of an instance, and of all that emptied the target; last runs first."""
         wanted = self.journal.hide_secrets(parameters)
         for run in self.journal.runs(RUNS, project=self.project.name, job=self.job.name):
             for each in self._entries(run):
-                if each["name"] != target.name:
-                    continue
-                if each["phase"] in _CLEANUP and self._is_emptied(
-                    each, target.provides(workspace, Phase.BUILD)
-                ):
-                    return None
-                if is_built(each) and each.get("instance", {}) == wanted:
-                    return run
-        return None
+                is_own = is_built(each) and each.get("instance", {}) == wanted
+                if each["name"] == target.name and (is_own or each["phase"] in _CLEANUP):
+                    yield run, each
+
+    def _is_there(
+        self, entry: Mapping[str, Any], target: Target, workspace: Workspace, places: Places
+    ) -> bool | None:
+        """Return whether the rows of a build are there, as the log of the table tells it; None if unknown.
+
+        A table that was removed may have been brought back, and RESTORE may have reverted the append.
+        """
+        append_id = entry.get(APPEND)
+        if append_id is None or not (self.looks_far or are_near(places)):
+            return None
+        try:
+            return target.has_appended(workspace, append_id)
+        except LakewrightError:  # who looks at the table tells it
+            return None
+
+    def _holds_unknown(self, target: Target, workspace: Workspace, places: Places) -> bool:
+        """Return whether a place holds rows of which no recorded run tells, as after a lost manifest."""
+        if not (self.looks_far or are_near(places)) or filled(target, workspace) is not Answer.YES:
+            return False
+        history = LostRows(self.project, self.lake, self.journal, self.job, ())
+        return not history.built_into(places)
 
     def _entries(self, run: Run) -> tuple[Mapping[str, Any], ...]:
         """Return the entries of a run, which are read once for all instances of a plan."""
@@ -114,10 +185,15 @@ class AddedBefore:
             self._read[run.run_id] = tuple(names.entries(run))
         return self._read[run.run_id]
 
-    def _is_emptied(self, entry: Mapping[str, Any], written: frozenset[Resource]) -> bool:
+    def _is_emptied(self, entry: Mapping[str, Any], written: Places) -> bool:
         """Return whether an entry of the history says that all that a target writes was emptied."""
         if is_entry_undone(entry):
             return False
         name, phase, parameters = entry["name"], Phase(entry["phase"]), entry.get("instance", {})
         emptied = written_by(self.project, self.lake, self.job, name, parameters, phase=phase)
         return all(any(each.contains(one) for each in emptied) for one in written)
+
+
+def _has_written(entry: Mapping[str, Any]) -> bool:
+    """Return whether a build has written rows, unless it did not count them."""
+    return (entry.get("metrics") or {}).get("target_records") != 0

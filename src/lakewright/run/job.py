@@ -38,7 +38,7 @@ from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.lost_rows import lost_taints
 from lakewright.run.metrics import Published, Publisher
-from lakewright.run.outputs import WRITES, is_gone, recorded_places
+from lakewright.run.outputs import APPEND, WRITES, is_gone, recorded_places
 from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
@@ -125,7 +125,7 @@ class Recorder:
             "phase": step.phase.value,
             "instance": parameters,
             **items,
-            **_written(step, result),
+            **_written(step, result, self._begun.get((instance, step.target))),
         }
         puts = self._taint(instance, step, result)
         if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
@@ -179,11 +179,13 @@ class Recorder:
         return place.tainted(ended, self.run.run_id, kept=kept, append_id=append_id)
 
 
-def _written(step: Step, result: TargetResult) -> dict[str, Any]:
-    """Return what a target has written, so that it is known of it after it was renamed."""
-    is_built = step.phase is Phase.BUILD and result.status in (Status.SUCCESS, Status.SUCCESS_WITH_ERRORS)
-    places = step.provides if is_built and step.kind not in _KEPT_ELSEWHERE else ()
-    return {WRITES: recorded_places(places)} if places else {}
+def _written(step: Step, result: TargetResult, append_id: str | None) -> dict[str, Any]:
+    """Return what a target has written, so that it is known after it was renamed, and its append, if any."""
+    if step.phase is not Phase.BUILD or result.status not in (Status.SUCCESS, Status.SUCCESS_WITH_ERRORS):
+        return {}
+    places = () if step.kind in _KEPT_ELSEWHERE else step.provides
+    found = {WRITES: recorded_places(places), APPEND: append_id}
+    return {name: told for name, told in found.items() if told}
 
 
 def _is_taintable(step: Step) -> bool:

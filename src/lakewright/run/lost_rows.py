@@ -290,6 +290,6 @@ def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
     details = step.warning.details
     reason = f"{details['reason']} in run {run_id}"
     return tuple(
-        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason)
+        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason, lost_in=run_id)
         for name, parameters in details["lost"]
     )

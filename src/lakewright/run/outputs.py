@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.lake.partition import canonical_partition
 from lakewright.lake.paths import local_path
+from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -17,10 +20,23 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
 
-__all__ = ["WRITES", "is_gone", "read_by", "recorded_places", "target_of", "written_by"]
+__all__ = [
+    "APPEND",
+    "WRITES",
+    "are_near",
+    "filled",
+    "is_gone",
+    "read_by",
+    "recorded_places",
+    "target_of",
+    "written_by",
+]
 
 WRITES = "writes"
 """The entry of a target's result in the history that says what it has written."""
+
+APPEND = "append"
+"""The entry with the identity of the append that has added its rows, which the log of its table has, too."""
 
 
 def recorded_places(places: Iterable[Resource]) -> list[str]:
@@ -32,6 +48,23 @@ def is_gone(places: Collection[Resource]) -> bool:
     """Return whether nothing is where a target writes: all of it are folders of this machine, and missing."""
     folders = [local_path(each.name) if each.category == "file" else None for each in places]
     return bool(folders) and all(folder is not None and not folder.exists() for folder in folders)
+
+
+def are_near(places: Collection[Resource]) -> bool:
+    """Return whether places are folders of this machine, at which a look takes no time."""
+    return all(each.category == "file" and local_path(each.name) is not None for each in places)
+
+
+def filled(target: Target, workspace: Workspace) -> Answer:
+    """Return whether what a target writes, or its partition, holds rows, as far as that can be told."""
+    if not isinstance(target, WritingTarget):
+        return Answer.UNKNOWN
+    try:
+        relation = target.stored(workspace)
+        partition = canonical_partition(relation.partitions, target.partition)
+        return relation.observe(workspace, partition).filled
+    except LakewrightError:
+        return Answer.UNKNOWN
 
 
 def written_by(

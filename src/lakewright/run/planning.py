@@ -270,7 +270,7 @@ class _Observer:
         except SpecError as error:
             self._tell(context, name, error)
             return None
-        taints = self.leftover(name, parameters)
+        taints = self._taints(target, context, parameters)
         tainted = taints.get(Phase.BUILD)
         return Candidate(
             name=name,
@@ -289,6 +289,16 @@ class _Observer:
             other_runs=partial(target.other_runs, context),
             append=self._resumed(append, tainted),
         )
+
+    def _taints(
+        self, target: Target, context: Context, parameters: Mapping[str, str]
+    ) -> Mapping[Phase, Taint]:
+        """Return the taints of a target, without that of lost rows which somebody has brought back."""
+        found = self.leftover(target.name, parameters)
+        built = found.get(Phase.BUILD)
+        if built is None or not self.added.is_back(built, target, context.workspace):
+            return found
+        return {phase: taint for phase, taint in found.items() if phase is not Phase.BUILD}
 
     def _tell(self, context: Context, target: str, error: SpecError) -> None:
         """Collect the faults of a target's declaration."""

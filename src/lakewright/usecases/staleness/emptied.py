@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lakewright.run.result import RunResult
     from lakewright.spec.models.job import Job
 
-__all__ = ["as_it_stands", "choosing", "emptying_commands", "forget_emptied", "kept_rows_of"]
+__all__ = ["as_it_stands", "building_commands", "emptying_commands", "forget_emptied", "kept_rows_of"]
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,9 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
     """
     kept = [each.place for each in taints if each.kept is not None]
     names = sorted({place.target for place in kept})
-    instances = [run_of(job.name, each.place.parameters) for each in taints]
+    apart = _adding_apart(app, job, taints, names)
+    together = [each for each in taints if each.place.target not in apart]
+    instances = [run_of(job.name, each.place.parameters) for each in together]
     others = [run for run in _others(app, job, kept) if run not in instances]
     builds = sorted([*instances, *others], key=lambda run: (run.job != job.name, run.job, run.parameters))
     # In all instances that are built then: those that add rows to a part of their own would add them twice.
@@ -93,19 +95,52 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
     options = [f"--dirty={name}" for name in names] if any(run.job == job.name for run in others) else []
     if _has_other_appends(app, job, names):
         # The other targets of the job that add rows must not add theirs once more.
-        chosen = sorted({each.place.target for each in taints})
+        chosen = sorted({each.place.target for each in together})
         options += [text for name in chosen for text in ("-t", f"+{name}")]
-    return (*emptied, *commands_of(builds, options=options, of_job=job.name))
+    return (
+        *emptied,
+        *commands_of(builds, options=options, of_job=job.name),
+        *building_commands(app, job, {name: _runs(job, taints, name) for name in sorted(apart)}),
+    )
 
 
-def choosing(app: App, job: Job, names: Collection[str]) -> tuple[str, ...]:
-    """Return the options by which a run of a job builds targets, but adds no rows of others once more.
+def building_commands(app: App, job: Job, runs: Mapping[str, Collection[OtherRun]]) -> tuple[str, ...]:
+    """Return the commands that build targets of a job, each in its own instances, in order.
 
-    None if the job has no others that add rows: then it takes its new slices, too, as it does every day.
+    In another instance, a target that adds rows would add them once more. If none would, each run takes its
+    new slices, too, as it does every day.
+
+    Args:
+        app: The project.
+        job: The job.
+        runs: Names of the targets, in the order in which they are built, with their instances.
     """
-    if not _has_other_appends(app, job, names):
-        return ()
-    return tuple(text for name in sorted(names) for text in ("-t", name))
+    every = dict.fromkeys(run for each in runs.values() for run in each)
+    kept = kept_rows_of(app, job, job.target_names(app.project.job_scope(job)))
+    if all(set(runs.get(name, ())) == set(every) for name in kept):
+        return commands_of(every)
+    alike: list[tuple[list[str], Collection[OtherRun]]] = []
+    for name, own in runs.items():
+        if alike and set(alike[-1][1]) == set(own):
+            alike[-1][0].append(name)
+        else:
+            alike.append(([name], own))
+    return tuple(
+        command
+        for names, own in alike
+        for command in commands_of(own, options=[text for name in names for text in ("-t", name)])
+    )
+
+
+def _adding_apart(app: App, job: Job, taints: Sequence[Taint], emptied: Collection[str]) -> Collection[str]:
+    """Return the targets that add rows and are not emptied: they are built in their own instances alone."""
+    names = {each.place.target for each in taints} - set(emptied)
+    return kept_rows_of(app, job, sorted(names)).keys()
+
+
+def _runs(job: Job, taints: Iterable[Taint], target: str) -> list[OtherRun]:
+    found = (run_of(job.name, each.place.parameters) for each in taints if each.place.target == target)
+    return sorted(found, key=lambda run: run.parameters)
 
 
 def _has_other_appends(app: App, job: Job, names: Collection[str]) -> bool:
@@ -156,7 +191,7 @@ def forget_emptied(app: App, before: Iterable[Taint], run: RunResult) -> None:
                 for _, name, parameters in _writers(app, emptied)
             )
             reason = f"its rows were removed by {run.phase.value} in run {run.run_id}"
-            puts = (place.tainted(reason) for place in gone if place.key not in known)
+            puts = (place.tainted(reason, lost_in=run.run_id) for place in gone if place.key not in known)
             app.store.write(Write(puts=(*(each.emptied for each in found), *puts)))
     except LakewrightError as error:  # the commands are told once more, which does no harm
         log.warning("targets that were emptied could not be marked as such: %s", error)

@@ -14,7 +14,7 @@ from lakewright.usecases.staleness.declared_nodes import offline_lake
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["commands_adding_once", "targets_adding_once"]
+__all__ = ["added_before", "commands_adding_once", "targets_adding_once"]
 
 
 def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     before: dict[str, AddedBefore] = {}
     for run in runs:
         if run.job not in before:
-            before[run.job] = _added_before(app, run.job)
+            before[run.job] = added_before(app, run.job)
         names = _adding_once(before[run.job], [run.parameters])
         chosen.setdefault((run.job, names), []).append(run)
     return tuple(
@@ -40,11 +40,12 @@ def targets_adding_once(
     app: App, job: str, instances: Iterable[Sequence[tuple[str, str]]]
 ) -> tuple[str, ...]:
     """Return the targets of a job that add no rows once more in its instances; none if these are all."""
-    return _adding_once(_added_before(app, job), instances)
+    return _adding_once(added_before(app, job), instances)
 
 
-def _added_before(app: App, job: str) -> AddedBefore:
-    return AddedBefore(app.project, offline_lake(app), app.journal, app.project.jobs[job])
+def added_before(app: App, job: str) -> AddedBefore:
+    """Return what finds earlier builds of a job's instances on this machine, without Spark."""
+    return AddedBefore(app.project, offline_lake(app), app.journal, app.project.jobs[job], looks_far=False)
 
 
 def _adding_once(before: AddedBefore, instances: Iterable[Sequence[tuple[str, str]]]) -> tuple[str, ...]:

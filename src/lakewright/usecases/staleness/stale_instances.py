@@ -110,7 +110,7 @@ class _Readers:
     def stale(self, entity: Entity, arrived: Arrived) -> Iterator[tuple[str, Mapping[str, str]]]:
         fresh, older = self._builds(entity, arrived)
         ordered = list(newest_writers(self.app, self.job, [*fresh, *older]))
-        built = set(map(_key, fresh))
+        built = {*map(_key, fresh), *self._built_by_others(arrived)} if ordered else set()
         takers = _Takers(self.app, self.job, entity, [parameters for _, parameters in ordered])
         for name, parameters in ordered:
             if _key((name, parameters)) in built:
@@ -142,6 +142,15 @@ class _Readers:
                     (fresh if has_read else older).append(instance)
         left = (each for each in self._left(entity, is_read=len(runs) < RUNS) if _key(each) not in emptied)
         return fresh, [*older, *left]
+
+    def _built_by_others(self, arrived: Arrived) -> Iterator[Built]:
+        """Yield the instances that runs of other jobs have built with the slices."""
+        journal, former = self.app.journal, former_names(self.app)
+        own = None if arrived.run_id is None else journal.run(arrived.run_id)
+        for run in (own, *journal.runs(project=self.app.project.name, since=arrived.at)):
+            for each in () if run is None or run.job == self.job.name else former.entries(run):
+                if each["name"] in self.names and is_built(each):
+                    yield _key((each["name"], each.get("instance", {})))
 
     def _left(self, entity: Entity, *, is_read: bool) -> list[_Instance]:
         """Return the instances that partitions tell.

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.plan.graph import Graph, Node, build_graph, sources_of
-from lakewright.plan.other_runs import OtherRun, commands_of, run_of
+from lakewright.plan.other_runs import OtherRun, run_of
 from lakewright.plan.phase import Phase
+from lakewright.run.outputs import target_of
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.staleness.earlier_builds import former_names
-from lakewright.usecases.staleness.emptied import as_it_stands, choosing, emptying_commands
+from lakewright.usecases.staleness.emptied import as_it_stands, building_commands, emptying_commands
+from lakewright.usecases.staleness.repeated_appends import added_before
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Taint
+    from lakewright.run.added_before import AddedBefore
     from lakewright.spec.models.job import Job
 
 __all__ = ["TaintedTarget", "tainted_targets"]
@@ -82,8 +86,14 @@ def tainted_targets(
     """
     begun = [each for each in former_names(app).taints() if each.run_id not in running]
     jobs = list(_targets_of_jobs(app)) if begun else []
+    back = partial(_is_back, app, jobs, {})
     present = (_as_it_stands(app, each, jobs) for each in begun)
-    taints = [each for each in present if each.kept is not None or each.run_id not in told]
+    taints = [
+        each
+        for each in present
+        if (each.kept is not None or each.run_id not in told)
+        and not (each.lost_in is not None and back(each))
+    ]
     found: dict[_Subject, dict[_Instance, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}
     for taint in taints:
@@ -101,11 +111,6 @@ def tainted_targets(
         for job, of_job in by_job.items()
         if job and any(each.kept is not None for each in of_job)
     }
-    options = {
-        job: choosing(app, app.project.job(job), {each.place.target for each in of_job})
-        for job, of_job in by_job.items()
-        if job and job not in emptying
-    }
     graph = _graph(app, {job: {each.place.target for each in of_job} for job, of_job in by_job.items()})
     order = {name: position for position, name in enumerate(graph.order)}
     lines = [
@@ -115,13 +120,11 @@ def tainted_targets(
         )
     ]
     for group in _merged(lines, graph):
-        runs = list(dict.fromkeys(run for each in group for run in each.runs if run is not None))
-        jobs_in_order = dict.fromkeys(run.job for run in runs)
+        jobs_in_order = dict.fromkeys(run.job for each in group for run in each.runs if run is not None)
         commands = tuple(
             typed
             for job in jobs_in_order
-            for typed in emptying.get(job)
-            or commands_of((run for run in runs if run.job == job), options=options[job])
+            for typed in emptying.get(job) or building_commands(app, app.project.job(job), _runs(group, job))
         )
         is_emptied = any(job in emptying for job in jobs_in_order)
         for (target, reason, advice), ordered in ((each.subject, each.instances) for each in group):
@@ -166,6 +169,15 @@ def _merged(lines: Sequence[_Line], graph: Graph) -> Iterator[list[_Line]]:
     yield from groups
 
 
+def _runs(group: Sequence[_Line], job: str) -> Mapping[str, list[OtherRun]]:
+    """Return the targets of lines, in their order, with their runs of a job."""
+    found: dict[str, list[OtherRun]] = {}
+    for line in group:
+        own = (run for run in line.runs if run is not None and run.job == job)
+        found.setdefault(line.target, []).extend(own)
+    return {name: sorted(set(own), key=lambda run: run.parameters) for name, own in found.items() if own}
+
+
 def _is_shared(group: Sequence[_Line], line: _Line) -> bool:
     is_of_job = len(line.jobs) == 1 and all(each.jobs == line.jobs for each in group)
     return is_of_job and any(set(each.runs) & set(line.runs) for each in group)
@@ -200,6 +212,22 @@ def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
 def _as_it_stands(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> Taint:
     run = _run(taint, jobs) if taint.kept is not None else None
     return taint if run is None else as_it_stands(app, app.project.job(run.job), taint)
+
+
+def _is_back(
+    app: App,
+    jobs: Collection[tuple[Job, frozenset[str]]],
+    known: dict[str, AddedBefore],
+    taint: Taint,
+) -> bool:
+    """Return whether the rows that a run has removed are there again, as far as this machine tells it."""
+    run = _run(taint, jobs)
+    if run is None:
+        return False
+    job, place = app.project.job(run.job), taint.place
+    added = known.setdefault(job.name, added_before(app, job.name))
+    made = target_of(app.project, added.lake, job, place.target, place.parameters)
+    return made is not None and added.is_back(taint, *made)
 
 
 def _run(taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> OtherRun | None:

@@ -153,7 +153,7 @@ def test_lines_that_share_instances_of_a_job_name_one_command(tmp_path: Path) ->
     assert (log.target, log.commands) == ("log", (typed,))
     assert [(each.target, each.reason, each.commands) for each in others] == [
         ("visits", "went back", (typed,)),
-        ("visits", "of visits", ("lakewright job daily build day=2022-01-02",)),
+        ("visits", "of visits", ("lakewright job daily build -t visits day=2022-01-02",)),
         ("a_totals", "went back", ("lakewright job totals build",)),
     ]
     page = InProcess(tmp_path).run("status").out

@@ -117,6 +117,16 @@ def test_what_has_read_the_slice_is_clean(app: App) -> None:
     assert list(app.journal.taints("shop")) == []
 
 
+def test_what_a_run_of_another_job_has_built_with_the_slice_is_clean(app: App) -> None:
+    """A second job with the same target, never run, called each day stale that the first had just built."""
+    (Path(app.project.basedir) / "gold/days/day=2026-01-07").mkdir(parents=True)
+    item = process(app, Path(app.project.basedir), "2026-01-07.csv")
+    run = built(app, "daily", ["orders", "days"], 1, day="2026-01-07")
+    taint_after_processing(app, app.project.entity("orders"), [item], run.run_id)
+    assert list(app.journal.taints("shop")) == []
+    assert tainted(app, "2026-01-07-b.csv") == [("days", "2026-01-07")]
+
+
 def test_a_table_that_each_instance_writes_as_a_whole_is_dirty_whatever_the_slice_is_called(
     app: App,
 ) -> None:
