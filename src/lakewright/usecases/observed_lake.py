@@ -64,7 +64,6 @@ def observe_lake(app: App) -> Observed:
     bronze, rebuilds = look_at_bronze(app, items_after_recovery(behind)), due_rebuilds(app)
     quarantined = tuple(read_quarantined(app, bronze.changed))
     projects = recorded_projects(app) if unrecorded else ()
-    behind = tuple(each for each in behind if each.entity not in unrecorded)
     damaged, lost = tuple(damaged_tables(app)), lost_outputs(app)
     return Observed(
         bronze, quarantined, unrecorded, projects, behind, rebuilds, damaged, lost, app.store.now()

@@ -121,7 +121,7 @@ def project_status(app: App) -> ProjectStatus:
         quarantined=tuple(read_quarantined(app, bronze.changed)),
         triggers=triggers,
         unrecorded=unrecorded,
-        behind=tuple(each for each in behind if each.entity not in unrecorded),
+        behind=behind,
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
         late_slices=dict(_late_slices(app, waiting, late)),
         recorded_projects=recorded_projects(app) if unrecorded else (),

@@ -55,10 +55,11 @@ def app(tmp_path: Path) -> Any:
 
 def write(app: App, table: str, day: str, append_id: str | None = None) -> None:
     """Write one row to the partition of a day, with the identity of an append."""
-    token = None if append_id is None else Token(append_id, 1)
-    properties = token and CommitProperties(
-        {"userMetadata": token.text}, app_transactions=[Transaction(token.app_id, token.number)]
-    )
+    properties = None
+    if append_id is not None:
+        token = Token(append_id, 1)
+        numbered = Transaction(token.app_id, token.number)
+        properties = CommitProperties({"userMetadata": token.text}, app_transactions=[numbered])
     rows = pa.table({"id": [1], "day": [date.fromisoformat(day)]})
     place = Path(app.project.basedir) / "gold" / table
     write_deltalake(place, rows, partition_by=["day"], mode="append", commit_properties=properties)

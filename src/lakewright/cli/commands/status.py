@@ -65,7 +65,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     if found.unwritable is not None:
         yield fault_branch(found.unwritable)
     if found.unrecorded:
-        yield _lost(found.unrecorded, found.recorded_projects)
+        yield _lost(found.unrecorded, found.recorded_projects, is_told=bool(found.behind))
     behind = [_behind(each) for each in found.behind]
     title = "In tables, but unknown to the manifest"
     yield from _section(title, behind, "lakewright manifest discover")
@@ -102,7 +102,19 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         yield runs_table(found.last_runs, now)
 
 
-def _lost(entities: Sequence[str], projects: Sequence[str]) -> Branch:
+def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) -> Branch:
+    """Tell that the manifest is lost.
+
+    Args:
+        entities: The entities whose tables have commits.
+        projects: Other projects of which the manifest has slices.
+        is_told: Whether the commands that record the slices follow.
+    """
+    do = (
+        "type the commands below, which record the slices that the tables hold"
+        if is_told
+        else "the next run recovers the slices that the tables hold; `lakewright manifest discover` lists them"
+    )
     named = ", ".join(entities[:MOST_NAMED]) + (", …" if len(entities) > MOST_NAMED else "")
     return Branch(
         line(
@@ -110,13 +122,7 @@ def _lost(entities: Sequence[str], projects: Sequence[str]) -> Branch:
             f", only of {first_of(projects, MOST_NAMED)}," if projects else ",",
             f" but the tables of {named} have commits",
         ),
-        (
-            _do(
-                "If it is another one, or was moved, bring it back or correct `manifest:`. Otherwise the "
-                "next run recovers the slices that the tables hold; "
-                "`lakewright manifest discover` lists them."
-            ),
-        ),
+        (_do(f"If it is another one, or was moved, bring it back or correct `manifest:`. Otherwise {do}."),),
     )
 
 
