@@ -113,7 +113,8 @@ def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) ->
     do = (
         "type the commands below, which record the slices that the tables hold"
         if is_told
-        else "the next run recovers the slices that the tables hold; `lakewright manifest discover` lists them"
+        else "the next run recovers the slices that the tables hold; `lakewright manifest discover` lists "
+        "them"
     )
     named = ", ".join(entities[:MOST_NAMED]) + (", …" if len(entities) > MOST_NAMED else "")
     return Branch(
