@@ -31,7 +31,8 @@ class Candidate:
         dirtiness: Returns whether it must run in a phase, given an observation. Pure.
         unfinished: Phases that an earlier run did not finish, each with the reason.
         warning: What an operator should look at before it is built, or None.
-        lost: Returns the same if a phase makes its table anew, empties or removes it, given an observation.
+        lost: Returns the same if a phase makes its table anew, empties or removes it, or if BUILD writes to
+            an older copy of it, given an observation.
         lacks: Returns the same if a phase creates a view of which a table lacks a column that it names. It is
             given whether a step of the plan creates or migrates a table.
         added: Returns the same if its build adds rows that an earlier one has added.

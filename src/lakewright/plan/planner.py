@@ -215,7 +215,8 @@ class _InstancePlanning:
             # Where nothing exists, no rows come twice.
             is_there = candidate.observation.exists is not Answer.NO
             added = (candidate.added() or self._may_be_added(candidate)) if is_there else None
-            step = replace(step, warning=added or self._missing(candidate))
+            lost = candidate.lost(phase, observation) if is_there else None
+            step = replace(step, warning=lost or added or self._missing(candidate))
         if phase in _TAINTING and step.warning is None:
             step = replace(step, warning=self._new(candidate.lacks(phase, expected.is_created)))
         expected.add((self.index, phase, candidate.name), candidate)

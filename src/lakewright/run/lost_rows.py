@@ -1,27 +1,31 @@
 """The warning that a table is made anew, emptied or removed although the history says that it was built.
 
-A run builds, or empties, its own instances. What others built is gone too, unless a run emptied it before.
+A run builds, or empties, its own instances. What others built is gone too, unless a run emptied it before. A
+table that was replaced by an older copy of itself lacks what was built since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
 from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step, parameters_text
+from lakewright.relations.delta import DeltaRelation
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.run.outputs import written_by
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -32,11 +36,27 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
     from lakewright.targets.context import Context
+    from lakewright.targets.defaults import TargetDefaults
+    from lakewright.workspace.workspace import Workspace
 
-__all__ = ["LOST_ROWS", "REMOVED_ROWS", "LostRows", "lost_taints"]
+__all__ = [
+    "LOST_ROWS",
+    "OLDER_ADVICE",
+    "REMOVED_ROWS",
+    "LostRows",
+    "lost_taints",
+    "older_words",
+    "replaces_whole",
+]
 
 LOST_ROWS, REMOVED_ROWS = "lost_rows", "removed_rows"
-"""The codes of the warning: if CREATE makes the table anew, and if a run is asked to empty or remove it."""
+"""The codes of the warning: if CREATE makes the table anew, or it is an older copy; and if a run is asked to
+empty or remove it."""
+
+OLDER_ADVICE = (
+    "If the newer table is to be brought back, do so before a run builds into this one. Otherwise build "
+    "these again"
+)
 
 FEW, RUNS = 20, 1000
 """Numbers of last runs: of the job, in which a table is looked for at all; of the project, for all builds."""
@@ -87,6 +107,8 @@ class LostRows:
         workspace = context.workspace
         if Phase.BUILD not in target.phases_in(workspace):
             return None
+        if phase is Phase.BUILD:
+            return self._older_warning(target, context, parameters)
         if not phase.is_cleanup:
             is_made = found.exists is Answer.NO or found.loses_rows
             if not is_made or target.name not in self.known_targets():
@@ -97,6 +119,24 @@ class LostRows:
         lost = self._lost(target, context, places, is_whole=not phase.is_cleanup)
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
         return self._fault(target, _Loss.of(phase, places, found), lost) if lost else None
+
+    def _older_warning(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Fault | None:
+        workspace, version = context.workspace, table_version(target, context.workspace)
+        if version is None or replaces_whole(target, context.defaults):
+            return None
+        own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
+        lost = {(target.name, key): self.job for key in self.older_builds(target.name, version) if key != own}
+        loss = _Loss.of_older(target.provides(workspace, Phase.BUILD), version)
+        return self._fault(target, loss, lost) if lost else None
+
+    def older_builds(self, name: str, version: int) -> list[Key]:
+        """Return the instances that were built into later versions of a Delta table, newest first."""
+
+        def is_later(built: tuple[Key, Mapping[str, Any]]) -> bool:
+            written = (built[1].get("metrics") or {}).get("delta_version")
+            return isinstance(written, int) and written > version
+
+        return [key for key, _ in takewhile(is_later, self.last_builds(name).items())]
 
     def _lost(
         self, target: Target, context: Context, places: frozenset[Resource], *, is_whole: bool
@@ -130,6 +170,7 @@ class LostRows:
             details={
                 "reason": loss.reason,
                 "lost": [[name, dict(key)] for name, key in tainted if not self._is_entity(name)],
+                "is_older": loss.is_older,
             },
         )
 
@@ -238,12 +279,19 @@ class _Loss:
         told: What happens to the table.
         remedy: What to do about what was built into it, before the commands that build it again.
         reason: Why that is to be built again, once a run has done it.
+        is_older: Whether the table is an older copy, so that it may hold older rows in the same places.
     """
 
     code: str
     told: str
     remedy: str
     reason: str
+    is_older: bool = False
+
+    @classmethod
+    def of_older(cls, places: Iterable[Resource], version: int) -> _Loss:
+        place = ", ".join(sorted({each.name for each in places}))
+        return cls(LOST_ROWS, older_words(place, version), OLDER_ADVICE, f"{place} was an older copy", True)
 
     @classmethod
     def of(cls, phase: Phase, places: Iterable[Resource], found: Observation) -> _Loss:
@@ -273,6 +321,32 @@ class _Loss:
         )
 
 
+def older_words(place: str, version: int) -> str:
+    """Return that a table is an older copy of itself."""
+    return (
+        f"{place} is at version {version}, but runs have written later ones: it was replaced by an older "
+        "copy, or made anew by another program"
+    )
+
+
+def replaces_whole(target: Target, defaults: TargetDefaults) -> bool:
+    """Return whether each build of a target replaces all rows of its table."""
+    return isinstance(target, WritingTarget) and not target.partition and target.kept_rows(defaults) is None
+
+
+def table_version(target: Target, workspace: Workspace) -> int | None:
+    """Return the version of the Delta table that a target writes; None if there is none, or it is unknown."""
+    if not isinstance(target, WritingTarget):
+        return None
+    try:
+        relation = target.stored(workspace)
+        if isinstance(relation, DeltaRelation):
+            return observe_table(workspace.lake, relation.address(workspace)).version
+    except LakewrightError:  # who looks at the table tells it
+        pass
+    return None
+
+
 def _has_table(resource: Resource) -> bool:
     """Return whether the log of a Delta table is in a folder on this machine."""
     folder = local_path(resource.name) if resource.category == "file" else None
@@ -288,8 +362,8 @@ def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
     if step.warning is None or step.warning.code not in (LOST_ROWS, REMOVED_ROWS):
         return ()
     details = step.warning.details
-    reason = f"{details['reason']} in run {run_id}"
+    reason, lost_in = f"{details['reason']} in run {run_id}", None if details["is_older"] else run_id
     return tuple(
-        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason, lost_in=run_id)
+        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason, lost_in=lost_in)
         for name, parameters in details["lost"]
     )

@@ -93,6 +93,7 @@ def project_status(app: App) -> ProjectStatus:
     running = tuple(run for run in runs if run.status == RUNNING)
     left, triggers = runs_to_resume(app, runs), list_triggers(app)
     repeated = repeated_runs(triggers)
+    tainted = tuple(tainted_targets(app, {run.run_id for run in left}, {run.run_id for run in running}))
     undone = tuple(run for run in left if run.run_id not in repeated)
     return ProjectStatus(
         running=running,
@@ -129,11 +130,11 @@ def project_status(app: App) -> ProjectStatus:
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
         unseen=(*rebuilds.unseen_beside(damaged), *gone.unseen),
-        lost=gone.lost,
+        lost=gone.lost_beside(tainted),
         damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),
-        tainted=tuple(tainted_targets(app, {run.run_id for run in left}, {run.run_id for run in running})),
+        tainted=tainted,
         unwritable=write_fault(select_backend(app.manifest_settings)),
         next_steps={run.run_id: next_step(app, run) for run in undone},
     )

@@ -426,7 +426,12 @@ def test_a_table_that_create_replaces_is_built_in_the_same_run() -> None:
             {"day": str(day)},
             (
                 Candidate(
-                    "t", "relation", nodes, lambda: found, compared, lost=lambda _, found: asked.append(found)
+                    "t",
+                    "relation",
+                    nodes,
+                    lambda: found,
+                    compared,
+                    lost=lambda phase, found: asked.append(found) if phase is Phase.CREATE else None,
                 ),
             ),
         )

@@ -19,10 +19,12 @@ from lakewright.manifest.store import Write
 from lakewright.plan.other_runs import run_of
 from lakewright.plan.phase import Phase
 from lakewright.run.added_before import ADDED_BEFORE
+from lakewright.run.lost_rows import lost_taints
 from lakewright.run.request import JobRequest
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
+from lakewright.usecases.status import project_status
 
 pa: Any = import_module("pyarrow")
 
@@ -160,6 +162,52 @@ def test_rows_that_are_lost_again_after_they_were_brought_back_are_told(app: App
     for name in ("days", "log"):
         DeltaTable(Path(app.project.basedir) / "gold" / name).delete(f"day = '{FIRST}'")
     assert {each.target for each in tainted_targets(app)} == {"days", "log"}
+
+
+def older_copies(app: App) -> None:
+    """Build both tables for two days, and replace them by their copies of the first one."""
+    gold = Path(app.project.basedir) / "gold"
+    for version, day in enumerate((FIRST, SECOND)):
+        for name in ("days", "log"):
+            write(app, name, day, f"append of {day}")
+            entry = {"append": f"append of {day}", "metrics": {"delta_version": version}}
+            record(app, name, day, "BUILD", **entry)
+        if version == 0:
+            shutil.copytree(gold, gold.with_name("copy"))
+    shutil.rmtree(gold)
+    gold.with_name("copy").rename(gold)
+
+
+def test_tables_that_were_replaced_by_older_copies_are_told_with_what_they_lack(app: App) -> None:
+    older_copies(app)
+    told = {str(each.details["subject"]): each for each in project_status(app).lost}
+    assert told.keys() == {"days", "log"}
+    for name, fault in told.items():
+        assert f"gold/{name} is at version 0, but runs have written later ones" in fault.message
+        assert fault.details["commands"] == [f"lakewright job daily build -t {name} day={SECOND}"]
+    for name in told:
+        write(app, name, SECOND)
+        record(app, name, SECOND, "BUILD", metrics={"delta_version": 1})
+    assert project_status(app).lost == ()
+
+
+def test_a_run_that_builds_into_an_older_copy_remembers_what_it_lacks(app: App) -> None:
+    """The next commit takes the version of the lost one, after which nobody could tell."""
+    older_copies(app)
+    plan = plan_job(app, JobRequest("daily", Phase.BUILD, ("day=2022-01-03",)))
+    steps = {step.target: step for step in plan.steps() if step.phase is Phase.BUILD}
+    for name, step in steps.items():
+        assert step.warning is not None
+        assert f"gold/{name} is at version 0, but runs have written later ones" in step.warning.message
+        (put,) = lost_taints("shop", "r1", step)
+        app.store.write(Write(puts=(put,)))
+    left = {each.target: each for each in tainted_targets(app)}
+    assert {name: each.commands for name, each in left.items()} == {
+        "days": (f"lakewright job daily build day={SECOND}",),
+        "log": (f"lakewright job daily build day={SECOND}",),
+    }
+    again = plan_job(app, JobRequest("daily", Phase.BUILD, (f"day={SECOND}",)))
+    assert all(step.warning is None for step in again.steps() if step.phase is Phase.BUILD)
 
 
 def test_each_target_is_built_in_the_instances_alone_in_which_it_is_dirty(app: App) -> None:

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.damaged_log import moving_command
+from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
 from lakewright.relations.delta import DeltaRelation
-from lakewright.run.lost_rows import LostRows
+from lakewright.run.lost_rows import OLDER_ADVICE, LostRows, older_words, replaces_whole
 from lakewright.spec.words import counted, first_of
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.damage.lost_partitions import lost_partitions
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from lakewright.plan.other_runs import OtherRun
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.job import Job
+    from lakewright.usecases.staleness.tainted_targets import TaintedTarget
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["LOST", "LostOutputs", "lost_outputs"]
@@ -63,6 +66,15 @@ class LostOutputs:
 
     lost: tuple[Fault, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+
+    def lost_beside(self, tainted: Iterable[TaintedTarget]) -> tuple[Fault, ...]:
+        """Return the faults without those of targets that are to be built again by the same commands."""
+        told = {(each.target, command) for each in tainted for command in each.commands}
+
+        def is_told(fault: Fault) -> bool:
+            return all((fault.details["subject"], command) in told for command in fault.details["commands"])
+
+        return tuple(fault for fault in self.lost if not is_told(fault))
 
 
 def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
@@ -97,8 +109,11 @@ def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
     emptied = _emptied(app)
     present = (each for each in known if each.place not in places)
     kept = [each for each in present if not any(each.place.contains(one) for one in emptied)]
-    partitions = lost_partitions(app, ((each.job, each.target) for each in kept), seconds)
-    lost = (*filter(None, faults.values()), *partitions.lost)
+    older = {each.target: fault for each in kept if (fault := _older_fault(app, each)) is not None}
+    partitions = lost_partitions(
+        app, ((each.job, each.target) for each in kept if each.target not in older), seconds
+    )
+    lost = (*filter(None, faults.values()), *older.values(), *partitions.lost)
     return LostOutputs(lost, (*unseen, *partitions.unseen))
 
 
@@ -109,6 +124,7 @@ class Output:
     Attributes:
         place: The folder, of this machine or in S3.
         is_delta: Whether it is the folder of a Delta table.
+        is_replaced: Whether each build replaces all of its rows.
     """
 
     job: Job
@@ -117,6 +133,7 @@ class Output:
     is_kept: bool
     place: Resource
     is_delta: bool = False
+    is_replaced: bool = False
 
 
 def _outputs(app: App, job: Job) -> Iterator[Output]:
@@ -126,6 +143,7 @@ def _outputs(app: App, job: Job) -> Iterator[Output]:
         names = job.target_names(workspace.scope)
         nodes = list(declared_nodes(workspace, names, Phase.CREATE))
         built = {node.name for node in declared_nodes(workspace, names, Phase.BUILD)}
+        defaults = TargetDefaults.of(app.project.config)
     except LakewrightError:
         return
     for node in nodes:
@@ -135,7 +153,8 @@ def _outputs(app: App, job: Job) -> Iterator[Output]:
             is_folder = place.category == "file" and "*" not in place.name
             if is_folder and (is_s3(place.name) or local_path(place.name) is not None):
                 is_delta = is_kept and _is_delta(workspace, node.name)
-                yield Output(job, node.name, kind, is_kept, place, is_delta)
+                is_replaced = is_delta and replaces_whole(Target.named(workspace, node.name), defaults)
+                yield Output(job, node.name, kind, is_kept, place, is_delta, is_replaced)
 
 
 def _emptied(app: App) -> list[Resource]:
@@ -217,6 +236,34 @@ def _fault(app: App, output: Output) -> Fault | None:
         f"{', '.join(f'`{each}`' for each in typed)}.",
         code=LOST,
         details={"subject": output.target, "commands": typed},
+    )
+
+
+def _older_fault(app: App, output: Output) -> Fault | None:
+    """Return that a Delta table on this machine is older than the builds of its target; None if it is not."""
+    folder = local_path(output.place.name)
+    if folder is None or not output.is_delta:
+        return None
+    try:
+        _, table = read_log(LocalLog(folder))
+    except LakewrightError:  # a damaged log is told by itself
+        return None
+    version = None if table is None else table.version()
+    keys = [] if version is None else _history(app, output.job).older_builds(output.target, version)
+    if version is None or not keys:
+        return None
+    keys = keys[:1] if output.is_replaced else keys
+    typed = commands_of(
+        sorted((run_of(output.job.name, dict(key)) for key in keys), key=_parameters),
+        options=("-t", output.target),
+    )
+    texts = first_of([parameters_text(dict(key)) for key in sorted(keys) if key], MOST_NAMED)
+    return Fault(
+        f"target {output.target!r}: {older_words(output.place.name, version)}"
+        f"{f'. It lacks {texts}' if texts else ''}",
+        remedy=f"{OLDER_ADVICE}: {', '.join(f'`{each}`' for each in typed)}.",
+        code=LOST,
+        details={"subject": output.target, "commands": list(typed)},
     )
 
 
