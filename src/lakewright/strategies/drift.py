@@ -67,14 +67,14 @@ class Alignment:
         drift: The differences.
         evolves: Whether the commit changes the table's schema.
         widens: Whether the commit widens the type of a column.
-        types: Column of the table to the type that its values are cast to, if the slice's is another one.
+        types: Column of the table to the type that its values are converted to, if the slice's is another.
     """
 
     columns: Mapping[str, str]
     drift: Drift
     evolves: bool
     widens: bool
-    types: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, DataType] = field(default_factory=dict)
 
 
 def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collection[str]) -> Alignment:
@@ -96,7 +96,7 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
     never = {name.lower() for name in fixed}
     columns: dict[str, str] = {}
     retyped: dict[str, tuple[str, str]] = {}
-    types: dict[str, str] = {}
+    types: dict[str, DataType] = {}
     removed: list[str] = []
     inside: list[str] = []
     is_wider = False
@@ -111,7 +111,7 @@ def align(slice_: StructType, table: StructType, *, policy: str, fixed: Collecti
         is_wider = is_wider or _is_widened(own.dataType, target)
         columns[own.name] = convert_sql(name_sql(found.name), found.dataType, target, own.name)
         if found.dataType.simpleString() != own.dataType.simpleString():
-            types[own.name] = target.simpleString()
+            types[own.name] = target
             if in_order(found.dataType) != in_order(own.dataType):
                 retyped[own.name] = (own.dataType.simpleString(), found.dataType.simpleString())
                 inside.extend(_differences(own.name, own.dataType, found.dataType, leaves_out=leaves_out))

@@ -21,8 +21,8 @@ from lakewright.strategies.compatibility import check_partitions, check_slice_co
 from lakewright.strategies.drift import Alignment, align, convert_sql
 from lakewright.strategies.table_properties import is_key_cast, own_properties
 from lakewright.transform.bad_rows import bad_rows, without_bad_rows
-from lakewright.transform.casts import cast_fault_sql
 from lakewright.transform.expression_safety import check_expressions
+from lakewright.transform.nested_faults import table_fault_sql
 from lakewright.transform.pipeline import PreparedSlice, prepare, union_of
 from lakewright.transform.sequence import IS_KEPT, IS_LATEST, kept_rows, rank_by_sequence
 from lakewright.transform.sql import name_sql
@@ -154,7 +154,7 @@ def _without_misfits(prepared: PreparedSlice, alignment: Alignment) -> PreparedS
     faults = []
     for name, target in alignment.types.items():
         own = found[name.lower()]
-        fault = cast_fault_sql(name_sql(own.name), own.dataType, target, column=name, is_exact=True)
+        fault = table_fault_sql(name_sql(own.name), own.dataType, target, column=name)
         if fault is not None:
             faults.append(f"if({deleted}, null, {fault})")
     if not faults:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lakewright.spec.models.types import Chars, Type
+from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type
 from lakewright.transform.casts import cast_fault_sql, length_fault_sql
+from lakewright.transform.nested_faults import declared_fault_sql
 from lakewright.transform.row_values import object_sql
 from lakewright.transform.sql import name_sql, text_sql
 
@@ -91,6 +92,8 @@ def row_faults(
         elif isinstance(declared, Chars):
             text = value if field.dataType.typeName() == "string" else f"cast({value} as string)"
             found = length_fault_sql(text, declared.length, column=field.name)
+        elif isinstance(declared, Array | MapOf | Struct):
+            found = declared_fault_sql(value, field.dataType, declared, column=field.name)
         elif declared is not None:
             found = cast_fault_sql(value, field.dataType, declared.ddl, column=field.name)
         else:

@@ -23,6 +23,7 @@ __all__ = [
     "cast_error",
     "cast_fault_sql",
     "cast_sql",
+    "fitting_fault_sql",
     "fitting_sql",
     "length_fault_sql",
     "limited_sql",
@@ -83,7 +84,8 @@ def cast_fault_sql(
 ) -> str | None:
     """Return SQL of why `cast_sql` would fail for a value: a text, or null if it would not.
 
-    Return None if no value can fail in a way that this finds.
+    Return None if no value can fail in a way that this finds. Types with others inside are for
+    `transform.nested_faults`.
     """
     kind = source.typeName().partition("(")[0]
     if source.simpleString() == target or kind in _NESTED or kind == "void":
@@ -113,6 +115,26 @@ def fitting_sql(value: str, source: Type, target: Type, *, column: str) -> str |
         >>> fitting_sql("d", Scalar("date"), Scalar("timestamp"), column="day") is None
         True
     """
+    found = _fitting_and_test(value, source, target)
+    if found is None:
+        return None
+    cast, test = found
+    return f"if({value} is null or {test}, {cast}, {_raise(value, column, target.ddl)})"
+
+
+def fitting_fault_sql(value: str, source: Type, target: Type, *, column: str) -> str | None:
+    """Return SQL of why `fitting_sql` would fail for a value: a text, or null if it would not.
+
+    Return None if no value can fail in a way that this finds.
+    """
+    found = _fitting_and_test(value, source, target)
+    if found is None:
+        return None
+    return f"if({value} is null or {found[1]}, null, {_fault(value, column, target.ddl)})"
+
+
+def _fitting_and_test(value: str, source: Type, target: Type) -> tuple[str, str] | None:
+    """Return SQL of a converted value, and of whether the value fits; None if `fitting_sql` returns None."""
     if source == target:
         return None
     if isinstance(target, Chars):
@@ -130,7 +152,7 @@ def fitting_sql(value: str, source: Type, target: Type, *, column: str) -> str |
         is_cut = not is_text and _is_whole(target.ddl) and not _is_whole(source.ddl)
         test = f"{cast} = {value}" if is_cut else f"{cast} is not null"
         test = f"coalesce({test}, false)"
-    return f"if({value} is null or {test}, {cast}, {_raise(value, column, target.ddl)})"
+    return cast, test
 
 
 def _is_number(kind: Type) -> bool:

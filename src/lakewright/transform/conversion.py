@@ -18,7 +18,15 @@ from lakewright.spec.models.types import (
 from lakewright.transform.casts import fitting_sql
 from lakewright.transform.sql import name_sql
 
-__all__ = ["arranged", "comparable_sql", "converted_sql", "engine_type", "joined_shape", "lost_fields"]
+__all__ = [
+    "arranged",
+    "comparable_sql",
+    "converted_sql",
+    "engine_type",
+    "joined_shape",
+    "lost_fields",
+    "matched_fields",
+]
 
 
 def engine_type(declared: Type) -> Type:
@@ -95,19 +103,23 @@ class _Conversion:
     def _map(self, value: str, source: Struct, target: MapOf) -> str:
         """Return SQL of a struct as a map; one of JSON is read as a struct of all keys, null where absent."""
         item = f"x{self.depth}"
-        key = replace(self, column=f"{self.column} key")
-        entries = ", ".join(
-            f"struct({key.sql(_text(field.name), Scalar('string'), target.key)} as key, "
-            f"{self.sql(f'{value}.{name_sql(field.name)}', field.type, target.value)} as value)"
-            for field in source.fields
-        )
+        entries = ", ".join(f"struct({each})" for each in self._entries(value, source, target))
         present = f"map_from_entries(filter(array({entries}), {item} -> {item}.value is not null))"
         made = f"cast(map() as {engine_type(target).ddl})" if not entries else present
         return f"if({value} is null, null, {made})"
 
+    def _entries(self, value: str, source: Struct, target: MapOf) -> Iterator[str]:
+        key = replace(self, column=f"{self.column} key")
+        for field in source.fields:
+            own, name = f"{value}.{name_sql(field.name)}", _text(field.name)
+            made = key.sql(name, Scalar("string"), target.key)
+            if made != name:  # a name that is no key must not fail the rows that lack it
+                made = f"if({own} is null, null, {made})"
+            yield f"{made} as key, {self.sql(own, field.type, target.value)} as value"
+
     def _struct(self, value: str, source: Struct, target: Struct) -> str:
         parts = []
-        for field, own in zip(target.fields, _matched(source, target, self.column), strict=True):
+        for field, own in zip(target.fields, matched_fields(source, target, self.column), strict=True):
             made = f"cast(null as {engine_type(field.type).ddl})"
             if own is not None:
                 inner = replace(self, column=f"{self.column}.{field.name}")
@@ -116,8 +128,12 @@ class _Conversion:
         return f"if({value} is null, null, named_struct({', '.join(parts)}))"
 
 
-def _matched(source: Struct, target: Struct, column: str) -> list[StructField | None]:
-    """Return the field of the source for each field of the target."""
+def matched_fields(source: Struct, target: Struct, column: str) -> list[StructField | None]:
+    """Return the field of the source for each field of the target, as `converted_sql` matches them.
+
+    Raises:
+        SpecError: None matches.
+    """
     by_name = {field.name.lower(): field for field in source.fields}
     found = [by_name.get(field.name.lower()) for field in target.fields]
     if any(found):
