@@ -10,14 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.lake.file_probe import has_typeless_json, holds_json_texts, is_near
-from lakewright.slices.json_misfits import (
-    Suspect,
-    good_types,
-    suspects_of,
-    variants_of,
-    with_good_values,
-)
+from lakewright.slices.json_misfits import good_types, variants_of, with_good_values
 from lakewright.slices.json_shapes import with_known_shapes
+from lakewright.slices.json_suspects import Suspect, suspects_of
 from lakewright.slices.json_values import with_typed_values
 from lakewright.strategies.drift import convert_sql
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
@@ -79,10 +74,10 @@ def _with_good_values(
         return frame
     reader = session.read.format("json").options(**options)
     variants = variants_of(frame.schema, suspects)
-    own = [field for field in variants.fields if field.name in {each.name for each in suspects}]
+    own = [field for field in variants.fields if field.name in {each.column for each in suspects}]
     looked_at = reader.schema(_with_corrupt(type(variants)(own), options)).load(slice_.path)
     types = good_types(looked_at, suspects, are_typed=known.are_typed)
-    found = [each for each in suspects if each.name in types]
+    found = [each for each in suspects if each.path in types]
     if not found:
         return frame
     return with_good_values(reader.schema(variants_of(frame.schema, found)).load(slice_.path), found, types)

@@ -1,7 +1,8 @@
 """Rows whose values do not fit a column of JSON, known when the slice is read.
 
-Spark infers a text for a column in which one value is a text. The values of other rows are read as without
-that one, and the column `MISFIT` tells which rows have such a value. Putting them aside is Lakewright's own.
+Spark infers a text for a column, or a part of one, in which one value is a text. The values of other rows are
+read as without that one, and the column `MISFIT` tells which rows have such a value. Putting them aside is
+Lakewright's own.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lakewright.transform.bad_rows import UNPARSED, bad_rows
-from lakewright.transform.casts import cast_fault_sql
+from lakewright.transform.bad_rows import bad_rows
 from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import StructField
 
 __all__ = ["MISFIT", "Misfit", "misfit_rows", "misfit_sql"]
 
 MISFIT = "_lakewright_misfit"
-"""Column that is null except in rows with such a value: why, whether a type is declared, and their texts."""
+"""Column that is null except in rows with such a value: why, whether a type is declared, and what to show."""
 
 
 class Misfit(NamedTuple):
@@ -28,35 +28,26 @@ class Misfit(NamedTuple):
 
     Attributes:
         column: Its name in the source.
-        text: SQL of a value as text.
-        condition: SQL of whether it does not fit.
-        target: The type that it does not fit, in Spark's SQL.
-        of_table: The name of the table's column whose type that is; None if it is the declared type.
+        fault: SQL of why a value does not fit; null if it does.
+        shown: SQL of what the record of a bad row shows: a text, or null for the value itself; or a struct or
+            list.
+        is_declared: Whether the type is declared; otherwise it is that of the table.
     """
 
     column: str
-    text: str
-    condition: str
-    target: str
-    of_table: str | None = None
-
-    @property
-    def reason(self) -> str:
-        """SQL of the reason; null if the value fits."""
-        is_of_table = self.of_table is not None
-        name = self.of_table or self.column
-        fault = cast_fault_sql(self.text, _text_type(), self.target, column=name, is_exact=is_of_table)
-        return f"if({self.condition}, coalesce({fault}, '{UNPARSED}'), null)"
+    fault: str
+    shown: str
+    is_declared: bool
 
 
 def misfit_sql(misfits: Sequence[Misfit]) -> str:
     """Return SQL of the column `MISFIT`."""
-    declared = [each.condition for each in misfits if each.of_table is None]
-    texts = ", ".join(f"{text_sql(each.column)}, if({each.condition}, {each.text}, null)" for each in misfits)
+    reason = f"coalesce({', '.join(each.fault for each in misfits)}, null)"
+    declared = " or ".join(f"{each.fault} is not null" for each in misfits if each.is_declared)
+    shown = {each.column: f"{text_sql(each.column)}, {each.shown}" for each in misfits}
     return (
-        f"if({' or '.join(each.condition for each in misfits)}, "
-        f"named_struct('reason', coalesce({', '.join(each.reason for each in misfits)}, null), "
-        f"'is_declared', {' or '.join(declared) or 'false'}, 'texts', named_struct({texts})), null)"
+        f"if({reason} is null, null, named_struct('reason', {reason}, 'is_declared', {declared or 'false'}, "
+        f"'shown', named_struct({', '.join(shown.values())})))"
     )
 
 
@@ -77,15 +68,19 @@ def misfit_rows(
         return None, frame
     fault = f"if({_is_harmless(flag)}, null, {MISFIT}.reason)"
     names = [name for name in frame.columns if name != MISFIT]
-    texts = frame.select(f"{MISFIT}.texts.*").columns
-    shown = frame.withColumns({name: functions.expr(_original(name)) for name in texts})
+    kinds = frame.select(f"{MISFIT}.shown.*").schema.fields
+    shown = frame.withColumns({each.name: functions.expr(_original(each)) for each in kinds})
     found = bad_rows(shown, [fault], keys, {name: name for name in names})
     return found, frame.where(f"{MISFIT} is null or {_is_harmless(flag)}").drop(MISFIT)
 
 
-def _original(name: str) -> str:
-    value = name_sql(name)
-    return f"coalesce({MISFIT}.texts.{value}, cast({value} as string))"
+def _original(shown: StructField) -> str:
+    from pyspark.sql.types import StringType
+
+    value = name_sql(shown.name)
+    original = f"{MISFIT}.shown.{value}"
+    is_text = isinstance(shown.dataType, StringType)
+    return f"coalesce({original}, cast({value} as string))" if is_text else original
 
 
 def _is_harmless(flag: str | None) -> str:
@@ -93,9 +88,3 @@ def _is_harmless(flag: str | None) -> str:
         return "false"
     deleted = f"coalesce(try_cast(cast({name_sql(flag)} as string) as boolean), false)"
     return f"(not {MISFIT}.is_declared and {deleted})"
-
-
-def _text_type() -> DataType:
-    from pyspark.sql.types import StringType
-
-    return StringType()

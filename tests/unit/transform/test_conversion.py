@@ -44,3 +44,8 @@ def test_a_struct_becomes_a_map_of_what_it_has() -> None:
         "if(t is null, null, map_from_entries(filter(array(struct('a' as key, t.`a` as value), "
         "struct('b' as key, cast(t.`b` as string) as value)), x0 -> x0.value is not null)))"
     )
+
+
+def test_a_name_that_is_no_key_of_a_map_fails_only_rows_that_have_it() -> None:
+    made = converted_sql("t", parse_sql_type("struct<a: int>"), parse_sql_type("map<int, int>"), column="t")
+    assert "struct(if(t.`a` is null, null, cast('a' as int)) as key, t.`a` as value)" in made
