@@ -6,7 +6,7 @@ Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt, StorageUnavailable, TargetError
@@ -19,13 +19,20 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
-from lakewright.slices.discover import called_name
+from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.reconcile import has_no_commit
+from lakewright.slices.unrecorded import UNRECORDED_ADVICE
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command
 
-__all__ = ["Repair", "audit", "repairs"]
+__all__ = ["RecordedBy", "Repair", "audit", "repairs"]
+
+RecordedBy = Callable[[Entity, Sequence[str]], Sequence[str]]
+"""Returns the commands whose runs record slices of an entity's table."""
+
+MOST_NAMED = 3
 
 ANSWERS = "*"
 """Takes the place of an item id if the damage concerns many items."""
@@ -45,8 +52,14 @@ class Repair:
     apply: Callable[[], object]
 
 
-def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
-    """Yield damage in records, answers, leases and watermarks, and disagreement with the tables."""
+def audit(inventory: Inventory, entities: Iterable[Entity], recorded_by: RecordedBy) -> Iterator[Damage]:
+    """Yield damage in records, answers, leases and watermarks, and disagreement with the tables.
+
+    Args:
+        inventory: The slices of the project.
+        entities: The entities whose tables are compared.
+        recorded_by: Returns the commands that record slices of an entity's table.
+    """
     store = inventory.ledger.store
     if (unreadable := _unreadable(store)) is not None:
         yield unreadable
@@ -57,7 +70,7 @@ def audit(inventory: Inventory, entities: Iterable[Entity]) -> Iterator[Damage]:
     yield from _watermarks(store)
     for entity in entities:
         try:
-            yield from _beside_table(inventory, entity)
+            yield from _beside_table(inventory, entity, recorded_by)
         except (TargetError, StorageUnavailable) as error:  # the tables after it are checked nevertheless
             yield Damage(ANSWERS, None, _unchecked(entity, error))
 
@@ -151,7 +164,10 @@ def _watermarks(store: Store) -> Iterator[Damage]:
         done = (record for record in records if record.state is State.PROCESSED)
         brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in done]
         if standing.watermark.as_json() not in brought:
-            problem = f"the watermark {_named(standing)} refers to it, but it did not set that watermark"
+            problem = (
+                f"the watermark {_named(standing)} refers to it, but it did not set that watermark: "
+                "`lakewright watermark set ENTITY COLUMN VALUE` sets the right one"
+            )
             yield Damage(standing.item_id, None, problem)
 
 
@@ -159,7 +175,7 @@ def _named(standing: StoredWatermark) -> str:
     return f"{standing.column}={standing.watermark.value} of {standing.application}"
 
 
-def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
+def _beside_table(inventory: Inventory, entity: Entity, recorded_by: RecordedBy) -> Iterator[Damage]:
     """Yield commits on which the manifest and an entity's table disagree.
 
     An item that is locked or ready and whose commit has not landed is no damage: it is being attempted.
@@ -173,8 +189,7 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
         if is_done and number > (last or 0) and not has_no_commit(inventory.ledger.store, item, application):
             yield _lost_commit(item, entity, number, last)
         elif not is_done and inventory.has_landed(entity, item) and not _is_at_work(inventory, item):
-            does = f"the next run of {entity.name} records that"
-            yield Damage(item.item_id, None, f"its commit {number} has landed, but is not recorded: {does}")
+            yield Damage(item.item_id, None, _unrecorded_commit(item, entity, number, recorded_by))
     given = inventory.last_given_number(entity)
     if last is None or last <= given:
         return
@@ -182,12 +197,28 @@ def _beside_table(inventory: Inventory, entity: Entity) -> Iterator[Damage]:
     if moved is not None:
         yield Damage(ANSWERS, None, f"{moved.message}. {moved.remedy}".rstrip("."))
     else:
-        yield Damage(
-            ANSWERS,
-            None,
-            f"the table of {entity.name} ends with commit {last}, the manifest gave up to {given}: the next "
-            "run that finds a new slice records what the table has",
+        names = list(map(slice_name, inventory.unrecorded_items(entity)))
+        known = f"but the manifest only knows those up to {given}"
+        ends = f"the table of {entity.called} ends with commit {last}, {known}"
+        yield Damage(ANSWERS, None, f"{ends}. {_recorded_how(entity, names, last, recorded_by)}")
+
+
+def _unrecorded_commit(item: Item, entity: Entity, number: int, recorded_by: RecordedBy) -> str:
+    typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, [slice_name(item)]))
+    return f"its commit {number} has landed, but is not recorded: the next run records it: {typed}"
+
+
+def _recorded_how(entity: Entity, names: Sequence[str], last: int, recorded_by: RecordedBy) -> str:
+    """Return what to do about commits of slices with these names, or of no slice that is in bronze."""
+    if not names:
+        return (
+            "No slice in bronze is of the others. If the manifest is an older copy, bring the newer one back "
+            f"if there is one. Otherwise the next slice that a run processes gets a number above {last}"
         )
+    typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, names))
+    held = "is" if len(names) == 1 else "are"
+    told = f"{counted(len(names), 'slice')} {held} in the table only: {first_of(names, MOST_NAMED)}"
+    return f"{told}. {UNRECORDED_ADVICE}: {typed}"
 
 
 def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
@@ -195,20 +226,20 @@ def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
     table = error.details.get(DAMAGED)
     commands = (moving_command(str(table)), f"{rebuild_command(entity)} --yes")
     remedy = error.remedy if table is None else known_remedy(commands)
-    told = f"the table of {entity.name} is not checked: {error.message}"
+    told = f"the table of {entity.called} is not checked: {error.message}"
     return told if remedy is None else f"{told}. {remedy.rstrip('.')}"
 
 
 def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:
     if last is None:
         problem = (
-            f"it is processed by commit {number}, but {entity.name} has no table with a commit: bring it "
+            f"it is processed by commit {number}, but {entity.called} has no table with a commit: bring it "
             f"back, or `{rebuild_command(entity)} --yes` makes it again from its slices"
         )
         return Damage(item.item_id, None, problem)
     named = called_name(entity.called, item)
     problem = (
-        f"it is processed by commit {number}, but the table of {entity.name} ends with {last}: "
+        f"it is processed by commit {number}, but the table of {entity.called} ends with {last}: "
         f"was it restored or removed? `{command('requeue', named)}` applies the slice again"
     )
     return Damage(item.item_id, None, problem)

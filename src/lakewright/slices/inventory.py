@@ -30,6 +30,7 @@ from lakewright.slices.recover_from_log import (
     last_given_number,
     unrecorded_commits,
 )
+from lakewright.slices.unrecorded import unrecorded_items
 
 if TYPE_CHECKING:
     from lakewright.errors import LakeMoved, LakewrightError
@@ -201,6 +202,11 @@ class Inventory:
         """Return the number of the last commit to an entity's silver table, or None."""
         address = self.places_of(entity).silver
         return last_commit_number(self.lake, address, str(self.application_of(entity)))
+
+    def unrecorded_items(self, entity: Entity) -> tuple[Item, ...]:
+        """Return the items of an entity that its next run records from the table's log, as they are then."""
+        application, places = self.application_of(entity), self.places_of(entity)
+        return unrecorded_items(self.lake, self.ledger, places, application, entity.called)
 
     def moved(self, entity: Entity) -> LakeMoved | None:
         """Return the error of slices that were processed in another folder than the entity's, or None."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lakewright.app import App
 from lakewright.manifest.store import Damage
 from lakewright.slices.audit import Repair, audit, repairs
+from lakewright.usecases.damage.unrecorded_slices import recording_commands
 from lakewright.usecases.items import inventory_of
 
 __all__ = ["ManifestCheck", "check_manifest"]
@@ -19,7 +21,7 @@ class ManifestCheck:
 
     Attributes:
         found: Damage that the check found.
-        repairs: The repairs, planned or made; empty unless requested.
+        repairs: The repairs of it, planned or made.
         left: Damage that remains after the repairs, if any were made.
         is_repaired: Whether the repairs were made.
     """
@@ -30,7 +32,7 @@ class ManifestCheck:
     is_repaired: bool
 
 
-def check_manifest(app: App, *, plans_repair: bool, repairs_it: bool, author: str) -> ManifestCheck:
+def check_manifest(app: App, *, repairs_it: bool, author: str) -> ManifestCheck:
     """Check the manifest of the project.
 
     Nothing else should write to it during the check. Records are never changed: an item with an illegal
@@ -38,16 +40,16 @@ def check_manifest(app: App, *, plans_repair: bool, repairs_it: bool, author: st
 
     Args:
         app: The project.
-        plans_repair: Plan repairs of the damage.
-        repairs_it: Make the planned repairs, then check again.
+        repairs_it: Make the repairs, then check again.
         author: The author of the repairs.
     """
     entities = [entity for entity in app.project.entities.values() if entity.enabled]
     inventory = inventory_of(app, author)
-    found = tuple(audit(inventory, entities))
-    planned = tuple(repairs(inventory, found)) if plans_repair and found else ()
+    recorded_by = partial(recording_commands, app)
+    found = tuple(audit(inventory, entities, recorded_by))
+    planned = tuple(repairs(inventory, found)) if found else ()
     if not (repairs_it and planned):
         return ManifestCheck(found, planned, found, is_repaired=False)
     for repair in planned:
         repair.apply()
-    return ManifestCheck(found, planned, tuple(audit(inventory, entities)), is_repaired=True)
+    return ManifestCheck(found, planned, tuple(audit(inventory, entities, recorded_by)), is_repaired=True)

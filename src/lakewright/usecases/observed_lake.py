@@ -10,6 +10,7 @@ from datetime import datetime
 from lakewright.app import App
 from lakewright.errors import Fault
 from lakewright.slices.application import application_of
+from lakewright.slices.unrecorded import UNRECORDED_ADVICE
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
@@ -17,7 +18,6 @@ from lakewright.usecases.damage.damaged_tables import damaged_tables
 from lakewright.usecases.damage.lost_outputs import LostOutputs, lost_outputs
 from lakewright.usecases.damage.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import (
-    UNRECORDED_ADVICE,
     Unrecorded,
     items_after_recovery,
     unrecorded_slices,

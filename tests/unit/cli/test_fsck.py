@@ -99,7 +99,7 @@ def test_a_commit_that_landed_unrecorded_is_told(app: FakeApp) -> None:
     commit(app, 2)
     app.ledger.release(held.item_id, "its process is gone", is_forced=True)
     assert problems(app) == [
-        "its commit 2 has landed, but is not recorded: the next run of orders records that"
+        "its commit 2 has landed, but is not recorded: the next run records it: `lakewright process orders`"
     ]
 
 
@@ -119,7 +119,21 @@ def test_a_commit_that_the_table_lost_is_told(app: FakeApp) -> None:
 def test_a_table_ahead_of_the_manifest_is_told(app: FakeApp) -> None:
     commit(app, 9)
     (told,) = problems(app)
-    assert told.startswith("the table of orders ends with commit 9, the manifest gave up to 1: the next run")
+    assert told == (
+        "the table of orders ends with commit 9, but the manifest only knows those up to 1. No slice in "
+        "bronze is of the others. If the manifest is an older copy, bring the newer one back if there is "
+        "one. Otherwise the next slice that a run processes gets a number above 9"
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("--repair",), ("--repair", "--yes")])
+def test_a_fault_that_no_repair_mends_is_said_to_be_such(app: FakeApp, options: tuple[str, ...]) -> None:
+    """It named `--repair`, which printed the same fault again and nothing else."""
+    commit(app, 9)
+    answered = call_with(app, "manifest", "fsck", *options)
+    assert answered.code == 1
+    assert answered.last_line == "do: what is said above; --repair can't mend this fault."
+    assert "fsck --repair`" not in answered.out
 
 
 def test_a_damaged_table_is_told_and_the_tables_after_it_are_checked(app: FakeApp) -> None:

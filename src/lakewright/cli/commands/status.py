@@ -128,7 +128,7 @@ def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) ->
 
 
 def _behind(found: Unrecorded) -> Branch:
-    from lakewright.usecases.damage.unrecorded_slices import UNRECORDED_ADVICE
+    from lakewright.slices.unrecorded import UNRECORDED_ADVICE
 
     typed = ", then ".join(f"`{command}`" for command in found.commands)
     said = f": {found.words}"

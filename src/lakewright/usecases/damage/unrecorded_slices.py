@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import LakewrightError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.store import Query
 from lakewright.plan.other_runs import commands_of
 from lakewright.slices.application import application_of
-from lakewright.slices.changed import new_item
-from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
-from lakewright.slices.late import place_of
+from lakewright.slices.discover import slice_name
 from lakewright.slices.other_runs import entity_name, find_other_runs
-from lakewright.slices.recover_from_log import as_if_recovered, lacks_commits
+from lakewright.slices.recover_from_log import as_if_recovered
+from lakewright.slices.unrecorded import unrecorded_items
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.staleness.readers import dependents
@@ -34,21 +32,14 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Places
 
 __all__ = [
-    "UNRECORDED_ADVICE",
     "Unrecorded",
     "as_after_recovery",
     "items_after_recovery",
+    "recording_commands",
     "unrecorded_slices",
 ]
 
-UNRECORDED_ADVICE = (
-    "If the manifest is an older copy, bring the newer one back if there is one. Otherwise the next run "
-    "records these slices, without processing them"
-)
-
 MOST_NAMED = 3
-
-_OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +93,11 @@ def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
         if found:
             application = application_of(app.project.name, entity)
             skipped = (item for item in found if item.verdict(application) is Verdict.SKIPPED)
-            commands = _commands(app, entity, list(map(slice_name, found)))
+            commands = recording_commands(app, entity, list(map(slice_name, found)))
             yield Unrecorded(entity.called, found, commands, tuple(map(slice_name, skipped)))
 
 
-def _commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:
+def recording_commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:
     """Return the commands that record slices: others of a job's targets may add rows in every build."""
     runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
     found: list[str] = []
@@ -138,15 +129,7 @@ def as_after_recovery(app: App, entity: Entity, items: Mapping[str, Item]) -> di
 
 
 def _unrecorded(app: App, entity: Entity, places: Places) -> tuple[Item, ...]:
-    application = application_of(app.project.name, entity)
-    is_local = places.silver.location is not None and local_path(places.silver.location) is not None
-    if not is_local or not lacks_commits(app.lake, app.ledger, places.silver, application):
+    if places.silver.location is None or local_path(places.silver.location) is None:
         return ()
-    prefix = item_id(places.bronze) + "/"
-    items = {item.item_id: item for item in app.store.select(Query(verdicts=_OPEN, prefix=prefix))}
-    if local_path(places.bronze) is not None:
-        slices = list_slices(places.bronze, app.lake)
-        found = {each.item_id: new_item(each) for each in discovered(slices, application, entity.called)}
-        items = {**found, **app.store.read(list(found)), **items}
-    recovered = as_if_recovered(app.lake, app.ledger, places.silver, items.values(), application)
-    return tuple(sorted(recovered.values(), key=place_of))
+    application, is_listed = application_of(app.project.name, entity), local_path(places.bronze) is not None
+    return unrecorded_items(app.lake, app.ledger, places, application, entity.called, lists_bronze=is_listed)

@@ -75,6 +75,20 @@ def test_the_inbox_tells_it_with_the_command(tmp_path: Path) -> None:
     assert concern.command == "lakewright job daily build -t orders day=2024-05-04"
 
 
+def test_fsck_names_the_slices_that_only_the_table_has_with_the_command_of_status(tmp_path: Path) -> None:
+    """It said that a run which finds a new slice records them, and named `--repair`, which can't."""
+    shop = restored(tmp_path)
+    done = shop.run("manifest", "fsck", "--repair")
+    (behind,) = shop.json("status")["behind"]
+    assert done.code == 1
+    page = " ".join(done.out.split())
+    assert (
+        f"ends with commit 4, but the manifest only knows those up to 0. 1 slice is in the table only: {NEW}"
+        in page
+    )
+    assert f"without processing them: `{behind['do'][0]}` 1 fault found do: what is said above" in page
+
+
 def test_a_command_that_can_be_typed_as_it_stands_is_preferred(tmp_path: Path) -> None:
     """It named a job with a parameter that no slice tells, although another one needs none."""
     shop = restored(tmp_path)

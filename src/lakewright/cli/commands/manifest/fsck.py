@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +10,12 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.group import command
-from lakewright.cli.page import Span, line
+from lakewright.cli.page import Block, Span, line
 from lakewright.cli.render.items import damage_page, repair_page
 
 if TYPE_CHECKING:
     from lakewright.manifest.store import Damage
+    from lakewright.usecases.check_manifest import ManifestCheck
 
 __all__ = ["fsck"]
 
@@ -39,19 +40,28 @@ def fsck(call: Call, /, *, repair: bool, yes: bool, author: str) -> int:
     """
     from lakewright.usecases.check_manifest import check_manifest
 
-    checked = check_manifest(call.app, plans_repair=repair, repairs_it=yes, author=author)
+    checked = check_manifest(call.app, repairs_it=repair and yes, author=author)
     document: dict[str, Any] = {"damaged": _documents(checked.left)}
     if repair:
         document["repairs"] = [{"item_id": one.item_id, "does": one.does} for one in checked.repairs]
     if yes:
         document["repaired"] = len(checked.found) - len(checked.left)
-    page = [*damage_page(checked.found), *repair_page(checked.repairs, is_done=checked.is_repaired)]
-    if checked.found and not repair:
-        page.append(line(Span("do: ", "dim"), "`lakewright manifest fsck --repair` shows what it can mend."))
-    if checked.is_repaired:
-        page += damage_page(checked.left)
-    call.output.result(document, page)
+    call.output.result(document, _page(checked, is_shown=repair))
     return 1 if checked.left else 0
+
+
+def _page(checked: ManifestCheck, *, is_shown: bool) -> Iterator[Block]:
+    """Yield the damage and what repairs it; of planned repairs only that there are some, unless shown."""
+    yield from damage_page(checked.found)
+    if checked.found and not checked.repairs:
+        what = "this fault" if len(checked.found) == 1 else "any of these faults"
+        yield line(Span("do: ", "dim"), f"what is said above; --repair can't mend {what}.")
+    elif checked.found and not is_shown:
+        yield line(Span("do: ", "dim"), "`lakewright manifest fsck --repair` shows what it can mend.")
+    elif is_shown:
+        yield from repair_page(checked.repairs, is_done=checked.is_repaired)
+    if checked.is_repaired:
+        yield from damage_page(checked.left)
 
 
 def _documents(damages: Sequence[Damage]) -> list[dict[str, Any]]:
