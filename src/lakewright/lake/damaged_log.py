@@ -16,11 +16,13 @@ from lakewright.spec.words import counted
 
 __all__ = [
     "DAMAGED",
+    "IN_PLACE",
     "LACKS",
     "damage_in_text",
     "damage_told",
     "damaged_commits",
     "damaged_log_error",
+    "file_in_place_error",
     "known_remedy",
     "lost_files_error",
     "lost_log_error",
@@ -30,12 +32,18 @@ __all__ = [
 DAMAGED = "damaged_log"
 """The entry of an error's details that names the table whose log is damaged."""
 
+IN_PLACE = "file_in_place"
+"""The entry of an error's details that names a file which stands where a table's folder belongs."""
+
 LACKS = "missing_files"
 """The entry of an error's details that has the data files which a table lacks."""
 
 _COMMIT = re.compile(r"\d{20}\.json")
 _TOLD = re.compile(r"the table (.+?) can't be read: its log file \S+ is (?:damaged|missing)")
 _LOST = re.compile(r"(.+) has files of rows, but no Delta log")
+_IN_PLACE = re.compile(
+    r"a file stands at (.+), where (?:the table's folder|the folder of the table (.+)) belongs"
+)
 _OF_SPARK = re.compile(
     r"(?:Encountered error while reading file|Checksum error:) (\S+)/_delta_log/(\d{20}\.json|\S+?\.parquet)"
 )
@@ -99,6 +107,8 @@ def damage_told(message: str) -> TargetError | None:
         return TargetError(message, remedy=_remedy(found[1]), details={DAMAGED: found[1]})
     if found := _LOST.search(message):
         return lost_log_error(found[1])
+    if found := _IN_PLACE.search(message):
+        return file_in_place_error(found[2] or found[1], found[1])
     return None
 
 
@@ -113,6 +123,23 @@ def lost_log_error(table: str) -> MigrationError:
         remedy="If it is a table, bring its folder _delta_log back from a copy. Without one, "
         f"{_made_again(table)} If other files are there, declare another place.",
         details={DAMAGED: table},
+    )
+
+
+def file_in_place_error(table: str, file: str) -> TargetError:
+    """Return the error for a file that stands where a table's folder belongs, or a folder above it.
+
+    Args:
+        table: The folder of the table.
+        file: The file.
+    """
+    which = "the table's folder" if file == table else f"the folder of the table {table}"
+    moving = f"mv {shlex.quote(file)} {shlex.quote(f'{file}.moved')}"
+    return TargetError(
+        f"a file stands at {file}, where {which} belongs",
+        remedy=f"Move the file away: `{moving}`. Then bring the folder back if it was moved. Without it, "
+        "`lakewright status` names what makes the table again.",
+        details={IN_PLACE: file, "commands": [moving]},
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import TargetError
-from lakewright.lake.damaged_log import damaged_commits, damaged_log_error
+from lakewright.lake.damaged_log import damaged_commits, damaged_log_error, file_in_place_error
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import split_url
@@ -61,6 +61,7 @@ class LocalLog:
         """Return the table with its log read, or None if there is none.
 
         Raises:
+            TargetError: A file stands where the table's folder belongs, or a folder above it.
             StorageUnavailable: The log's files can't be read.
         """
         from deltalake import DeltaTable
@@ -68,11 +69,18 @@ class LocalLog:
 
         with reading(f"the table {self.path}"):
             if not (self.path / "_delta_log").is_dir():
+                self.check_place()
                 return None
             try:
                 return DeltaTable(self.path)
             except TableNotFoundError:
                 return None
+
+    def check_place(self) -> None:
+        """Raise `TargetError` if a file stands where the table's folder belongs, or a folder above it."""
+        present = next((each for each in (self.path, *self.path.parents) if each.exists()), None)
+        if present is not None and not present.is_dir():
+            raise file_in_place_error(str(self.path), str(present))
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file of the log, or None if it can't be read."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable
-from lakewright.lake.damaged_log import DAMAGED, damage_in_text, damage_told
+from lakewright.lake.damaged_log import DAMAGED, IN_PLACE, damage_in_text, damage_told
 from lakewright.lake.file_systems import missing_file_system
 from lakewright.lake.query_failures import query_failure
 from lakewright.lake.storage_errors import storage_error
@@ -42,7 +42,7 @@ def look(target: Target, context: Context, tell: Callable[[SpecError], None]) ->
     except StorageUnavailable as error:
         found = f"{error.message} ({error.remedy})"
     except LakewrightError as error:
-        if DAMAGED in error.details:
+        if DAMAGED in error.details or IN_PLACE in error.details:
             return Observation(subject, error=error.message, warning=_failing(error.as_fault()))
         found = error.message
     except OSError as error:

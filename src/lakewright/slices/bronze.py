@@ -33,6 +33,8 @@ UNFINISHED = ("._copying_", ".tmp", ".part", ".partial", ".filepart", ".crdownlo
 BRONZE_UNREADABLE = "bronze_unreadable"
 """The alert that a bronze folder, or a slice in it, can't be read."""
 
+_LET_READ = "Let the user who runs Lakewright read it, then run again."
+
 
 @dataclass(frozen=True, slots=True)
 class File:
@@ -100,10 +102,10 @@ def is_partition(name: str) -> bool:
     return name.startswith("_") and "=" in name
 
 
-def unreadable_folder(folder: str, why: str) -> StorageUnavailable:
+def unreadable_folder(folder: str, why: str, remedy: str = _LET_READ) -> StorageUnavailable:
     """Return the error for a bronze folder that can't be read."""
     return StorageUnavailable(
         f"the bronze folder {folder} can't be read: {why}",
-        remedy="Let the user who runs Lakewright read it, then run again.",
+        remedy=remedy,
         details={"alerts": [BRONZE_UNREADABLE]},
     )

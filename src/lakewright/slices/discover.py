@@ -204,6 +204,9 @@ def _list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Sl
             raise unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
         return False, []
     except OSError as error:
+        if isinstance(error, NotADirectoryError):
+            remedy = "Move the file away, and bring the folder back if it was moved."
+            raise unreadable_folder(str(folder), "a file stands there", remedy) from error
         raise unreadable_folder(str(folder), error.strerror or str(error)) from error
     slices = []
     for name in names:

@@ -14,7 +14,7 @@ from lakewright.slices.unrecorded import UNRECORDED_ADVICE
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
-from lakewright.usecases.damage.damaged_tables import damaged_tables
+from lakewright.usecases.damage.damaged_tables import damaged_tables, lost_beside
 from lakewright.usecases.damage.lost_outputs import LostOutputs, lost_outputs
 from lakewright.usecases.damage.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import (
@@ -124,7 +124,7 @@ def observed_concerns(
                 advice=fault.remedy or "",
                 code=fault.code,
             )
-    for fault in (*observed.damaged[:MOST], *observed.lost.lost[:MOST]):
+    for fault in (*observed.damaged[:MOST], *lost_beside(observed.lost.lost, observed.damaged)[:MOST]):
         yield Concern(
             kind="damaged",
             subject=fault.details["subject"],

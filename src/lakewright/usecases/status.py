@@ -28,7 +28,7 @@ from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.answered_warnings import unanswered
 from lakewright.usecases.bronze_status import Arrived, look_at_bronze
-from lakewright.usecases.damage.damaged_tables import damaged_tables
+from lakewright.usecases.damage.damaged_tables import damaged_tables, lost_beside
 from lakewright.usecases.damage.lost_outputs import lost_outputs
 from lakewright.usecases.damage.rebuild_status import due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import items_after_recovery, unrecorded_slices
@@ -130,7 +130,7 @@ def project_status(app: App) -> ProjectStatus:
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
         unseen=(*rebuilds.unseen_beside(damaged), *gone.unseen),
-        lost=gone.lost_beside(tainted),
+        lost=lost_beside(gone.lost_beside(tainted), damaged),
         damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),

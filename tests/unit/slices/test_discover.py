@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from lakewright.errors import StorageUnavailable
 from lakewright.lake.lake import Lake
 from lakewright.slices.discover import (
     canonical_id,
@@ -111,3 +112,11 @@ def test_ids_that_were_written_otherwise_are_found(uri: str) -> None:
 def test_natural_keys_compare_whatever_the_names() -> None:
     mixed = ["a", "1a", "a1", "²", "01", "1", "9" * 50]
     assert sorted(mixed, key=natural_key) == ["01", "1", "1a", "9" * 50, "a", "a1", "²"]
+
+
+def test_a_file_in_place_of_a_bronze_folder_is_said_to_be_one(tmp_path: Path) -> None:
+    """It was told to let the user read it."""
+    (tmp_path / "orders").touch()
+    with pytest.raises(StorageUnavailable, match="orders can't be read: a file stands there") as caught:
+        list_slices(str(tmp_path / "orders"), NO_LAKE)
+    assert caught.value.remedy == "Move the file away, and bring the folder back if it was moved."

@@ -1,8 +1,12 @@
-"""Tables of this machine that can't be read: their Delta log is damaged or gone, or data files are."""
+"""Tables of this machine that can't be read.
+
+Their Delta log is damaged or gone, data files are, or a file stands where their folder belongs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault, LakewrightError, TargetError
 from lakewright.lake.damaged_log import (
     DAMAGED,
+    IN_PLACE,
     LACKS,
     known_remedy,
     lost_files_error,
@@ -21,9 +26,12 @@ from lakewright.lake.observation import files_gone
 from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.phase import Phase
+from lakewright.relations.delta import DeltaRelation
 from lakewright.run.leftovers import is_built
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.strategies.outdated import rebuild_command
+from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.staleness.earlier_builds import RUNS
@@ -31,8 +39,9 @@ from lakewright.usecases.staleness.earlier_builds import RUNS
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.job import Job
+    from lakewright.workspace.workspace import Workspace
 
-__all__ = ["damaged_tables"]
+__all__ = ["damaged_tables", "lost_beside"]
 
 MOST_FILES = 10_000
 """Files of a table up to which each is looked for; 10,000 take about a tenth of a second."""
@@ -49,27 +58,37 @@ def damaged_tables(app: App) -> Iterator[Fault]:
     seen: set[Path] = set()
     for entity, places in placed_entities(app):
         folder = None if places.silver.location is None else local_path(places.silver.location)
-        if (found := _damage(folder, seen, is_silver=True)) is not None:
+        if (found := _damage(folder, seen, is_delta=True, is_silver=True)) is not None:
             # A rebuild needs the log, but not the files.
             moves = () if LACKS in found.details else (moving_command(str(folder)),)
             yield _fault(found, entity.called, (*moves, f"{rebuild_command(entity)} --yes"))
     for job in (each for each in app.project.jobs.values() if each.targets):
-        for target, folder in _outputs(app, job):
-            if (found := _damage(folder, seen)) is not None:
+        for target, folder, is_delta in _outputs(app, job):
+            if (found := _damage(folder, seen, is_delta=is_delta)) is not None:
                 yield _fault(found, target, (moving_command(str(folder)), *_builds(app, job, target)))
 
 
-def _damage(folder: Path | None, seen: set[Path], *, is_silver: bool = False) -> TargetError | None:
-    if folder is None or folder in seen or not (is_silver or (folder / "_delta_log").is_dir()):
+def lost_beside(lost: Sequence[Fault], damaged: Sequence[Fault]) -> tuple[Fault, ...]:
+    """Return the faults of tables that are gone without those of targets whose tables can't be read."""
+    told = {each.details["subject"] for each in damaged if IN_PLACE in each.details}
+    return tuple(each for each in lost if each.details["subject"] not in told)
+
+
+def _damage(
+    folder: Path | None, seen: set[Path], *, is_delta: bool, is_silver: bool = False
+) -> TargetError | None:
+    is_table = folder is not None and (folder / "_delta_log").is_dir()
+    if folder is None or folder in seen or not (is_delta or is_table):
         return None
     seen.add(folder)
     log = LocalLog(folder)
-    if is_silver and not (folder / "_delta_log").is_dir():
-        return lost_log_error(str(folder)) if log.holds_rows() else None
+    if is_silver and not is_table and log.holds_rows():
+        return lost_log_error(str(folder))
     try:
         _, table = read_log(log)
     except TargetError as error:
-        return error if DAMAGED in error.details else None
+        is_told = DAMAGED in error.details or IN_PLACE in error.details
+        return error if is_told else None
     except LakewrightError:  # who looks at the table tells it
         return None
     is_looked_at = table is not None and table.get_add_actions().num_rows <= MOST_FILES
@@ -77,8 +96,8 @@ def _damage(folder: Path | None, seen: set[Path], *, is_silver: bool = False) ->
     return lost_files_error(str(folder), gone) if gone else None
 
 
-def _outputs(app: App, job: Job) -> Iterator[tuple[str, Path]]:
-    """Yield the targets of a job with the folders that they write in BUILD."""
+def _outputs(app: App, job: Job) -> Iterator[tuple[str, Path, bool]]:
+    """Yield the targets of a job with the folders that they write in BUILD, and whether they are Delta's."""
     try:
         workspace = sample_workspace(app.project, job, offline_lake(app))
         nodes = list(declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD))
@@ -88,7 +107,16 @@ def _outputs(app: App, job: Job) -> Iterator[tuple[str, Path]]:
         for resource in node.provides:
             folder = local_path(resource.name) if resource.category == "file" else None
             if folder is not None:
-                yield node.name, folder
+                yield node.name, folder, _writes_delta(workspace, node.name)
+
+
+def _writes_delta(workspace: Workspace, name: str) -> bool:
+    """Return whether a target of a job writes a Delta table."""
+    try:
+        target = Target.named(workspace, name)
+        return isinstance(target, WritingTarget) and isinstance(target.output(workspace), DeltaRelation)
+    except LakewrightError:
+        return False
 
 
 def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
@@ -108,5 +136,7 @@ def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
 
 
 def _fault(error: TargetError, subject: str, commands: tuple[str, ...]) -> Fault:
+    if IN_PLACE in error.details:
+        return replace(error.as_fault(), details={**error.details, "subject": subject})
     details = {**error.details, "subject": subject, "commands": list(commands)}
     return Fault(error.message, code=error.code, remedy=known_remedy(commands), details=details)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
 from deltalake import write_deltalake
 from tests.commands import InProcess
+from tests.documents import checked
 from tests.unit.usecases.staleness.test_downstream import built
 
 from lakewright.app import App
@@ -78,6 +81,50 @@ def test_status_names_damaged_tables_of_silver_and_gold_with_the_commands_to_typ
     for table in (silver, gold):
         assert f"warning: the run will fail: the table {table} can't be read: its log file {commit}" in plan
         assert f"move the folder away, `mv {table} {table}.damaged`, and make the table again" in plan
+
+
+@pytest.mark.parametrize("above", ["", "folder above"])
+def test_a_file_in_place_of_a_tables_folder_is_told_with_what_to_do(tmp_path: Path, above: str) -> None:
+    """The table counted as one that does not exist, and the run failed with a text of Spark or the disk."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\nlake: {root_folder: lake}\n")
+    (tmp_path / "model/model.yml").write_text(MODEL)
+    with closing(App.open(tmp_path)) as app:
+        app.make_store()
+        silver = Path(str(app.project.entity("orders").places(app.project.lake).silver.location))
+        built(app, "daily", ["orders", "sales"], day="2026-01-06")
+    gold = tmp_path / "lake/gold/sales"
+    files = [table.parent if above else table for table in (silver, gold)]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    shop = InProcess(tmp_path)
+    found = checked(shop.json("status"))
+    assert found["lost"] == []
+    for table, file, fault in zip((silver, gold), files, found["damaged"], strict=True):
+        which = f"the folder of the table {table}" if above else "the table's folder"
+        message = f"a file stands at {file}, where {which} belongs"
+        assert fault["message"] == message
+        assert f"Move the file away: `mv {file} {file}.moved`." in fault["remedy"]
+        plan = " ".join(shop.run("plan", "daily", "build", "day=2026-01-07").out.split())
+        assert f"warning: the run will fail: {message}" in plan
+        assert f"do: {fault['remedy']}" in plan
+        assert message in " ".join(shop.run("doctor", "orders").all.split()) or table == gold
+
+
+def test_a_file_that_a_target_writes_is_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [model]\nlake: {root_folder: lake}\n")
+    model = MODEL.replace(
+        "kind: delta, location: lake/gold/sales", "kind: file, format: csv, location: lake/sales"
+    )
+    (tmp_path / "model/model.yml").write_text(model)
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake/sales").touch()
+    with closing(App.open(tmp_path)) as app:
+        app.make_store()
+        assert list(damaged_tables(app)) == []
 
 
 def test_status_names_tables_that_lack_data_files(tmp_path: Path) -> None:
