@@ -72,7 +72,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     _settle(context, entity)
     pending = _wait_for_pending(context, entity)
     chosen = choose_slices(context, entity, pending, slice)
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, entity.called)
     warning = times.check_readable()
     waiting = tuple(slice_name(item) for item in pending.waiting)
     other_writers = find_other_writers(context, entity)

@@ -81,6 +81,7 @@ class ProcessingTimes:
         is_lenient: Whether a text that is no time is only warned of, and the clock's time is used.
         warn: Receives the warning.
         is_declared: Whether a job declares a processing time.
+        entity: What commands call the entity.
     """
 
     text: str | None
@@ -89,13 +90,16 @@ class ProcessingTimes:
     is_lenient: bool
     warn: Callable[[str], None]
     is_declared: bool = True
+    entity: str = "ENTITY"
 
     @classmethod
-    def of(cls, options: ProcessingOptions, zone: ZoneInfo, warn: Callable[[str], None]) -> ProcessingTimes:
+    def of(
+        cls, options: ProcessingOptions, zone: ZoneInfo, warn: Callable[[str], None], entity: str = "ENTITY"
+    ) -> ProcessingTimes:
         """Return the times that the options give."""
         scope = options.scope or Scope()
         is_lenient, is_declared = options.is_time_lenient, options.is_time_declared
-        return cls(options.processing_time, zone, scope, is_lenient, warn, is_declared)
+        return cls(options.processing_time, zone, scope, is_lenient, warn, is_declared, entity)
 
     @property
     def is_one(self) -> bool:
@@ -114,7 +118,9 @@ class ProcessingTimes:
         found = parse_instant_in(rendered, self.zone)
         if found is None and not self.is_lenient:
             of_slice = "" if rendered == self.text else f" of slice {slice_name}"
-            raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=_REMEDY)
+            is_told = depends_on_slice(self.text)
+            remedy = f"{_REMEDY} {self._left_out(slice_name)}" if is_told else _REMEDY
+            raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=remedy)
         return found
 
     def of_item(self, item: Item) -> datetime | None:
@@ -171,17 +177,19 @@ class ProcessingTimes:
             fault = error.faults[0]
             lacks_date = _iso_date(slice_name) is None and "no property 'date'" in fault.message
             why = "its name has no date such as 2024-05-01" if lacks_date else fault.message
-            otherwise = fault.remedy or "Correct the expression, or give a time."
+            otherwise = _WITHOUT_DATE if lacks_date else fault.remedy or "Correct the expression."
             raise UsageError(
                 f"the processing time {text!r} has no value for the slice {slice_name}: {why}",
-                remedy=_WITHOUT_DATE if lacks_date else otherwise,
+                remedy=f"{otherwise} {self._left_out(slice_name)}",
             ) from error
 
+    def _left_out(self, slice_name: str) -> str:
+        # A slice that the manifest knows goes on to hold the others back when it is removed or renamed.
+        skipping = command("skip", called_name(self.entity, slice_name))
+        return f"If it is no slice, or comes again under another name: `{skipping}`."
 
-_WITHOUT_DATE = (
-    "If it is no slice, remove it from bronze. Otherwise rename it, or name the form of the dates, as in "
-    "${slice.date('dd.MM.yyyy')}."
-)
+
+_WITHOUT_DATE = "Name the form of the dates, as in ${slice.date('dd.MM.yyyy')}."
 
 
 def _iso_date(name: str) -> date | None:

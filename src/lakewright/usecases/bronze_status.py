@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
+from lakewright.manifest.item import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
@@ -22,6 +23,7 @@ from lakewright.slices.discover import (
     item_id,
     list_bronze,
     natural_key,
+    slice_name,
 )
 from lakewright.slices.late import last_processed
 from lakewright.slices.late_advice import LateSlices
@@ -35,6 +37,7 @@ from lakewright.slices.other_runs import (
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity
 from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.slice_times.blocking_times import blocking_time
 from lakewright.usecases.slice_times.late_slices import late_slices_of
 from lakewright.usecases.staleness.readers import dependents
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
@@ -114,12 +117,15 @@ class BronzeStatus:
         changed: A fault for each entity with slices that changed since they were processed, with the commands
             to type; its details name the items.
         unreadable: A fault for each folder that can't be read.
+        blocked: The entities of which a run would process no slice, as the time of one is wrong, each with
+            the fault.
     """
 
     arrived: tuple[Arrived, ...] = ()
     vanished: tuple[Vanished, ...] = ()
     changed: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
+    blocked: tuple[tuple[str, Fault], ...] = ()
 
     def with_all(self, other: BronzeStatus) -> BronzeStatus:
         """Return this status and that of another entity."""
@@ -128,6 +134,7 @@ class BronzeStatus:
             self.vanished + other.vanished,
             self.changed + other.changed,
             self.unreadable + other.unreadable,
+            self.blocked + other.blocked,
         )
 
     def changed_beside(self, told: Collection[str]) -> tuple[Fault, ...]:
@@ -170,6 +177,8 @@ def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) 
     told_late = late_slices_of(app, entity, late) if late else None
     moved = moved_lake_error(app.store, application, item_id(bronze), set(new)) if new else None
     told = moved.as_fault() if moved is not None else None if entity.enabled else _DISABLED
+    blocked = _blocked(app, entity, new, present) if told is None else None
+    told = told or blocked
     incomplete = listing.incomplete[:MOST_NAMED]
     arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, told_late, refused=told),)
     gone = vanished_slices(app.store, application, bronze, present)
@@ -179,7 +188,18 @@ def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) 
         arrived=arrived if new or listing.incomplete else (),
         vanished=vanished if gone.count and moved is None else (),
         changed=() if fault is None else (fault,),
+        blocked=() if blocked is None else ((entity.called, blocked),),
     )
+
+
+def _blocked(app: App, entity: Entity, new: Sequence[str], present: Mapping[str, Item]) -> Fault | None:
+    """Return the fault by which a run would process none of an entity's slices, or None."""
+    application = application_of(app.project.name, entity)
+    ready = (item for item in present.values() if item.verdict(application) is Verdict.READY)
+    waiting = sorted((*new, *map(slice_name, ready)), key=natural_key)
+    late = frozenset(_late(app, entity, waiting, present)) if waiting else ()
+    error = blocking_time(app, entity, [name for name in waiting if name not in late])
+    return None if error is None else error.as_fault()
 
 
 def _late(app: App, entity: Entity, names: Sequence[str], present: Mapping[str, Item]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from lakewright.app import App
-from lakewright.errors import BackdatedError
+from lakewright.errors import BackdatedError, Fault
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS, Lock, command, recovery_advice, recovery_command
@@ -27,6 +27,7 @@ from lakewright.usecases.triggers import TriggerStatus, withheld_triggers
 __all__ = [
     "MOST",
     "Concern",
+    "concern_of_blocked",
     "concern_of_item",
     "concern_of_lock",
     "concern_of_run",
@@ -237,6 +238,19 @@ def concern_of_waiting(entity: str, refused: BackdatedError) -> Concern:
         command=typed[0],
         entity=entity,
         code=refused.code,
+    )
+
+
+def concern_of_blocked(entity: str, fault: Fault) -> Concern:
+    """Return why a run would process no slice of an entity: the time of one that waits is wrong."""
+    return Concern(
+        kind="waiting",
+        subject=entity,
+        why=f"a run would process none of its slices: {first_line(fault.message)}",
+        since=None,
+        advice=fault.remedy or "",
+        entity=entity,
+        code=fault.code,
     )
 
 

@@ -23,6 +23,7 @@ from lakewright.usecases.answered_warnings import unanswered
 from lakewright.usecases.concerns import (
     MOST,
     Concern,
+    concern_of_blocked,
     concern_of_item,
     concern_of_lock,
     concern_of_run,
@@ -38,6 +39,7 @@ from lakewright.usecases.failed_runs.undone_runs import runs_to_resume
 from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
+from lakewright.usecases.slice_times.blocking_times import blocked_ready
 from lakewright.usecases.slice_times.refused_times import refused_ready
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.usecases.status import warned_targets
@@ -123,7 +125,10 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     warnings = list(unanswered(app, warned_targets(app.journal, runs), runs))
     warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]
     waiting = {each.name for each in standings.entities if each.standing.count(Verdict.READY)}
-    refused = [concern_of_waiting(*each) for each in islice(refused_ready(app, waiting), MOST)]
+    blocked = dict(blocked_ready(app, waiting)) | dict(() if observed is None else observed.bronze.blocked)
+    times = (each for each in refused_ready(app, waiting) if each[0] not in blocked)
+    refused = [concern_of_waiting(*each) for each in islice(times, MOST)]
+    refused += [concern_of_blocked(*each) for each in islice(blocked.items(), MOST)]
     stuck = [concern_of_trigger(each) for each in triggers if each.has_failed]
     return Inbox(
         concerns=(

@@ -93,6 +93,7 @@ class ProjectStatus:
             give later times.
         refused: For the entities of which a run would refuse the processing times of waiting slices, why;
             their commands are those that process these slices.
+        blocked: The entities of which a run would process no slice, as the time of one is wrong, with why.
         late: Ids of the waiting items that a run would refuse as late, whatever its processing time.
         arrived: Slices in bronze that no run has seen yet, by entity.
         elsewhere: Open slices that were recorded in another folder, by entity.
@@ -122,6 +123,7 @@ class ProjectStatus:
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    blocked: Mapping[str, Fault] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     arrived: tuple[Arrived, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
@@ -156,12 +158,16 @@ class ProjectStatus:
         """Return the commands to type about a waiting row; none if the next run processes it."""
         if row.item.item_id in self.late:
             return (self.late_slices[row.entity or ""].only(row.slice).command,)
+        if row.entity in self.blocked:
+            return ()
         return self.commands.get(row.entity or "", ())
 
     def refusal_of(self, row: Row) -> str | None:
         """Return why a run would refuse a waiting row, or None."""
         if row.item.item_id in self.late:
             return f"the slice is {LATE}"
+        if (blocked := self.blocked.get(row.entity or "")) is not None:
+            return blocked.message
         return self.refused.get(row.entity or "")
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from lakewright.app import App
-from lakewright.errors import BackdatedError, StorageUnavailable, TargetError
+from lakewright.errors import BackdatedError, Fault, StorageUnavailable, TargetError
 from lakewright.lake.observation import table_log
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
@@ -40,6 +40,7 @@ from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
+from lakewright.usecases.slice_times.blocking_times import blocking_time
 from lakewright.usecases.slice_times.late_slices import late_items, late_slices_of
 from lakewright.usecases.slice_times.refused_times import (
     commands_for_times,
@@ -84,10 +85,11 @@ def project_status(app: App) -> ProjectStatus:
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
     late = frozenset(_late(app, waiting))
     timely = tuple(row for row in waiting if row.item.item_id not in late)
-    refused = dict(_refused(app, timely))
     limits = _limits(app.project)
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
+    blocked = dict(_blocked(app, timely)) | dict(bronze.blocked)
+    refused = {name: error for name, error in _refused(app, timely) if name not in blocked}
     damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
     warned = tuple(unanswered(app, warned_targets(app.journal, runs), runs))
     running = tuple(run for run in runs if run.status == RUNNING)
@@ -109,9 +111,10 @@ def project_status(app: App) -> ProjectStatus:
         | {name: commands_for_times(error)[0] for name, error in refused.items()},
         refused={name: error.message for name, error in refused.items()},
         misplaced=frozenset(name for name, error in refused.items() if gives_place(error)),
+        blocked=blocked,
         late=late,
         arrived=tuple(
-            _with_refusal(app, _with_commands(app, each) if each.entity in limits else each)
+            _told(app, each, blocked.get(each.entity), is_limited=each.entity in limits)
             for each in bronze.arrived
             if each.entity not in unrecorded
         ),
@@ -296,6 +299,18 @@ def _refused(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, BackdatedE
             yield entity, error
 
 
+def _blocked(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, Fault]]:
+    """Yield the entities of which a run would process no waiting slice, as the time of one is wrong."""
+    names: dict[str, list[str]] = {}
+    for row in waiting:
+        if row.waits_for is None and row.application.is_of_entity and row.entity in app.project.entities:
+            names.setdefault(row.entity or "", []).append(row.slice)
+    for name, slices in names.items():
+        entity = app.project.entity(name)
+        if entity.enabled and (error := blocking_time(app, entity, sorted(slices, key=natural_key))):
+            yield name, error.as_fault()
+
+
 def _commands(
     app: App, waiting: Iterable[Row], limits: Container[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -313,6 +328,13 @@ def _with_commands(app: App, arrived: Arrived) -> Arrived:
     """Return new slices with the commands that process those which no run would refuse."""
     timely = [name for name in arrived.slices if name not in arrived.late_names]
     return replace(arrived, commands=_runs_of(app, arrived.entity, timely))
+
+
+def _told(app: App, arrived: Arrived, blocked: Fault | None, *, is_limited: bool) -> Arrived:
+    """Return new slices with what a run would do about them."""
+    if blocked is not None:
+        return replace(arrived, refused=arrived.refused or blocked)
+    return _with_refusal(app, _with_commands(app, arrived) if is_limited else arrived)
 
 
 def _with_refusal(app: App, arrived: Arrived) -> Arrived:

@@ -76,7 +76,9 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     warned = [_warning(each, now) for each in found.alike_warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
     yield from _section("Running", running, f"{more}locked")
-    yield from _section("Waiting", [*_waiting(found), *map(_arrived, found.arrived)], f"{more}ready")
+    told = {row.entity for row in found.waiting if row.entity in found.blocked and row.waits_for is None}
+    arrived = [_arrived(each, is_told=each.entity in told) for each in found.arrived]
+    yield from _section("Waiting", [*_waiting(found), *arrived], f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
     yield from _section("Changed since they were processed", changed, "lakewright status -o json")
@@ -209,7 +211,8 @@ def _said_of_run(run: Run, now: datetime) -> tuple[Span, str]:
     return coloured(run.status), f" {what}, run {run.run_id}, {ago(run.started, now)}"
 
 
-def _arrived(found: Arrived) -> Branch:
+def _arrived(found: Arrived, *, is_told: bool) -> Branch:
+    """Return new slices, and why a run would take none of them, unless that is told already."""
     named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
     new = f"{counted(found.count, 'slice')} that no run has seen yet: {named}" if found.count else ""
     unfinished = f"not complete yet: {first_of(found.incomplete, MOST_NAMED)}" if found.incomplete else ""
@@ -220,8 +223,9 @@ def _arrived(found: Arrived) -> Branch:
         told = f"a run would refuse {first_of(found.late.names, MOST_NAMED)}: the slice is {LATE}"
         below = [Branch(line(told)), _do(found.late.remedy), *below]
     if found.refused is not None:
-        told = f"a run would not take {'it' if found.count == 1 else 'them'}: {found.refused.message}"
-        below = [Branch(line(told)), *remedy_branches(found.refused.remedy)]
+        they = f"a run would not take {'it' if found.count == 1 else 'them'}"
+        below = [Branch(line(f"{they}: {found.refused.message}")), *remedy_branches(found.refused.remedy)]
+        below = [Branch(line(f"{they} either"))] if is_told else below
     said = "; ".join(filter(None, (new, unfinished)))
     return Branch(line(Span(found.entity, "bold"), f": {said}"), tuple(below))
 
@@ -300,6 +304,7 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
         if refused is not None:
             why = f"for a rebuild that puts {place}" if is_misplaced else "for a later processing time"
         told = () if refused is None else (Branch(line(f"a run would refuse it: {refused}")),)
+        blocked = found.blocked.get(of_group[0].entity or "") if is_open and not is_late else None
         below = tuple(_do(f"`{command}`") for command in commands)
         if is_late:
             late = found.late_slices[of_group[0].entity or ""]
@@ -310,6 +315,10 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
                 else "to be requeued or skipped"
             )
             below = (_do(late.remedy),)
+        if blocked is not None:
+            why = "until no slice blocks the next run"
+            told = (Branch(line(f"a run would process none of the entity's slices: {blocked.message}")),)
+            below = tuple(remedy_branches(blocked.remedy))
         yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), (*told, *below))
 
 

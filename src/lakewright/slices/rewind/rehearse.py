@@ -245,7 +245,10 @@ class _Attempt:
     def rehearse(self, base: int | None) -> Rehearsal:
         """Apply the slice to the clone."""
         times = ProcessingTimes.of(
-            self.context.options, self.context.lake.settings.zone, self.warnings.append
+            self.context.options,
+            self.context.lake.settings.zone,
+            self.warnings.append,
+            self.entity.called,
         )
         at = (times.of_item(self.item) or self.context.clock()).astimezone(UTC)
         is_late = self._is_late()

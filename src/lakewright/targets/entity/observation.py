@@ -158,7 +158,7 @@ def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     context = work.processing
     if not pending.ready:
         return ()
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
     note = backdated_note(context, work.entity, pending.ready, times, pending.late)
     return () if note is None else (note,)
 
@@ -177,7 +177,9 @@ def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     notes: list[str] = []
     strategy = context.strategy_for(work.entity)
     if refused:
-        times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+        times = ProcessingTimes.of(
+            context.options, context.lake.settings.zone, context.warn, work.entity.called
+        )
         found = late_slices_in(context, work.entity, refused[:_MOST_NAMED], times)
         them = "it" if len(refused) == 1 else "them"
         named = _are_late(list(map(slice_name, refused)))
@@ -350,7 +352,7 @@ def _misfit_note(misfit: LakewrightError | None, hold: Hold | None) -> tuple[str
 def _held_by_time(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | None:
     """Return all slices as waiting if they cannot have the declared processing times, else None."""
     context = work.processing
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
     try:
         check_times_known(context, work.entity, pending.ready, times, pending.late)
     except UsageError as error:

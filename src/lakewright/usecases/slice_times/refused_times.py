@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "commands_for_times",
     "gives_place",
+    "ready_timed",
     "refused_arrived",
     "refused_ready",
     "refused_time",
@@ -77,14 +78,24 @@ def refused_ready(app: App, ready: Container[str]) -> Iterator[tuple[str, Backda
         app: The project.
         ready: Names of the entities that have ready slices: only these are read, if a job declares a time.
     """
+    for entity, names in ready_timed(app, ready):
+        if names and (error := refused_waiting(app, entity.called, names[0])) is not None:
+            yield entity.called, error
+
+
+def ready_timed(app: App, ready: Container[str]) -> Iterator[tuple[Entity, list[str]]]:
+    """Yield the entities whose times a job declares, with their ready slices that are not late, in order.
+
+    Args:
+        app: The project.
+        ready: Names of the entities that have ready slices: only these are read.
+    """
     for name, entity in app.project.entities.items():
         if name not in ready or not entity.enabled or not _is_timed(app, entity):
             continue
         with suppress(LakewrightError):  # what can't be read is told by itself
             timely = _not_refused_as_late(app, entity, _ready(app, entity, ALL_SLICES))
-            first = min(map(slice_name, timely), key=natural_key, default=None)
-            if first is not None and (error := refused_waiting(app, entity.called, first)) is not None:
-                yield entity.called, error
+            yield entity, sorted(map(slice_name, timely), key=natural_key)
 
 
 def _is_timed(app: App, entity: Entity) -> bool:

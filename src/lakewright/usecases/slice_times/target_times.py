@@ -83,10 +83,11 @@ def timed_target(app: App, asked: AskedTarget) -> TimedTarget | None:
     target = Target.named(workspace, name)
     if not isinstance(target, EntityTarget):
         return None
+    entity, zone = workspace.entity(target.entity), app.lake.settings.zone
     times = ProcessingTimes(
-        target.processing_time, app.lake.settings.zone, scope, is_lenient=False, warn=lambda _: None
+        target.processing_time, zone, scope, is_lenient=False, warn=lambda _: None, entity=entity.called
     )
-    return TimedTarget(target, workspace.entity(target.entity), times)
+    return TimedTarget(target, entity, times)
 
 
 def placement_of(app: App, entity: Entity) -> Placement:
