@@ -55,13 +55,15 @@ def test_a_story_of_rehearsals(lake: SmallLake, spark: SparkSession) -> None:
     found = rehearsed_second(lake, "prices")
     assert everything(lake) == before
 
-    shown = lake.run("process", "prices", f"{THIRD}.parquet", "--rehearse", "-n", "1")
+    typed = ("process", "prices", f"{THIRD}.parquet", "--rehearse", "-n", "1")
+    shown = lake.run(*typed, "--processing-time", "2062-03-01")
     assert (shown.code, "2 of the 3 rows" in shown.err) == (1, True), shown.all
     for said in (
         "1 slice before it",
         "2 deleted",
         "but the slice would fail",
         "1 record more",
+        "2062-03-01T00:00:00+00:00 is in the future: new versions begin then",
         "Nothing was",
     ):
         assert said in shown.out, shown.out

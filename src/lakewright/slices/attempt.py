@@ -8,6 +8,7 @@ Source: `processing-manifest.md`, "State".
 
 from __future__ import annotations
 
+import shlex
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -32,6 +33,7 @@ from lakewright.manifest.payload import REBUILD, failure
 from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
+from lakewright.slices.future_times import future_warning
 from lakewright.slices.json_columns import known_columns
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import load_past_before
@@ -265,10 +267,18 @@ class SliceProcessor:
         if applied.adopted is not None:
             self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
         warnings = applied.load.drift.messages if applied.load.drift else ()
-        warnings += self.delete_warnings(applied.load, applied.summary)
+        warnings += self.load_warnings(applied.load, applied.summary)
         for warning in warnings:
             self.context.warn(f"{self.entity.name}: {slice_.name}: {warning}")
         return warnings
+
+    def load_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
+        """Return what the user must know about a time in the future, rows put aside, and deletes."""
+        named = load.request.slice_name
+        future = future_warning(load.request.at, self.context.clock(), self.strategy)
+        undo = shlex.join(("lakewright", "undo", self.entity.called, named))
+        told = () if future is None else (f"{future}. If its date is wrong: `{undo}`",)
+        return (*told, *self.delete_warnings(load, summary))
 
     def delete_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
         """Return what the user must know about rows put aside, and deletes that are not inferred."""

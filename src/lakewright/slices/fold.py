@@ -360,7 +360,7 @@ def _result(
     context, name = processor.context, each.slice_.name
     drift = fold.drifts[number]
     load = replace(fold.load, request=each.request, bad_rows=fold.bad_rows[number])
-    warnings = (*(drift.messages if drift else ()), *processor.delete_warnings(load, summary))
+    warnings = (*(drift.messages if drift else ()), *processor.load_warnings(load, summary))
     for warning in warnings:
         context.warn(f"{processor.entity.name}: {name}: {warning}")
     done = SliceResult(

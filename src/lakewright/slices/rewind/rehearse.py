@@ -42,6 +42,7 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
+from lakewright.slices.future_times import future_warning
 from lakewright.slices.json_columns import known_columns
 from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.late_advice import late_slices_in
@@ -244,13 +245,12 @@ class _Attempt:
 
     def rehearse(self, base: int | None) -> Rehearsal:
         """Apply the slice to the clone."""
-        times = ProcessingTimes.of(
-            self.context.options,
-            self.context.lake.settings.zone,
-            self.warnings.append,
-            self.entity.called,
-        )
-        at = (times.of_item(self.item) or self.context.clock()).astimezone(UTC)
+        context, warn = self.context, self.warnings.append
+        zone, called = context.lake.settings.zone, self.entity.called
+        times = ProcessingTimes.of(context.options, zone, warn, called)
+        at = (times.of_item(self.item) or context.clock()).astimezone(UTC)
+        if future := future_warning(at, context.clock(), context.strategy_for(self.entity)):
+            warn(future)
         is_late = self._is_late()
         self._check_order(times, is_late=is_late)
         request = self._request(at, is_late=is_late)

@@ -13,7 +13,6 @@ from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
 from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.fold_choice import planned_folds
-from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.lost_table import find_older_table, lost_table_error
 from lakewright.slices.other_writers import find_other_writers
 from lakewright.slices.past import lacks_past, planned_past
@@ -22,20 +21,17 @@ from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of, lacks_commits
 from lakewright.slices.rewind.side_table import left_beside
-from lakewright.slices.time_check import backdated_note, check_times_known, is_late_allowed
-from lakewright.spec.models.entity import Strategy
+from lakewright.slices.time_check import check_times_known
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
-from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.narrowed import narrowed_columns
 from lakewright.strategies.outdated import outdated_rows
+from lakewright.targets.entity.time_notes import future_fault, late_note, time_note
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
@@ -100,11 +96,13 @@ def observe_entity(work: EntityWork) -> Observation:
             *outdated_rows(state, work.entity, work.lake.settings),
             *narrowed_columns(state, work.entity),
             *_past_note(work, state, pending),
-            *_time_note(work, pending),
-            *_late_note(work, pending),
+            *time_note(work, pending),
+            *late_note(work, pending),
             *_refused_notes(pending),
         ),
-        warning=_warning(pending, hold, others) if lost is None or hold is not None else lost.as_fault(),
+        warning=_warning(pending, hold, others, future_fault(work, pending))
+        if lost is None or hold is not None
+        else lost.as_fault(),
     )
 
 
@@ -153,49 +151,6 @@ def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     )
 
 
-def _time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return that the run refuses the processing time of the next slice, with the commands to type."""
-    context = work.processing
-    if not pending.ready:
-        return ()
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
-    note = backdated_note(context, work.entity, pending.ready, times, pending.late)
-    return () if note is None else (note,)
-
-
-def _late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
-    """Return that the run refuses late slices, or what they do to records that later slices have told."""
-    allowed: list[str] = []
-    refused: list[Item] = []
-    context = work.processing
-    for item in pending.ready:
-        if item.item_id in pending.late:
-            if is_late_allowed(context, work.entity, item):
-                allowed.append(slice_name(item))
-            else:
-                refused.append(item)
-    notes: list[str] = []
-    strategy = context.strategy_for(work.entity)
-    if refused:
-        times = ProcessingTimes.of(
-            context.options, context.lake.settings.zone, context.warn, work.entity.called
-        )
-        found = late_slices_in(context, work.entity, refused[:_MOST_NAMED], times)
-        them = "it" if len(refused) == 1 else "them"
-        named = _are_late(list(map(slice_name, refused)))
-        notes.append(f"{named}: the run refuses {them}; {found.remedy}")
-    is_historic = strategy is Strategy.HISTORIC  # Merge has tombstones.
-    if allowed and is_historic and work.entity.settings.sequence_by is not None:
-        notes.append(
-            f"{_are_late(allowed)}: sequence_by leaves out rows older than "
-            "the table's, but a record whose delete came while it had no row is inserted again"
-        )
-    warning = late_slice_warning(work.entity, strategy)
-    if allowed and warning is not None:
-        notes.append(f"{_are_late(allowed)}: {warning}")
-    return tuple(notes)
-
-
 def _refused_notes(pending: Pending) -> tuple[str, ...]:
     """Return which ready slices the run fails because of their files, as far as the listing shows it."""
     if pending.deviations is None or pending.deviations.is_lost:
@@ -220,17 +175,15 @@ def _refusal(item: Item, present: Slice | None) -> str | None:
     return "0 bytes" if present.size == 0 else None
 
 
-def _are_late(slices: Sequence[str]) -> str:
-    return f"{first_of(slices, _MOST_NAMED)} {'is' if len(slices) == 1 else 'are'} late"
-
-
-def _warning(pending: Pending, hold: Hold | None, others: Fault | None) -> Fault | None:
+def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: Fault | None) -> Fault | None:
     """Return the deviations of bronze, after what holds slices back if others are processed before them.
 
-    That other programs have changed rows comes before the deviations.
+    That other programs have changed rows comes before the deviations, and that the time of a slice is in the
+    future after them.
     """
     said = () if hold is None else (hold.message,)
     found = None if pending.deviations is None else pending.deviations.fault_beside(*said)
+    found = future if found is None else found.and_also(future)
     found = found if others is None else others.and_also(found)
     return hold.error.and_also(found) if hold is not None and pending.ready else found
 
