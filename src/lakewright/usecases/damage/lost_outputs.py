@@ -88,7 +88,7 @@ def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
     dropped = {each.place for each in outputs if each.kind == "drop"}
     missing: list[Output] = []
     remote: dict[str, list[Output]] = {}
-    known = list(_known(app, [one for one in outputs if one.is_kept and one.place not in dropped]))
+    known = list(_known([one for one in outputs if one.is_kept and one.place not in dropped]))
     for each in known:
         folder = local_path(each.place.name)
         if folder is None:
@@ -109,7 +109,7 @@ def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
     emptied = _emptied(app)
     present = (each for each in known if each.place not in places)
     kept = [each for each in present if not any(each.place.contains(one) for one in emptied)]
-    older = {each.target: fault for each in kept if (fault := _older_fault(app, each)) is not None}
+    older = {each.target: fault for each in kept if (fault := _older_fault(each)) is not None}
     partitions = lost_partitions(
         app, ((each.job, each.target) for each in kept if each.target not in older), seconds
     )
@@ -122,12 +122,14 @@ class Output:
     """A folder that a target of a job creates, and fills in BUILD if the folder is kept.
 
     Attributes:
+        history: What the runs of the job have built.
         place: The folder, of this machine or in S3.
         is_delta: Whether it is the folder of a Delta table.
         is_replaced: Whether each build replaces all of its rows.
     """
 
     job: Job
+    history: LostRows
     target: str
     kind: str
     is_kept: bool
@@ -144,6 +146,7 @@ def _outputs(app: App, job: Job) -> Iterator[Output]:
         nodes = list(declared_nodes(workspace, names, Phase.CREATE))
         built = {node.name for node in declared_nodes(workspace, names, Phase.BUILD)}
         defaults = TargetDefaults.of(app.project.config)
+        history = LostRows(app.project, offline_lake(app), app.journal, job, ())
     except LakewrightError:
         return
     for node in nodes:
@@ -154,7 +157,16 @@ def _outputs(app: App, job: Job) -> Iterator[Output]:
             if is_folder and (is_s3(place.name) or local_path(place.name) is not None):
                 is_delta = is_kept and _is_delta(workspace, node.name)
                 is_replaced = is_delta and replaces_whole(Target.named(workspace, node.name), defaults)
-                yield Output(job, node.name, kind, is_kept, place, is_delta, is_replaced)
+                yield Output(
+                    job,
+                    history,
+                    node.name,
+                    kind,
+                    is_kept,
+                    place,
+                    is_delta=is_delta,
+                    is_replaced=is_replaced,
+                )
 
 
 def _emptied(app: App) -> list[Resource]:
@@ -176,18 +188,14 @@ def _is_delta(workspace: Workspace, name: str) -> bool:
     return isinstance(target, WritingTarget) and isinstance(target.output(workspace), DeltaRelation)
 
 
-def _known(app: App, outputs: Iterable[Output]) -> Iterator[Output]:
+def _known(outputs: Iterable[Output]) -> Iterator[Output]:
     """Yield those whose targets the last runs of their job have built, or found built."""
     known: dict[str, frozenset[str]] = {}
     for each in outputs:
         if each.job.name not in known:
-            known[each.job.name] = _history(app, each.job).known_targets()
+            known[each.job.name] = each.history.known_targets()
         if each.target in known[each.job.name]:
             yield each
-
-
-def _history(app: App, job: Job) -> LostRows:
-    return LostRows(app.project, offline_lake(app), app.journal, job, ())
 
 
 def _look(app: App, place: str) -> Callable[[], bool | str]:
@@ -202,7 +210,7 @@ def _look(app: App, place: str) -> Callable[[], bool | str]:
 
 def _fault(app: App, output: Output) -> Fault | None:
     """Return what was built into a missing folder, with the commands that build it again; None if nothing."""
-    built = _history(app, output.job).built_into(frozenset({output.place}))
+    built = output.history.built_into(frozenset({output.place}))
     by_target: dict[str, dict[Instance, Job]] = {}
     seen: set[tuple[str, frozenset[Resource]]] = set()
     for (name, instance), (job, written) in built.items():
@@ -239,7 +247,7 @@ def _fault(app: App, output: Output) -> Fault | None:
     )
 
 
-def _older_fault(app: App, output: Output) -> Fault | None:
+def _older_fault(output: Output) -> Fault | None:
     """Return that a Delta table on this machine is older than the builds of its target; None if it is not."""
     folder = local_path(output.place.name)
     if folder is None or not output.is_delta:
@@ -249,7 +257,7 @@ def _older_fault(app: App, output: Output) -> Fault | None:
     except LakewrightError:  # a damaged log is told by itself
         return None
     version = None if table is None else table.version()
-    keys = [] if version is None else _history(app, output.job).older_builds(output.target, version)
+    keys = [] if version is None else output.history.older_builds(output.target, version)
     if version is None or not keys:
         return None
     keys = keys[:1] if output.is_replaced else keys
