@@ -228,7 +228,7 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     times = [row["at"] for row in written.values()]
     times += [written["10"]["s"][0]["t"], written["10"]["m"]["x"][0], written["11"]["s"][0]["t"]]
     # One text for an instant, whatever the session; JSON would hold milliseconds.
-    assert times == ["2024-05-01T06:00:00.000000+02:00"] + ["2024-05-01T06:00:00.123456+02:00"] * 5
+    assert times == ["2024-05-01T04:00:00.000000Z"] + ["2024-05-01T04:00:00.123456Z"] * 5
 
 
 ODD_DAYS = ((27, 10, "occurs twice"), (31, 3, "does not exist"))
@@ -249,12 +249,16 @@ def test_landing_refuses_times_that_the_lake_s_zone_has_twice_or_not_at_all(
             assert "offsets" in str(refused.value.remedy)
         with pytest.raises(UsageError, match="column 'at': 2024-03-31 02:30:00 does not exist"):
             orders.land(pandas.DataFrame({"id": [1], "at": [datetime(2024, 3, 31, 2, 30)]}), "1")
+        old = pandas.DataFrame({"id": [1], "at": [pandas.Timestamp("1850-01-01", tz="UTC")]})
+        landed = orders.land(old, "0")
+        (text,) = (each.read_text() for each in Path(landed.path).glob("part-*"))
+        assert "1850-01-01T00:00:00.000000Z" in text  # its offset then, 0:17:30, has no place in the format
         around = [datetime(2024, 3, 31, 1, 59), datetime(2024, 3, 31, 3), datetime(2024, 10, 27, 3)]
         orders.land(users.createDataFrame(list(enumerate(around)), "id int, at timestamp_ntz"), "1")
     files = (folder / "lake/bronze/orders/1").glob("part-*")
     found = sorted(json.loads(line)["at"] for each in files for line in each.read_text().splitlines())
-    clock = ("03-31T01:59:00.000000+01", "03-31T03:00:00.000000+02", "10-27T03:00:00.000000+01")
-    assert found == [f"2024-{each}:00" for each in clock]
+    clock = ("03-31T00:59", "03-31T01:00", "10-27T02:00")
+    assert found == [f"2024-{each}:00.000000Z" for each in clock]
 
 
 def test_landing_refuses_and_leaves_bronze_as_it_was(folder: Path, users: SparkSession) -> None:

@@ -216,7 +216,7 @@ class Entity:
             with quiet_pyspark():
                 return preview_undo(app, name, slice_name, is_requeued=requeue, is_over_foreign=over_foreign)
         with self._opened.run():
-            return undo_slice(
+            done = undo_slice(
                 app,
                 name,
                 slice_name,
@@ -225,6 +225,8 @@ class Entity:
                 author=user_name(),
                 reason=reason,
             )
+        _warn(filter(None, [done.skipped_words]))
+        return done
 
     def rebuild(
         self,

@@ -28,11 +28,28 @@ def warned() -> Iterator[None]:
     logger, found = logging.getLogger("lakewright"), _Collector()
     logger.addHandler(found)
     try:
-        yield
+        with _enabled(logger):
+            yield
     finally:
         logger.removeHandler(found)
     for text in found.texts:
         warn(text)
+
+
+@contextlib.contextmanager
+def _enabled(logger: logging.Logger) -> Iterator[None]:
+    """Let a logger pass warnings to its own handlers in the block, whatever level the program has set."""
+    if logger.isEnabledFor(logging.WARNING):
+        yield
+        return
+    level, propagates = logger.level, logger.propagate
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False  # the program has asked for silence in its log
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.propagate = propagates
 
 
 def warn_of(faults: Iterable[Fault]) -> None:

@@ -151,6 +151,7 @@ def arrow_table(rows: SupportsArrow) -> Any:
             f"pyarrow is not installed, which the rows of a {type(rows).__name__} need",
             remedy="Run `pip install pyarrow pandas`, or make a DataFrame of Spark from Python's own rows.",
         ) from error
+    _check_texts(rows)
     try:
         # Polars' own conversion has texts that pyarrow can cast inside of categories; its stream has not.
         table = pa.table(rows.to_arrow() if hasattr(rows, "to_arrow") else rows)
@@ -163,6 +164,23 @@ def arrow_table(rows: SupportsArrow) -> Any:
     kept = [name for name in table.column_names if not _UNNAMED_INDEX.fullmatch(name)]
     table = table.select(kept)
     return table.cast(pa.schema([field.with_type(_spark_type(pa, field.type)) for field in table.schema]))
+
+
+def _check_texts(rows: SupportsArrow) -> None:
+    """Raise an error if columns of pandas have names that are neither all texts nor all numbers.
+
+    Raises:
+        UsageError: With the first name that is no text.
+    """
+    if not type(rows).__module__.startswith("pandas"):
+        return
+    names = list(getattr(rows, "columns", ()))
+    odd = next((name for name in names if not isinstance(name, str)), None)
+    if odd is not None and not all(isinstance(name, int) for name in names):
+        raise UsageError(
+            f"the frame has a column with the name {odd!r}, which is no text",
+            remedy="Give the columns names that are texts.",
+        )
 
 
 def _spark_type(pa: Any, kind: Any) -> Any:

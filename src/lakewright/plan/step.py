@@ -258,7 +258,9 @@ class Plan:
         title = f"Plan of {self.job} up to {self.phase.value.lower()}: {self.status.value}"
         if self.warning is not None:
             title += f"; {self.warning.message}"
-        return html_table(title, ("instance", "phase", "target", "status", "reasons"), rows)
+        told = (fault for step in self.steps() for fault in (step.error, step.warning) if fault is not None)
+        notes = dict.fromkeys(map(str, told))
+        return html_table(title, ("instance", "phase", "target", "status", "reasons"), rows, notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `plan -o json` prints. It has the shape of a run's document."""

@@ -100,6 +100,8 @@ def execute(plan: Plan, options: ExecutionOptions) -> RunResult:
     Raises:
         Exception: The listener raised it, or the runner itself. The running steps were waited for, no other
             was begun, and the listener has received the result of every step unless it failed again.
+        BaseException: A handler of signals raised it, other than `KeyboardInterrupt`. The running steps were
+            cancelled as for that, and the listener has received the result of every step.
     """
     started = options.clock()
     execution = _Execution(plan, options)
@@ -155,6 +157,11 @@ class _Execution:
                 raise
         except KeyboardInterrupt:
             self._cut_off()
+        except Exception:
+            raise
+        except BaseException:  # such as Airflow's timeout of a task, which a handler of signals raises
+            self._cut_off()
+            raise
         finally:
             self.workers.close()
 

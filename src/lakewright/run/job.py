@@ -327,7 +327,7 @@ class JobRun:
         """
         try:
             yield
-        except (Exception, KeyboardInterrupt, SystemExit):
+        except BaseException:
             try:
                 recorder.flush()
                 if recorder.is_complete:

@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from lakewright.plan.dependencies import PhaseEnd
@@ -117,6 +118,13 @@ class ParallelSchedule:
                 heappush(self._ready, self._positions[key])
 
 
+WAKE_SECONDS = 0.5
+"""How long a wait for work goes on without a look for signals.
+
+Libraries such as Polars install handlers that resume an interrupted wait: Python would not hear Ctrl-C.
+"""
+
+
 class Workers(Generic[K, R]):
     """A pool of threads, so that the thread that schedules is free to receive signals.
 
@@ -153,12 +161,17 @@ class Workers(Generic[K, R]):
 
     def next_done(self, timeout: float | None = None) -> tuple[K, R | BaseException] | None:
         """Return the key and result of finished work, or None if none finishes within `timeout` seconds."""
-        try:
-            key, result = self._done.get(timeout=timeout)
-        except Empty:
-            return None
-        self.running.discard(key)
-        return key, result
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            left = WAKE_SECONDS if deadline is None else max(deadline - monotonic(), 0)
+            try:
+                key, result = self._done.get(timeout=min(left, WAKE_SECONDS))
+            except Empty:
+                if deadline is not None and monotonic() >= deadline:
+                    return None
+            else:
+                self.running.discard(key)
+                return key, result
 
     def close(self) -> None:
         """End the threads once they have no work left."""

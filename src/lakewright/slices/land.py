@@ -21,6 +21,7 @@ from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.spec.models.entity import Entity
 from lakewright.transform.casts import cast_sql
+from lakewright.transform.column_names import normal_name
 from lakewright.transform.spark_types import binary_column, interval_column
 from lakewright.transform.sql import name_sql
 
@@ -132,7 +133,7 @@ def land_slice(
     check_written(lake, staged, f"bronze of {entity.called}")
     files.make_folder(bronze)
     try:
-        _write(frame, entity, staged, lake.settings.timezone, is_marked=_is_marked(lake, bronze))
+        _write(frame, entity, staged, is_marked=_is_marked(lake, bronze))
         _check_content(files, entity, staged, name)
         is_replaced = _publish(files, staged, place, entity, replace=replace)
     finally:
@@ -157,19 +158,25 @@ def _check_format(entity: Entity) -> None:
         )
 
 
-def _write(frame: DataFrame, entity: Entity, staged: str, timezone: str, *, is_marked: bool) -> None:
+def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) -> None:
     from pyspark.errors import AnalysisException
 
     form = entity.settings.slice_format
     mark = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_marked).lower()}
-    # One text for an instant, whatever the session that it comes from.
-    times = {"timeZone": timezone, "timestampFormat": _TIMESTAMP} if form.kind in _OPTIONS else {}
+    # One text for an instant, whatever the session that it comes from. It is in UTC, because the offsets of
+    # zones had seconds before about 1900, which the format has not.
+    times = {"timeZone": "UTC", "timestampFormat": _TIMESTAMP} if form.kind in _OPTIONS else {}
     options = {**mark, **times, **_OPTIONS.get(form.kind, {}), **form.options}
     what = f"the frame can't be landed as {form.kind} for {entity.called}"
     if form.kind in _OPTIONS and (name := binary_column(frame)) is not None:
         raise UsageError(
             f"{what}: column {name!r} has binary values, which files of text do not hold",
             remedy="Land them as text, such as `base64(…)` gives it, or in another format, such as parquet.",
+        )
+    if (name := _unusable_name(frame, entity)) is not None:
+        raise UsageError(
+            f"{what}: the column name {name!r} has characters that are lost in it, or in the silver table",
+            remedy="Rename the column.",
         )
     if (name := interval_column(frame)) is not None:
         raise UsageError(
@@ -191,6 +198,16 @@ def _write(frame: DataFrame, entity: Entity, staged: str, timezone: str, *, is_m
         correct = "Correct the column, or declare another `datatype`. Nothing was written."
         remedy = correct if is_misfit else error.remedy
         raise UsageError(f"{what}: {error.message}", remedy=remedy) from error.__cause__
+
+
+def _unusable_name(frame: DataFrame, entity: Entity) -> str | None:
+    """Return a column's name of which no character can be kept, or that ORC would cut at a backtick."""
+    declared = {column.source.lower() for column in entity.columns}
+    is_cut = entity.settings.slice_format.kind == "orc"
+    for name in frame.columns:
+        if (is_cut and "`" in name) or (name.lower() not in declared and not normal_name(name)):
+            return name
+    return None
 
 
 def _with_whole_numbers(frame: DataFrame, entity: Entity) -> DataFrame:

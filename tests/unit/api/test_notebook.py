@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import lakewright
+from lakewright.errors import Fault
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
-from lakewright.plan.step import Step
+from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step
 from lakewright.run.result import TargetResult
 from lakewright.slices.land import LandedSlice
 from lakewright.slices.rewind.difference import TableDifference
@@ -129,3 +130,15 @@ def test_targets_and_steps_are_shown_in_one_line_each() -> None:
 
 def test_the_package_lists_its_public_names_before_they_are_used() -> None:
     assert dir(lakewright) == sorted([*lakewright.__all__, "errors", "testing"])
+
+
+def test_a_plan_shows_what_an_operator_should_look_at() -> None:
+    warning = Fault("rows of <m> were changed by another program", remedy="Build it again.")
+    found = Step(Phase.BUILD, "m", "entity", Planned.CLEAN, ("every slice was processed",), warning=warning)
+    instances = tuple(
+        InstancePlan({"day": day}, (PhasePlan(Phase.BUILD, (found,)),))
+        for day in ("2024-05-01", "2024-05-02")
+    )
+    html = Plan("shop", "daily", Phase.BUILD, instances)._repr_html_()
+    assert html.count("<p>rows of &lt;m&gt; were changed by another program") == 1
+    assert "Build it again." in html

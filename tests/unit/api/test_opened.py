@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from inspect import Parameter, signature
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, proces
 from lakewright import Project, Range
 from lakewright.api.arguments import JobOptions, job_request
 from lakewright.api.opened import Opened
+from lakewright.api.warned import warned
 from lakewright.app import App
 from lakewright.errors import Fault, LakewrightWarning, SpecError, UsageError
 from lakewright.plan.permissions import Permissions
@@ -138,6 +140,19 @@ def test_a_caller_without_logging_is_told_that_a_skip_keeps_the_rows(tmp_path: P
     (warning,) = told
     assert str(warning.message).endswith('\nin Python: project.entity("orders").rebuild()')
     assert warning.filename == __file__
+
+
+def test_warnings_of_python_do_not_depend_on_the_level_of_the_log(tmp_path: Path) -> None:
+    root, shown = logging.getLogger(), logging.getLogger("lakewright")
+    before = root.level
+    root.setLevel(logging.CRITICAL)
+    try:
+        with pytest.warns(LakewrightWarning, match="heard"), warned():
+            logging.getLogger("lakewright.run").warning("heard")
+        assert not shown.isEnabledFor(logging.WARNING)
+        assert shown.propagate
+    finally:
+        root.setLevel(before)
 
 
 def test_loading_and_planning_warn_of_what_is_probably_a_mistake(tmp_path: Path) -> None:

@@ -38,6 +38,13 @@ def test_types_that_spark_does_not_know_become_wider_ones() -> None:
     assert str(column.type) == "list<item: struct<n: decimal128(20, 0), t: string, b: binary>>"
 
 
+def test_names_of_columns_that_are_no_texts_are_refused() -> None:
+    """pandas and Arrow warned of them, and wrote a column `'x''y'`."""
+    assert arrow_table(pandas.DataFrame([[1, 2]])).column_names == ["0", "1"]
+    with pytest.raises(UsageError, match="a column with the name 7, which is no text"):
+        arrow_table(pandas.DataFrame([[1, 2, 3]], columns=["id", 7, ("x", "y")]))
+
+
 def test_values_of_several_types_and_a_missing_library_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="column id") as refused:
         arrow_table(pandas.DataFrame({"id": [1, "x"]}))

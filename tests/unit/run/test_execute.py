@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from signal import SIGINT, pthread_kill
+from signal import SIGALRM, SIGINT, pthread_kill, siginterrupt, signal
 from threading import Barrier, Event, Timer, main_thread
 from time import sleep
 
@@ -334,6 +334,63 @@ def test_a_second_interruption_cuts_off_what_threads_wait_for(jobs: int) -> None
     assert set(rest) <= {Status.ABORTED, Status.SKIPPED}
     assert result.exit_code == 130
     assert [target.reasons[-1] for target in result.targets()][-1] == "not reached: the run was interrupted"
+
+
+class TimeOut(BaseException):
+    """As Airflow raises it in a handler of SIGALRM."""
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_error_of_a_handler_of_signals_cuts_off_the_run_and_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The thread went on and committed, and the run counted as running as long as the process lived."""
+
+    class Told(Recorder):
+        def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
+            ended.append(result.status)
+
+    waits, recorder = Event(), Told()
+    ended: list[Status] = []
+
+    def time_out(*_: object) -> None:
+        raise TimeOut
+
+    def wait(instance: int, step: Step) -> Outcome:
+        Timer(0.05, lambda: pthread_kill(main_thread().ident or 0, SIGALRM)).start()
+        assert waits.wait(10)
+        raise ValueError("what it waited for was cancelled")
+
+    before = signal(SIGALRM, time_out)
+    try:
+        with pytest.raises(TimeOut):
+            execute(
+                plan_of(CHAIN),
+                ExecutionOptions("r1", wait, lambda: NOW, recorder, recorder, cut_off=waits.set),
+            )
+    finally:
+        signal(SIGALRM, before)
+    assert (ended[0], len(ended)) == (Status.ABORTED, 4)
+    assert Status.SUCCESS not in ended
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_handler_that_resumes_waits_does_not_keep_the_run_from_its_signals() -> None:
+    """Polars' handler of SIGINT does so: Ctrl-C was heard when the work at hand had ended."""
+    waits, recorder = Event(), Recorder()
+
+    def wait(instance: int, step: Step) -> Outcome:
+        Timer(0.05, lambda: pthread_kill(main_thread().ident or 0, SIGINT)).start()
+        assert waits.wait(10)
+        raise ValueError("what it waited for was cancelled")
+
+    siginterrupt(SIGINT, False)
+    try:
+        options = ExecutionOptions("r1", wait, lambda: NOW, recorder, recorder, cut_off=waits.set)
+        result = execute(plan_of(CHAIN), options)
+    finally:
+        siginterrupt(SIGINT, True)
+    assert statuses(result)[0] == ("a", Status.ABORTED)
 
 
 @pytest.mark.usefixtures("interruptible")
