@@ -38,7 +38,13 @@ from lakewright.usecases.entity_standing import EntityStanding, Standings, read_
 from lakewright.usecases.failed_runs.undone_runs import runs_to_resume
 from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
-from lakewright.usecases.observed_lake import Observed, observed_concerns, observed_notices
+from lakewright.usecases.observed_lake import (
+    Observed,
+    concerns_of_gold,
+    concerns_of_records,
+    concerns_of_silver,
+    observed_notices,
+)
 from lakewright.usecases.slice_times.blocking_times import blocked_ready
 from lakewright.usecases.slice_times.refused_times import refused_ready
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
@@ -134,13 +140,15 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
         concerns=(
             *concerns_of_files(app.project),
             *concerns_of_manifest(app),
+            *(() if observed is None else concerns_of_records(observed)),
             *failed,
             *stale,
+            *(() if observed is None else concerns_of_silver(app, observed, warnings, ready)),
             *undone,
             *refused,
             *stuck,
             *warned,
-            *observed_concerns(app, observed, warnings, ready),
+            *(() if observed is None else concerns_of_gold(observed)),
             *map(concern_of_tainted, islice(tainted, MOST)),
         ),
         hidden=_hidden(app, len(failed)),

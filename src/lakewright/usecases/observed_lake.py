@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lakewright.app import App
@@ -14,7 +14,7 @@ from lakewright.slices.unrecorded import UNRECORDED_ADVICE
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
-from lakewright.usecases.damage.damaged_tables import damaged_tables, lost_beside
+from lakewright.usecases.damage.damaged_tables import damaged_tables, is_of_silver, lost_beside
 from lakewright.usecases.damage.lost_outputs import LostOutputs, lost_outputs
 from lakewright.usecases.damage.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import (
@@ -26,7 +26,14 @@ from lakewright.usecases.history import Warned
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
 
-__all__ = ["Observed", "observe_lake", "observed_concerns", "observed_notices"]
+__all__ = [
+    "Observed",
+    "concerns_of_gold",
+    "concerns_of_records",
+    "concerns_of_silver",
+    "observe_lake",
+    "observed_notices",
+]
 
 MOST_NAMED = 5
 """The largest number of slices or tables that a notice names."""
@@ -70,22 +77,8 @@ def observe_lake(app: App) -> Observed:
     )
 
 
-def observed_concerns(
-    app: App,
-    observed: Observed | None,
-    warned: Collection[Warned],
-    ready: Mapping[tuple[str, str | None], int],
-) -> Iterator[Concern]:
-    """Yield what of the lake needs a person: changed slices, what can't be read, tables to build again.
-
-    Args:
-        app: The project.
-        observed: What a look found; None before the first one.
-        warned: What runs have told already.
-        ready: How many slices each application has ready, by its key.
-    """
-    if observed is None:
-        return
+def concerns_of_records(observed: Observed) -> Iterator[Concern]:
+    """Yield that the manifest does not know what tables hold."""
     if observed.unrecorded:
         projects = first_of(observed.recorded_projects, MOST_NAMED)
         others = f" only of {projects}," if projects else ""
@@ -109,42 +102,52 @@ def observed_concerns(
             command=next(iter(behind.commands), None),
             entity=behind.entity,
         )
+
+
+def concerns_of_silver(
+    app: App, observed: Observed, warned: Collection[Warned], ready: Mapping[tuple[str, str | None], int]
+) -> Iterator[Concern]:
+    """Yield what of bronze and silver needs a person: it is mended before a run builds from it.
+
+    Args:
+        app: The project.
+        observed: What a look found.
+        warned: What runs have told already.
+        ready: How many slices each application has ready, by its key.
+    """
     bronze = observed.bronze
-    for kind, faults in (
-        ("changed", bronze.changed_beside(told_changed(warned))),
-        ("unreadable", bronze.unreadable),
-    ):
-        for fault in faults[:MOST]:
-            yield Concern(
-                kind=kind,
-                subject="bronze",
-                why=first_line(fault.message),
-                more=other_lines(fault.message),
-                since=None,
-                advice=fault.remedy or "",
-                code=fault.code,
-            )
-    for fault in (*observed.damaged[:MOST], *lost_beside(observed.lost.lost, observed.damaged)[:MOST]):
-        yield Concern(
-            kind="damaged",
-            subject=fault.details["subject"],
-            why=fault.message,
-            since=None,
-            advice=fault.remedy or "",
-            command=" && ".join(fault.details["commands"]),
-            code=fault.code,
-        )
+    yield from (_fault_concern("unreadable", "bronze", fault) for fault in bronze.unreadable[:MOST])
+    yield from _damaged([fault for fault in observed.damaged if is_of_silver(fault)])
     for due in observed.rebuilds.due[:MOST]:
         yield _rebuild_concern(app, due, ready)
     for fault in observed.rebuilds.rows_changed_beside(told_messages(warned))[:MOST]:
-        yield Concern(
-            kind="rows_changed",
-            subject="silver",
-            why=fault.message,
-            since=None,
-            advice=fault.remedy or "",
-            code=fault.code,
-        )
+        yield _fault_concern("rows_changed", "silver", fault)
+    for fault in bronze.changed_beside(told_changed(warned))[:MOST]:
+        yield _fault_concern("changed", "bronze", fault)
+
+
+def concerns_of_gold(observed: Observed) -> Iterator[Concern]:
+    """Yield the tables and files of targets that can't be read or are gone."""
+    yield from _damaged([fault for fault in observed.damaged if not is_of_silver(fault)])
+    yield from _damaged(lost_beside(observed.lost.lost, observed.damaged))
+
+
+def _damaged(faults: Sequence[Fault]) -> Iterator[Concern]:
+    for fault in faults[:MOST]:
+        typed = " && ".join(fault.details["commands"])
+        yield replace(_fault_concern("damaged", fault.details["subject"], fault), command=typed)
+
+
+def _fault_concern(kind: str, subject: str, fault: Fault) -> Concern:
+    return Concern(
+        kind=kind,
+        subject=subject,
+        why=first_line(fault.message),
+        more=other_lines(fault.message),
+        since=None,
+        advice=fault.remedy or "",
+        code=fault.code,
+    )
 
 
 def _rebuild_concern(app: App, due: DueRebuild, ready: Mapping[tuple[str, str | None], int]) -> Concern:

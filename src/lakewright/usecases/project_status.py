@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from lakewright.notebook import html_table
 from lakewright.slices.late_advice import LateSlices
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import Arrived, Vanished
+from lakewright.usecases.damage.damaged_tables import is_of_silver
 from lakewright.usecases.damage.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.damage.unrecorded_slices import Unrecorded
 from lakewright.usecases.failed_runs.resume import NextStep, resume_command
@@ -176,6 +177,16 @@ class ProjectStatus:
         return alike_once(self.warned)
 
     @property
+    def damaged_silver(self) -> tuple[Fault, ...]:
+        """The damaged tables of entities, which come before what is built from them."""
+        return tuple(filter(is_of_silver, self.damaged))
+
+    @property
+    def damaged_gold(self) -> tuple[Fault, ...]:
+        """The damaged tables that targets of jobs build."""
+        return tuple(fault for fault in self.damaged if not is_of_silver(fault))
+
+    @property
     def is_calm(self) -> bool:
         """Whether nothing is running, waiting or failed."""
         return not (
@@ -276,17 +287,15 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     """Yield a state, an entity or target, a message and what to do, for what is beside runs and slices."""
     for fault in status.faults:
         yield "project", "", fault.located_message, fault.remedy or ""
-    of_bronze = [("bronze", fault) for fault in (*status.changed, *status.unreadable)]
-    for state, fault in (
-        *of_bronze,
-        *(("table", fault) for fault in (*status.damaged, *status.lost, *status.rows_changed)),
-    ):
-        yield state, "", fault.message, fault.remedy or ""
+    yield from _fault_rows("bronze", (*status.changed, *status.unreadable))
+    yield from _fault_rows("table", status.damaged_silver)
+    for due in status.rebuilds:
+        yield "rebuild", due.entity, due.reason, due.command
+    yield from _fault_rows("table", status.rows_changed)
     for warned in status.warned:
         error = warned.entry["error"] or {"message": "; ".join(warned.entry["reasons"])}
         yield "warning", warned.subject, error["message"], error.get("remedy") or ""
-    for due in status.rebuilds:
-        yield "rebuild", due.entity, due.reason, due.command
+    yield from _fault_rows("table", (*status.damaged_gold, *status.lost))
     for dirty in status.tainted:
         yield (
             "dirty",
@@ -298,6 +307,10 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for trigger in status.triggers:
         if trigger.has_failed:
             yield f"trigger {trigger.word}", trigger.lane.trigger, trigger.message, ""
+
+
+def _fault_rows(state: str, faults: Iterable[Fault]) -> Iterator[tuple[str, str, str, str]]:
+    return ((state, "", fault.message, fault.remedy or "") for fault in faults)
 
 
 def _notice_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:

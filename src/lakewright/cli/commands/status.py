@@ -71,6 +71,12 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section(title, behind, "lakewright manifest discover")
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
+    changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
+    # Commands are typed from top to bottom: a run reads what was mended in bronze and silver before it.
+    unreadable = [fault_branch(fault) for fault in found.unreadable]
+    yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
+    yield from _silver(found)
+    yield from _section("Changed since they were processed", changed, "lakewright status -o json")
     yield from _section("Runs that failed", undone, "lakewright history --status failed")
     yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
     warned = [_warning(each, now) for each in found.alike_warned]
@@ -80,10 +86,6 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     arrived = [_arrived(each, is_told=each.entity in told) for each in found.arrived]
     yield from _section("Waiting", [*_waiting(found), *arrived], f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
-    changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
-    yield from _section("Changed since they were processed", changed, "lakewright status -o json")
-    unreadable = [fault_branch(fault) for fault in found.unreadable]
-    yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
     elsewhere = [_elsewhere(each) for each in found.elsewhere]
@@ -92,7 +94,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section(
         "Recorded for entities that are not declared", undeclared, "lakewright status -o json"
     )
-    yield from _tables(found)
+    yield from _gold(found)
     yield from _section("Targets to build again", _all_tainted(found.tainted), "lakewright status -o json")
     yield from _unseen(found)
     if found.is_calm:
@@ -183,18 +185,25 @@ def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
     return Branch(said, (*refused, *left, _do(f"see why with {why}, then {typed}{filled}")))
 
 
-def _tables(found: ProjectStatus) -> Iterator[Block]:
-    """Yield what is wrong with tables, by kind."""
+def _silver(found: ProjectStatus) -> Iterator[Block]:
+    """Yield what is wrong with tables of entities, by kind."""
     more = "lakewright status -o json"
     renamed = [each for each in found.rows_changed if each.code == LakeMoved.code]
     changed = [each for each in found.rows_changed if each.code != LakeMoved.code]
-    yield from _section("Tables that can't be read", list(map(fault_branch, found.damaged)), more)
-    yield from _section("Tables that do not exist any more", list(map(fault_branch, found.lost)), more)
+    yield from _section("Tables that can't be read", list(map(fault_branch, found.damaged_silver)), more)
     yield from _section("Tables that need a rebuild", list(map(_rebuild, found.rebuilds)), more)
     title = "Tables of a project or an entity with another name"
     yield from _section(title, list(map(fault_branch, renamed)), more)
     title = "Tables that another program has changed"
     yield from _section(title, [fault_branch(each, is_warning=True) for each in changed], more)
+
+
+def _gold(found: ProjectStatus) -> Iterator[Block]:
+    """Yield what is wrong with tables and files that targets build, by kind."""
+    more = "lakewright status -o json"
+    title = "Tables of targets that can't be read"
+    yield from _section(title, list(map(fault_branch, found.damaged_gold)), more)
+    yield from _section("Tables that do not exist any more", list(map(fault_branch, found.lost)), more)
 
 
 def _warning(found: Warned, now: datetime) -> Branch:

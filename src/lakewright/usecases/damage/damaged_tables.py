@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["damaged_tables", "lost_beside"]
+__all__ = ["damaged_tables", "is_of_silver", "lost_beside"]
+
+_SILVER = "is_silver"
 
 MOST_FILES = 10_000
 """Files of a table up to which each is looked for; 10,000 take about a tenth of a second."""
@@ -61,11 +63,17 @@ def damaged_tables(app: App) -> Iterator[Fault]:
         if (found := _damage(folder, seen, is_delta=True, is_silver=True)) is not None:
             # A rebuild needs the log, but not the files.
             moves = () if LACKS in found.details else (moving_command(str(folder)),)
-            yield _fault(found, entity.called, (*moves, f"{rebuild_command(entity)} --yes"))
+            fault = _fault(found, entity.called, (*moves, f"{rebuild_command(entity)} --yes"))
+            yield replace(fault, details={**fault.details, _SILVER: True})
     for job in (each for each in app.project.jobs.values() if each.targets):
         for target, folder, is_delta in _outputs(app, job):
             if (found := _damage(folder, seen, is_delta=is_delta)) is not None:
                 yield _fault(found, target, (moving_command(str(folder)), *_builds(app, job, target)))
+
+
+def is_of_silver(fault: Fault) -> bool:
+    """Return whether a fault of a damaged table is one of an entity, from which targets are built."""
+    return _SILVER in fault.details
 
 
 def lost_beside(lost: Sequence[Fault], damaged: Sequence[Fault]) -> tuple[Fault, ...]:

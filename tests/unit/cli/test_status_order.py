@@ -1,0 +1,89 @@
+"""The commands of `status` and of the inbox can be typed from top to bottom: silver comes before gold."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+from unittest import mock
+
+from tests.unit.cli.surroundings import FakeApp, call_with
+
+from lakewright.errors import Fault
+from lakewright.manifest.journal import Run
+from lakewright.manifest.lease import Holder
+from lakewright.usecases.bronze_status import BronzeStatus
+from lakewright.usecases.damage.lost_outputs import LostOutputs
+from lakewright.usecases.damage.rebuild_status import DueRebuild, RebuildStatus
+from lakewright.usecases.observed_lake import Observed, concerns_of_gold, concerns_of_silver
+from lakewright.usecases.project_status import ProjectStatus
+from lakewright.usecases.staleness.tainted_targets import TaintedTarget
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+NOW = datetime(2024, 5, 1, tzinfo=UTC)
+RUN = Run("r1", "shop", "daily", "BUILD", {}, NOW, Holder("here", 1, "then", "r1", "ada"), status="FAILED")
+
+
+def fault(name: str, **details: object) -> Fault:
+    return Fault(name, remedy=f"mend {name}", details={"subject": name, "commands": [name], **details})
+
+
+SILVER, GOLD = fault("damaged silver", is_silver=True), fault("damaged gold")
+REBUILD = DueRebuild("orders", "it lacks a column", True, "lakewright rebuild orders --yes")
+CHANGED_ROWS, CHANGED_SLICE = fault("changed rows"), fault("changed slice", changed=["x"])
+LOST, UNREADABLE = fault("lost partition"), fault("unreadable bronze")
+
+
+def test_status_tells_of_silver_before_the_runs_and_targets_that_read_it() -> None:
+    """A job that built a target stood above the rebuild of the table that it reads."""
+    found = ProjectStatus(
+        running=(),
+        locked=(),
+        stale=(),
+        failed=(),
+        waiting=(),
+        undone=(RUN,),
+        warned=(),
+        last_runs=(),
+        changed=(CHANGED_SLICE,),
+        unreadable=(UNREADABLE,),
+        rebuilds=(REBUILD,),
+        rows_changed=(CHANGED_ROWS,),
+        damaged=(SILVER, GOLD),
+        lost=(LOST,),
+        tainted=(TaintedTarget("sales", "built from orders", (), ("lakewright job daily build",)),),
+    )
+    with mock.patch("lakewright.usecases.status.project_status", return_value=found):
+        page = call_with(FakeApp(), "status").out
+    titles = [text.rsplit(" ", 1)[0] for text in page.splitlines() if text and not text.startswith(" ")]
+    assert titles == [
+        "Bronze that can't be read",
+        "Tables that can't be read",
+        "Tables that need a rebuild",
+        "Tables that another program has changed",
+        "Changed since they were processed",
+        "Runs that failed",
+        "Tables of targets that can't be read",
+        "Tables that do not exist any more",
+        "Targets to build again",
+    ]
+
+
+def test_the_inbox_has_the_same_order() -> None:
+    observed = Observed(
+        bronze=BronzeStatus(changed=(CHANGED_SLICE,), unreadable=(UNREADABLE,)),
+        quarantined=(),
+        unrecorded=(),
+        recorded_projects=(),
+        behind=(),
+        rebuilds=RebuildStatus(due=(REBUILD,), rows_changed=(CHANGED_ROWS,)),
+        damaged=(SILVER, GOLD),
+        lost=LostOutputs(lost=(LOST,)),
+        at=NOW,
+    )
+    app = FakeApp()
+    app.project.entities.clear()
+    told = [each.why for each in concerns_of_silver(cast("App", app), observed, (), {})]
+    assert told == ["unreadable bronze", "damaged silver", REBUILD.reason, "changed rows", "changed slice"]
+    assert [each.why for each in concerns_of_gold(observed)] == ["damaged gold", "lost partition"]
