@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -31,6 +32,7 @@ __all__ = [
     "is_examinable",
     "is_near",
     "lines_of",
+    "marked_encoding",
     "quoted_line_ends",
     "scan_csv",
     "undecodable_line",
@@ -124,6 +126,20 @@ def undecodable_line(path: Path, encoding: str) -> int | None:
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return None  # Spark reports the error when it reads the file
     return None
+
+
+def marked_encoding(path: Path) -> str | None:
+    """Return the wide encoding that a file's byte order mark tells, or None."""
+    try:
+        stream = _open(path)
+        with stream or nullcontext() as opened:
+            first = b"" if opened is None else opened.read(4)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        return None
+    # The mark of UTF-32 begins with that of UTF-16.
+    if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "UTF-32"
+    return "UTF-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
 class CsvScan(NamedTuple):

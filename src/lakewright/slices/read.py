@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SliceError
 from lakewright.lake.file_probe import (
     is_near,
+    marked_encoding,
     quoted_line_ends,
     undecodable_line,
 )
@@ -197,7 +198,7 @@ def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[st
     if form.kind in _TEXTS:
         local = [path for path in slice_.paths if is_near(path)]
         remote = [path for path in slice_.paths if path not in local]
-        _check_decodes(slice_, local, form.encoding)
+        _check_decodes(slice_, local, form)
         has_odd_lines = bool(remote) and form.is_utf8 and _has_odd_lines(session, slice_, remote, form)
         if form.kind == "csv":
             options |= quote_options(session, slice_, form, has_odd_lines=has_odd_lines)
@@ -211,19 +212,23 @@ def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[st
     return options
 
 
-def _check_decodes(slice_: Slice, paths: Sequence[str], encoding: str) -> None:
+def _check_decodes(slice_: Slice, paths: Sequence[str], form: SliceFormat) -> None:
     """Raise `SliceError` if a file has bytes that its encoding does not have; Spark would replace them."""
     for path in paths:
-        line = undecodable_line(Path(path), encoding)
+        line = undecodable_line(Path(path), form.encoding)
         if line is not None:
-            raise _undecodable_error(slice_, f"{path}, line {line}", encoding)
+            marked = marked_encoding(Path(path))
+            raise _undecodable_error(slice_, f"{path}, line {line}", form.encoding, form.kind, marked)
 
 
-def _undecodable_error(slice_: Slice, place: str, encoding: str) -> SliceError:
+def _undecodable_error(
+    slice_: Slice, place: str, encoding: str, kind: str, marked: str | None = None
+) -> SliceError:
+    """Return the error; `marked` is the encoding that the file's byte order mark tells, if it has one."""
     return SliceError(
         f"the slice {slice_.name} can't be read: {place}: there are bytes that are not {encoding}",
-        remedy="Name the encoding of the files in the entity's settings (format: {kind: csv, encoding: "
-        "windows-1252}), or deliver the slice again; then resolve the item.",
+        remedy=f"Name the encoding of the files in the entity's settings (format: {{kind: {kind}, encoding: "
+        f"{marked or 'windows-1252'}}}), or deliver the slice again; then resolve the item.",
         details={"path": slice_.path, "encoding": encoding},
     )
 
@@ -293,7 +298,7 @@ def _has_odd_lines(session: SparkSession, slice_: Slice, paths: Sequence[str], f
     )
     row = checked.selectExpr("min(invalid) as invalid", "count_if(odd) as odd").first()
     if row is not None and row["invalid"] is not None:
-        raise _undecodable_error(slice_, str(row["invalid"]), "UTF-8")
+        raise _undecodable_error(slice_, str(row["invalid"]), "UTF-8", form.kind)
     return row is not None and row["odd"] > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import tempfile
 from contextlib import suppress
@@ -13,7 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakewright.lake import file_probe
-from lakewright.lake.file_probe import holds_json_texts, quoted_line_ends, scan_csv, undecodable_line
+from lakewright.lake.file_probe import (
+    holds_json_texts,
+    marked_encoding,
+    quoted_line_ends,
+    scan_csv,
+    undecodable_line,
+)
 
 
 @pytest.mark.parametrize(
@@ -148,3 +155,23 @@ def test_the_texts_of_several_json_files_count_together(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.json").write_text(f'{{"{name}": "x", "c": null}}')
     assert holds_json_texts([tmp_path / "a.json", tmp_path / "b.json"], {"a": 0, "b": 0})
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (codecs.BOM_UTF16_LE + "id".encode("utf-16-le"), "UTF-16"),
+        (codecs.BOM_UTF16_BE + "id".encode("utf-16-be"), "UTF-16"),
+        (codecs.BOM_UTF32_LE + "id".encode("utf-32-le"), "UTF-32"),
+        (codecs.BOM_UTF8 + b"id", None),
+        ("ä".encode("cp1252"), None),
+        (b"", None),
+    ],
+)
+def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, content: bytes, told: str | None) -> None:
+    """A file of UTF-16 was told to be windows-1252."""
+    (tmp_path / "s.csv").write_bytes(content)
+    with gzip.open(tmp_path / "s.csv.gz", "wb") as file:
+        file.write(content)
+    assert marked_encoding(tmp_path / "s.csv") == marked_encoding(tmp_path / "s.csv.gz") == told
+    assert marked_encoding(tmp_path / "gone.csv") is None

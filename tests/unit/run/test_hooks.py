@@ -359,6 +359,16 @@ class Slow:
         self.made += 1
 
 
+def test_one_call_that_is_dropped_is_counted_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    messenger, slow = CallQueue(seconds=0.1, max_waiting=1), Slow()
+    messenger.send("hook 1", slow)
+    time.sleep(0.05)  # its thread takes the first call
+    messenger.send("hook 1", slow)
+    messenger.close()
+    slow.ends.set()
+    assert "1 call of hooks was dropped, because" in caplog.text
+
+
 def test_a_run_waits_for_hooks_only_so_long(caplog: pytest.LogCaptureFixture) -> None:
     messenger, slow = CallQueue(seconds=0.1, max_waiting=3), Slow()
     begin = monotonic()

@@ -10,6 +10,7 @@ from time import monotonic
 
 from lakewright.manifest.payload import text_of
 from lakewright.run.hooks.call import Call
+from lakewright.spec.words import counted
 
 __all__ = ["CallQueue"]
 
@@ -62,7 +63,8 @@ class CallQueue:
             pass
         left = self._dropped + (self._calls.qsize() if self._thread.is_alive() else 0)
         if left:
-            log.warning("%d calls of hooks were dropped, because earlier calls took too long", left)
+            told = f"{counted(left, 'call')} of hooks {'was' if left == 1 else 'were'} dropped"
+            log.warning("%s, because earlier calls took too long", told)
 
     def _run(self) -> None:
         while (entry := self._calls.get()) is not None:
