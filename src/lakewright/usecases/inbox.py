@@ -48,7 +48,7 @@ from lakewright.usecases.observed_lake import (
 from lakewright.usecases.slice_times.blocking_times import blocked_ready
 from lakewright.usecases.slice_times.refused_times import refused_ready
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
-from lakewright.usecases.status import warned_targets
+from lakewright.usecases.status import warned_beside, warned_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers, repeated_runs
 
 __all__ = ["Inbox", "read_inbox"]
@@ -128,7 +128,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     listed = [run for run in failures if run.run_id not in repeated]
     undone = [concern_of_run(app, run) for run in listed[:MOST]]
     tainted = tainted_targets(app, {run.run_id for run in failures}, {run.run_id for run in running})
-    warnings = list(unanswered(app, warned_targets(app.journal, runs), runs))
+    unread = () if observed is None else observed.bronze.unreadable
+    warnings = list(warned_beside(unanswered(app, warned_targets(app.journal, runs), runs), unread))
     warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]
     waiting = {each.name for each in standings.entities if each.standing.count(Verdict.READY)}
     blocked = dict(blocked_ready(app, waiting)) | dict(() if observed is None else observed.bronze.blocked)

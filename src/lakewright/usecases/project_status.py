@@ -95,6 +95,7 @@ class ProjectStatus:
         refused: For the entities of which a run would refuse the processing times of waiting slices, why;
             their commands are those that process these slices.
         blocked: The entities of which a run would process no slice, as the time of one is wrong, with why.
+        foreign: What waiting items wait for that no run of the project processes, by their application.
         late: Ids of the waiting items that a run would refuse as late, whatever its processing time.
         arrived: Slices in bronze that no run has seen yet, by entity.
         elsewhere: Open slices that were recorded in another folder, by entity.
@@ -125,6 +126,7 @@ class ProjectStatus:
     commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     blocked: Mapping[str, Fault] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     arrived: tuple[Arrived, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
@@ -157,6 +159,8 @@ class ProjectStatus:
 
     def commands_for(self, row: Row) -> tuple[str, ...]:
         """Return the commands to type about a waiting row; none if the next run processes it."""
+        if str(row.application) in self.foreign:
+            return ()
         if row.item.item_id in self.late:
             return (self.late_slices[row.entity or ""].only(row.slice).command,)
         if row.entity in self.blocked:
@@ -165,6 +169,8 @@ class ProjectStatus:
 
     def refusal_of(self, row: Row) -> str | None:
         """Return why a run would refuse a waiting row, or None."""
+        if (why := self.foreign.get(str(row.application))) is not None:
+            return f"it waits {why}it"
         if row.item.item_id in self.late:
             return f"the slice is {LATE}"
         if (blocked := self.blocked.get(row.entity or "")) is not None:

@@ -60,6 +60,7 @@ __all__ = [
     "told_changed",
     "told_messages",
     "unrecorded_entities",
+    "warned_beside",
     "warned_targets",
 ]
 
@@ -83,15 +84,18 @@ def project_status(app: App) -> ProjectStatus:
     found, elsewhere = _without_elsewhere(app, found)
     runs = tuple(app.journal.runs(RECENT))
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
-    late = frozenset(_late(app, waiting))
-    timely = tuple(row for row in waiting if row.item.item_id not in late)
+    foreign = dict(_foreign(app.project, waiting))
+    own = tuple(row for row in waiting if str(row.application) not in foreign)
+    late = frozenset(_late(app, own))
+    timely = tuple(row for row in own if row.item.item_id not in late)
     limits = _limits(app.project)
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
     blocked = dict(_blocked(app, timely)) | dict(bronze.blocked)
     refused = {name: error for name, error in _refused(app, timely) if name not in blocked}
     damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
-    warned = tuple(unanswered(app, warned_targets(app.journal, runs), runs))
+    answered = unanswered(app, warned_targets(app.journal, runs), runs)
+    warned = tuple(warned_beside(answered, bronze.unreadable))
     running = tuple(run for run in runs if run.status == RUNNING)
     left, triggers = runs_to_resume(app, runs), list_triggers(app)
     repeated = repeated_runs(triggers)
@@ -113,6 +117,7 @@ def project_status(app: App) -> ProjectStatus:
         misplaced=frozenset(name for name, error in refused.items() if gives_place(error)),
         blocked=blocked,
         late=late,
+        foreign=foreign,
         arrived=tuple(
             _told(app, each, blocked.get(each.entity), is_limited=each.entity in limits)
             for each in bronze.arrived
@@ -127,7 +132,7 @@ def project_status(app: App) -> ProjectStatus:
         unrecorded=unrecorded,
         behind=behind,
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
-        late_slices=dict(_late_slices(app, waiting, late)),
+        late_slices=dict(_late_slices(app, own, late)),
         recorded_projects=recorded_projects(app) if unrecorded else (),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),
@@ -264,6 +269,22 @@ def told_messages(warned: Iterable[Warned]) -> set[str]:
     """Return the messages of warnings, line by line."""
     errors = (each.entry["error"] for each in warned)
     return {line for error in errors if error for line in str(error["message"]).splitlines()}
+
+
+def warned_beside(warned: Iterable[Warned], told: Iterable[Fault]) -> Iterator[Warned]:
+    """Yield the warnings of runs without those of which every line is told by a look at the lake as well."""
+    messages = {line for fault in told for line in fault.message.splitlines()}
+    return (each for each in warned if not told_messages((each,)) <= messages)
+
+
+def _foreign(project: Project, waiting: Iterable[Row]) -> Iterator[tuple[str, str]]:
+    """Yield the applications of waiting items that no run of the project processes, each with what does."""
+    for application in dict.fromkeys(row.application for row in waiting):
+        owner, entity = project_of(application), entity_of(project.name, application)
+        if owner is not None and owner != project.name:
+            yield str(application), f"for a run of the project {owner}; no run of {project.name} takes "
+        elif entity is not None and entity not in project.entities and not project.faults:
+            yield str(application), "until the project declares the entity; no run takes "
 
 
 def _late(app: App, waiting: Iterable[Row]) -> Iterator[str]:

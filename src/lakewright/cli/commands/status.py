@@ -294,11 +294,12 @@ def _unseen(found: ProjectStatus) -> Iterator[Block]:
 
 
 def _waiting(found: ProjectStatus) -> Iterator[Branch]:
-    groups: dict[tuple[str, str | None, bool], list[Row]] = {}
+    groups: dict[tuple[str, str | None, bool, str | None], list[Row]] = {}
     for row in found.waiting:
-        key = (_name_of(row), row.waits_for, row.item.item_id in found.late)
+        foreign = found.foreign.get(str(row.application))
+        key = (_name_of(row), row.waits_for, row.item.item_id in found.late, foreign)
         groups.setdefault(key, []).append(row)
-    for (name, waits_for, is_late), of_group in groups.items():
+    for (name, waits_for, is_late, foreign), of_group in groups.items():
         is_nobodys = of_group[0].application == ANYONE
         why = f"for {waits_for}" if waits_for else _what_takes(of_group, found.limits.get(name, ()))
         why = "for an application to process it" if is_nobodys else why
@@ -324,6 +325,9 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
                 else "to be requeued or skipped"
             )
             below = (_do(late.remedy),)
+        if foreign is not None:
+            why = f"{foreign}{'it' if len(of_group) == 1 else 'them'}"
+            told, below, blocked = (), (), None
         if blocked is not None:
             why = "until no slice blocks the next run"
             told = (Branch(line(f"a run would process none of the entity's slices: {blocked.message}")),)
