@@ -256,7 +256,7 @@ def test_a_bronze_folder_that_cannot_be_read_is_no_empty_one_a2(tmp_path: Path) 
     bronze.rename(tmp_path / "moved")
     bronze.write_text("a file")
     with pytest.raises(
-        StorageUnavailable, match=r"the bronze folder .*orders can't be read: Not a directory"
+        StorageUnavailable, match=r"the bronze folder .*orders can't be read: a file stands there"
     ):
         observed(context)
 
