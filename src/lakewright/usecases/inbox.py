@@ -127,7 +127,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     repeated = repeated_runs(triggers)
     listed = [run for run in failures if run.run_id not in repeated]
     undone = [concern_of_run(app, run) for run in listed[:MOST]]
-    tainted = tainted_targets(app, {run.run_id for run in failures}, {run.run_id for run in running})
+    running_ids = {run.run_id for run in running}
+    tainted = tuple(tainted_targets(app, {run.run_id for run in failures}, running_ids))
     unread = () if observed is None else observed.bronze.unreadable
     warnings = list(warned_beside(unanswered(app, warned_targets(app.journal, runs), runs), unread))
     warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]
@@ -149,8 +150,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
             *refused,
             *stuck,
             *warned,
-            *(() if observed is None else concerns_of_gold(observed)),
-            *map(concern_of_tainted, islice(tainted, MOST)),
+            *(() if observed is None else concerns_of_gold(observed, tainted)),
+            *map(concern_of_tainted, tainted[:MOST]),
         ),
         hidden=_hidden(app, len(failed)),
         running=running,

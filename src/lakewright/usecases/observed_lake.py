@@ -24,6 +24,7 @@ from lakewright.usecases.damage.unrecorded_slices import (
 )
 from lakewright.usecases.history import Warned
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
+from lakewright.usecases.staleness.tainted_targets import TaintedTarget
 from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
 
 __all__ = [
@@ -126,10 +127,10 @@ def concerns_of_silver(
         yield _fault_concern("changed", "bronze", fault)
 
 
-def concerns_of_gold(observed: Observed) -> Iterator[Concern]:
+def concerns_of_gold(observed: Observed, tainted: Sequence[TaintedTarget] = ()) -> Iterator[Concern]:
     """Yield the tables and files of targets that can't be read or are gone."""
     yield from _damaged([fault for fault in observed.damaged if not is_of_silver(fault)])
-    yield from _damaged(lost_beside(observed.lost.lost, observed.damaged))
+    yield from _damaged(lost_beside(observed.lost.lost_beside(tainted), observed.damaged))
 
 
 def _damaged(faults: Sequence[Fault]) -> Iterator[Concern]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["damaged_tables", "is_of_silver", "lost_beside"]
+__all__ = ["damaged_tables", "is_of_silver", "lost_beside", "writes_delta"]
 
 _SILVER = "is_silver"
 
@@ -115,10 +115,10 @@ def _outputs(app: App, job: Job) -> Iterator[tuple[str, Path, bool]]:
         for resource in node.provides:
             folder = local_path(resource.name) if resource.category == "file" else None
             if folder is not None:
-                yield node.name, folder, _writes_delta(workspace, node.name)
+                yield node.name, folder, writes_delta(workspace, node.name)
 
 
-def _writes_delta(workspace: Workspace, name: str) -> bool:
+def writes_delta(workspace: Workspace, name: str) -> bool:
     """Return whether a target of a job writes a Delta table."""
     try:
         target = Target.named(workspace, name)

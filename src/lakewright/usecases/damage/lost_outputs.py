@@ -18,12 +18,11 @@ from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
-from lakewright.relations.delta import DeltaRelation
 from lakewright.run.lost_rows import OLDER_ADVICE, LostRows, older_words, replaces_whole
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
-from lakewright.targets.writing import WritingTarget
+from lakewright.usecases.damage.damaged_tables import writes_delta
 from lakewright.usecases.damage.lost_partitions import lost_partitions
 from lakewright.usecases.damage.rebuild_status import Unseen
 from lakewright.usecases.damage.remote_looks import SECONDS, look_within
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.job import Job
     from lakewright.usecases.staleness.tainted_targets import TaintedTarget
-    from lakewright.workspace.workspace import Workspace
 
 __all__ = ["LOST", "LostOutputs", "lost_outputs"]
 
@@ -155,7 +153,7 @@ def _outputs(app: App, job: Job) -> Iterator[Output]:
         for place in node.provides:
             is_folder = place.category == "file" and "*" not in place.name
             if is_folder and (is_s3(place.name) or local_path(place.name) is not None):
-                is_delta = is_kept and _is_delta(workspace, node.name)
+                is_delta = is_kept and writes_delta(workspace, node.name)
                 is_replaced = is_delta and replaces_whole(Target.named(workspace, node.name), defaults)
                 yield Output(
                     job,
@@ -181,11 +179,6 @@ def _emptied(app: App) -> list[Resource]:
         for node in declared_nodes(workspace, names, Phase.BUILD) if workspace is not None else ():
             found += node.provides
     return found
-
-
-def _is_delta(workspace: Workspace, name: str) -> bool:
-    target = Target.named(workspace, name)
-    return isinstance(target, WritingTarget) and isinstance(target.output(workspace), DeltaRelation)
 
 
 def _known(outputs: Iterable[Output]) -> Iterator[Output]:
