@@ -19,6 +19,7 @@ from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.run.lost_rows import LostRows
 from lakewright.run.outputs import APPEND, are_near, filled, is_gone, target_of, written_by
+from lakewright.run.table_marks import TableMark, mark_of
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.writing import WritingTarget
 
@@ -37,7 +38,7 @@ ADDED_BEFORE = "added_before"
 """The code of the warning."""
 
 RUNS = 200
-"""Number of the job's last runs in which an earlier build is looked for."""
+"""Number of the project's last runs in which an earlier build is looked for."""
 
 _CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
 
@@ -107,15 +108,21 @@ class AddedBefore:
     def is_back(self, taint: Taint, target: Target, workspace: Workspace) -> bool:
         """Return whether the rows that a run has removed are where they were: somebody has brought them back.
 
-        The log of their table has their append, or something is there although nothing was built since.
+        The log of their table has their append, or it is the table into which they were built, without a
+        later commit that removed them. If no log tells that, something is there, and nothing was built since.
         """
         places = target.provides(workspace, Phase.BUILD)
         if taint.lost_in is None or is_gone(places) or not (self.looks_far or are_near(places)):
             return False
-        appends = (each for _, each in self._builds(target, taint.place.parameters) if APPEND in each)
-        if any(self._is_there(each, target, workspace, places) for each in appends):
+        built = [each for _, each in self._builds(target, taint.place.parameters) if is_built(each)]
+        if any(self._is_there(each, target, workspace, places) for each in built if APPEND in each):
             return True
-        return filled(target, workspace) is Answer.YES and not self._is_built_since(taint.lost_in, places)
+        is_filled, now = filled(target, workspace), mark_of(places)
+        mark = TableMark.from_entry(built[0]) if built else None
+        if mark is None or now is None:
+            return is_filled is Answer.YES and not self._is_built_since(taint.lost_in, places)
+        folder = next(iter(places)).name
+        return is_filled is not Answer.NO and now.comes_after(mark) and mark.is_kept(workspace.lake, folder)
 
     def _is_built_since(self, run_id: str, places: Places) -> bool:
         """Return whether anything was built into places by a run, or by later ones."""
@@ -150,8 +157,9 @@ class AddedBefore:
     ) -> Iterator[tuple[Run, Mapping[str, Any]]]:
         """Yield the entries of builds of an instance, and of all that emptied the target; last runs first."""
         wanted = self.journal.hide_secrets(parameters)
-        for run in self.journal.runs(RUNS, project=self.project.name, job=self.job.name):
-            for each in self._entries(run):
+        jobs = {each.name for each in self.project.jobs.values() if target.name in each.targets}
+        for run in self.journal.runs(RUNS, project=self.project.name):
+            for each in self._entries(run) if run.job in jobs else ():
                 is_own = is_built(each) and each.get("instance", {}) == wanted
                 if each["name"] == target.name and (is_own or each["phase"] in _CLEANUP):
                     yield run, each

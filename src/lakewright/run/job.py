@@ -43,6 +43,7 @@ from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.step_runner import StepRunner
+from lakewright.run.table_marks import TABLE, recorded_mark
 from lakewright.spark.imports import import_engine
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
@@ -184,7 +185,7 @@ def _written(step: Step, result: TargetResult, append_id: str | None) -> dict[st
     if step.phase is not Phase.BUILD or result.status not in (Status.SUCCESS, Status.SUCCESS_WITH_ERRORS):
         return {}
     places = () if step.kind in _KEPT_ELSEWHERE else step.provides
-    found = {WRITES: recorded_places(places), APPEND: append_id}
+    found = {WRITES: recorded_places(places), APPEND: append_id, TABLE: recorded_mark(places)}
     return {name: told for name, told in found.items() if told}
 
 

@@ -11,18 +11,17 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.observation import observe_table
+from lakewright.errors import Fault
 from lakewright.lake.paths import local_path
 from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step, parameters_text
-from lakewright.relations.delta import DeltaRelation
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.run.outputs import written_by
+from lakewright.run.table_marks import TableMark, mark_of
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
     from lakewright.targets.context import Context
     from lakewright.targets.defaults import TargetDefaults
-    from lakewright.workspace.workspace import Workspace
 
 __all__ = [
     "LOST_ROWS",
@@ -121,22 +119,27 @@ class LostRows:
         return self._fault(target, _Loss.of(phase, places, found), lost) if lost else None
 
     def _older_warning(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Fault | None:
-        workspace, version = context.workspace, table_version(target, context.workspace)
-        if version is None or replaces_whole(target, context.defaults):
+        places = target.provides(context.workspace, Phase.BUILD)
+        mark = None if replaces_whole(target, context.defaults) else mark_of(places)
+        if mark is None:
             return None
         own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
-        lost = {(target.name, key): self.job for key in self.older_builds(target.name, version) if key != own}
-        loss = _Loss.of_older(target.provides(workspace, Phase.BUILD), version)
-        return self._fault(target, loss, lost) if lost else None
+        lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, mark) if key != own}
+        return self._fault(target, _Loss.of_older(places, mark.version), lost) if lost else None
 
-    def older_builds(self, name: str, version: int) -> list[Key]:
-        """Return the instances that were built into later versions of a Delta table, newest first."""
+    def lacked_builds(self, name: str, mark: TableMark) -> list[Key]:
+        """Return the instances of a target whose last builds its table does not have, newest first.
 
-        def is_later(built: tuple[Key, Mapping[str, Any]]) -> bool:
-            written = (built[1].get("metrics") or {}).get("delta_version")
-            return isinstance(written, int) and written > version
+        Args:
+            name: The target.
+            mark: The state of its table.
+        """
 
-        return [key for key, _ in takewhile(is_later, self.last_builds(name).items())]
+        def is_lacked(built: tuple[Key, Mapping[str, Any]]) -> bool:
+            written = TableMark.from_entry(built[1])
+            return written is not None and not mark.comes_after(written)
+
+        return [key for key, _ in takewhile(is_lacked, self.last_builds(name).items())]
 
     def _lost(
         self, target: Target, context: Context, places: frozenset[Resource], *, is_whole: bool
@@ -322,29 +325,16 @@ class _Loss:
 
 
 def older_words(place: str, version: int) -> str:
-    """Return that a table is an older copy of itself."""
+    """Return that a table lacks what was built into it."""
     return (
-        f"{place} is at version {version}, but runs have written later ones: it was replaced by an older "
-        "copy, or made anew by another program"
+        f"{place} is at version {version}, and runs have written others: it was replaced by an older copy of "
+        "the table, or by another table"
     )
 
 
 def replaces_whole(target: Target, defaults: TargetDefaults) -> bool:
     """Return whether each build of a target replaces all rows of its table."""
     return isinstance(target, WritingTarget) and not target.partition and target.kept_rows(defaults) is None
-
-
-def table_version(target: Target, workspace: Workspace) -> int | None:
-    """Return the version of the Delta table that a target writes; None if there is none, or it is unknown."""
-    if not isinstance(target, WritingTarget):
-        return None
-    try:
-        relation = target.stored(workspace)
-        if isinstance(relation, DeltaRelation):
-            return observe_table(workspace.lake, relation.address(workspace)).version
-    except LakewrightError:  # who looks at the table tells it
-        pass
-    return None
 
 
 def _has_table(resource: Resource) -> bool:

@@ -22,6 +22,7 @@ from lakewright.usecases.staleness.downstream import forget_overwritten, taint_a
 from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptied import forget_emptied
 from lakewright.usecases.staleness.stale_inputs import keep_dirty, taint_left_out
+from lakewright.usecases.staleness.tainted_targets import brought_back
 
 __all__ = ["run_job"]
 
@@ -42,6 +43,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     since = kept_since(app.project.manifest, app.store.now)
     app.make_store()
     _rename_taints(app)
+    _forget_brought_back(app)
     taints = tuple(app.journal.taints(app.project.name))
     result = job_run(app, request, app.store, interruption).run(
         run_id=app.run_id,
@@ -75,6 +77,12 @@ def _rename_taints(app: App) -> None:
             puts += taint.renamed(name)
     if puts:
         app.store.write(Write(puts=tuple(puts)))
+
+
+def _forget_brought_back(app: App) -> None:
+    """Remove the taints of rows that somebody has brought back, before they tell a wrong reason."""
+    if puts := tuple(each.place.untainted() for each in brought_back(app)):
+        app.store.write(Write(puts=puts))
 
 
 def _processed(app: App, result: RunResult) -> Iterator[tuple[Entity, list[str]]]:

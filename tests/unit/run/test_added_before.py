@@ -18,11 +18,14 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.other_runs import run_of
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.lost_rows import lost_taints
 from lakewright.run.request import JobRequest
+from lakewright.run.table_marks import recorded_mark
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
+from lakewright.usecases.staleness.tainted_targets import brought_back as back
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.usecases.status import project_status
 
@@ -32,14 +35,18 @@ MODEL = """
 relations:
   days: {kind: delta, location: gold/days, partitions: [{name: day, type: date}]}
   log: {kind: delta, location: gold/log, partitions: [{name: day, type: date}]}
+  whole: {kind: delta, location: gold/whole, mergeKey: [id]}
   values: {kind: values, records: [{id: 1}], columns: {id: long}}
 mappings:
   values: {kind: relation, relation: values}
 targets:
   days: {kind: relation, mapping: values, relation: days, partition: {day: $day}}
   log: {kind: relation, mapping: values, relation: log, partition: {day: $day}, mode: APPEND}
+  whole: {kind: relation, mapping: values, relation: whole, mode: UPDATE}
 jobs:
   daily: {parameters: [{name: day, type: date}], targets: [days, log]}
+  again: {parameters: [{name: day, type: date}], targets: [log]}
+  whole: {parameters: [{name: day, type: date}], targets: [whole]}
 """
 FIRST, SECOND = "2022-01-01", "2022-01-02"
 
@@ -83,8 +90,13 @@ def record(app: App, name: str, day: str, phase: str, **more: Any) -> str:
     return run.run_id
 
 
-def warned(app: App, day: str) -> str | None:
-    request = JobRequest("daily", Phase.BUILD, (f"day={day}",), targets=("log",))
+def mark(app: App, name: str) -> dict[str, Any] | None:
+    """Return the mark of a table as a run records it."""
+    return recorded_mark([Resource.file(str(Path(app.project.basedir) / "gold" / name))])
+
+
+def warned(app: App, day: str, job: str = "daily") -> str | None:
+    request = JobRequest(job, Phase.BUILD, (f"day={day}",), targets=("log",))
     (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
     if step.warning is None:
         return None
@@ -131,6 +143,11 @@ def test_rows_that_no_recorded_run_has_added_are_told_and_left_out_of_commands(a
     )
 
 
+def test_rows_that_another_job_has_added_are_told(app: App) -> None:
+    append(app, FIRST)
+    assert "once more" in (warned(app, FIRST, "again") or "")
+
+
 def brought_back(app: App) -> None:
     """Build both tables for two days, lose them in a run that makes them anew, and bring them back."""
     gold = Path(app.project.basedir) / "gold"
@@ -146,6 +163,7 @@ def brought_back(app: App) -> None:
     assert {each.target for each in tainted_targets(app)} == {"days", "log"}
     shutil.rmtree(gold)
     away.rename(gold)
+    assert len(back(app)) == 2
 
 
 def test_rows_that_were_brought_back_are_not_to_be_built_again(app: App) -> None:
@@ -164,14 +182,53 @@ def test_rows_that_are_lost_again_after_they_were_brought_back_are_told(app: App
     assert {each.target for each in tainted_targets(app)} == {"days", "log"}
 
 
+def update(app: App, day: str) -> str:
+    """Record a run that has updated the table without partitions, and return its id."""
+    write(app, "whole", day)
+    run = built(app, "whole", (), day=day)
+    entry = {"name": "whole", "phase": "BUILD", "status": "SUCCESS", "instance": {"day": day}, "reasons": []}
+    app.journal.record_targets(run, {0: {**entry, "table": mark(app, "whole")}})
+    return run.run_id
+
+
+def test_a_whole_table_that_is_back_lacks_only_what_was_built_into_the_one_in_its_place(app: App) -> None:
+    """`status` named the days that were there, and not the one that was missing."""
+    gold = Path(app.project.basedir) / "gold"
+    for day in (FIRST, SECOND):
+        update(app, day)
+    away = gold.rename(gold.with_name("away"))
+    run_id = update(app, "2022-01-03")
+    lost = [TargetPhase("shop", "whole", "BUILD", {"day": day}) for day in (FIRST, SECOND)]
+    app.store.write(Write(puts=tuple(each.tainted("it was made anew", lost_in=run_id) for each in lost)))
+    assert [len(each.instances) for each in tainted_targets(app)] == [2]
+    shutil.rmtree(gold)
+    away.rename(gold)
+    assert list(tainted_targets(app)) == []
+    (fault,) = project_status(app).lost
+    assert fault.details["commands"] == ["lakewright job whole build -t whole day=2022-01-03"]
+
+
+def test_a_whole_table_that_was_emptied_and_built_again_in_part_is_not_back(app: App) -> None:
+    gold = Path(app.project.basedir) / "gold"
+    for day in (FIRST, SECOND):
+        update(app, day)
+    DeltaTable(gold / "whole").delete()
+    emptied = built(app, "whole", (), day=SECOND)
+    put = TargetPhase("shop", "whole", "BUILD", {"day": FIRST}).tainted(
+        "it was emptied", lost_in=emptied.run_id
+    )
+    app.store.write(Write(puts=(put,)))
+    update(app, SECOND)
+    assert [each.instances for each in tainted_targets(app)] == [({"day": FIRST},)]
+
+
 def older_copies(app: App) -> None:
     """Build both tables for two days, and replace them by their copies of the first one."""
     gold = Path(app.project.basedir) / "gold"
     for version, day in enumerate((FIRST, SECOND)):
         for name in ("days", "log"):
             write(app, name, day, f"append of {day}")
-            entry = {"append": f"append of {day}", "metrics": {"delta_version": version}}
-            record(app, name, day, "BUILD", **entry)
+            record(app, name, day, "BUILD", append=f"append of {day}", table=mark(app, name))
         if version == 0:
             shutil.copytree(gold, gold.with_name("copy"))
     shutil.rmtree(gold)
@@ -183,11 +240,11 @@ def test_tables_that_were_replaced_by_older_copies_are_told_with_what_they_lack(
     told = {str(each.details["subject"]): each for each in project_status(app).lost}
     assert told.keys() == {"days", "log"}
     for name, fault in told.items():
-        assert f"gold/{name} is at version 0, but runs have written later ones" in fault.message
+        assert f"gold/{name} is at version 0, and runs have written others" in fault.message
         assert fault.details["commands"] == [f"lakewright job daily build -t {name} day={SECOND}"]
     for name in told:
         write(app, name, SECOND)
-        record(app, name, SECOND, "BUILD", metrics={"delta_version": 1})
+        record(app, name, SECOND, "BUILD", table=mark(app, name))
     assert project_status(app).lost == ()
 
 
@@ -198,7 +255,7 @@ def test_a_run_that_builds_into_an_older_copy_remembers_what_it_lacks(app: App) 
     steps = {step.target: step for step in plan.steps() if step.phase is Phase.BUILD}
     for name, step in steps.items():
         assert step.warning is not None
-        assert f"gold/{name} is at version 0, but runs have written later ones" in step.warning.message
+        assert f"gold/{name} is at version 0, and runs have written others" in step.warning.message
         (put,) = lost_taints("shop", "r1", step)
         app.store.write(Write(puts=(put,)))
     left = {each.target: each for each in tainted_targets(app)}

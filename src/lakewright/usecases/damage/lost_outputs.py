@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.damaged_log import moving_command
-from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
 from lakewright.run.lost_rows import OLDER_ADVICE, LostRows, older_words, replaces_whole
+from lakewright.run.table_marks import mark_of
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
@@ -242,16 +242,9 @@ def _fault(app: App, output: Output) -> Fault | None:
 
 def _older_fault(output: Output) -> Fault | None:
     """Return that a Delta table on this machine is older than the builds of its target; None if it is not."""
-    folder = local_path(output.place.name)
-    if folder is None or not output.is_delta:
-        return None
-    try:
-        _, table = read_log(LocalLog(folder))
-    except LakewrightError:  # a damaged log is told by itself
-        return None
-    version = None if table is None else table.version()
-    keys = [] if version is None else output.history.older_builds(output.target, version)
-    if version is None or not keys:
+    mark = mark_of((output.place,)) if output.is_delta else None
+    keys = [] if mark is None else output.history.lacked_builds(output.target, mark)
+    if mark is None or not keys:
         return None
     keys = keys[:1] if output.is_replaced else keys
     typed = commands_of(
@@ -260,7 +253,7 @@ def _older_fault(output: Output) -> Fault | None:
     )
     texts = first_of([parameters_text(dict(key)) for key in sorted(keys) if key], MOST_NAMED)
     return Fault(
-        f"target {output.target!r}: {older_words(output.place.name, version)}"
+        f"target {output.target!r}: {older_words(output.place.name, mark.version)}"
         f"{f'. It lacks {texts}' if texts else ''}",
         remedy=f"{OLDER_ADVICE}: {', '.join(f'`{each}`' for each in typed)}.",
         code=LOST,

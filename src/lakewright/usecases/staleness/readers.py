@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["dependents", "readers_of"]
+__all__ = ["dependents", "readers_of", "views_of"]
 
 
 def dependents(app: App, entity: str) -> dict[str, int]:
@@ -54,12 +54,12 @@ def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:
             },
         )
         if found == before:
-            return {job: names - _views(app, app.project.jobs[job], names) for job, names in found.items()}
+            return {job: names - views_of(app, app.project.jobs[job], names) for job, names in found.items()}
         for job, of_job in nodes.items():
             changed.update(*(node.provides for node in of_job if node.name in found[job]))
 
 
-def _views(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:
+def views_of(app: App, job: Job, names: Iterable[str]) -> frozenset[str]:
     """Return those of a job's targets that are views."""
     found: set[str] = set()
     if not names:

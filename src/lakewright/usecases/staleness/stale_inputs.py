@@ -17,6 +17,7 @@ from lakewright.spec.words import first_of
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.staleness.earlier_builds import RUNS, built_instances
 from lakewright.usecases.staleness.emptied import kept_rows_of
+from lakewright.usecases.staleness.readers import views_of
 from lakewright.usecases.staleness.stale_instances import always_runs
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def _left_out(app: App, run: RunResult) -> Iterator[Put]:
     nodes = list(declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD))
     sources = build_graph(nodes, Phase.BUILD).sources
     taken = {each["name"] for each in results}
-    readers = {name: sources_of(name, sources) & built for name in sources.keys() - taken}
+    left = sources.keys() - taken - views_of(app, job, sources)
+    readers = {name: sources_of(name, sources) & built for name in left}
     readers = {name: read for name, read in readers.items() if read and not always_runs(app, job, name)}
     if not readers:
         return
@@ -114,6 +116,8 @@ def _stale(app: App, gone: Collection[TargetPhase], dirty: Iterable[Taint], run:
         if is_built(each)
     }
     stale = [place for place in gone if place.key in built]
+    views = views_of(app, job, {place.target for place in stale})  # they hold no rows
+    stale = [place for place in stale if place.target not in views]
     written = [(each, _written(app, each.place)) for each in dirty] if stale else []
     for place in stale:
         read = read_by(app.project, offline_lake(app), job, place.target, place.parameters)

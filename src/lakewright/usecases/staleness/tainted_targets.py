@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakewright.run.added_before import AddedBefore
     from lakewright.spec.models.job import Job
 
-__all__ = ["TaintedTarget", "tainted_targets"]
+__all__ = ["TaintedTarget", "brought_back", "tainted_targets"]
 
 _Subject: TypeAlias = tuple[str, str, str]
 """A target, why it is dirty, and what to do if no job builds it."""
@@ -130,6 +130,14 @@ def tainted_targets(
         for (target, reason, advice), ordered in ((each.subject, each.instances) for each in group):
             instances = tuple(map(dict, ordered))
             yield TaintedTarget(target, reason, instances, commands, advice, is_emptied)
+
+
+def brought_back(app: App) -> tuple[Taint, ...]:
+    """Return the taints of rows that a run has removed and that are there again."""
+    found = [each for each in former_names(app).taints() if each.lost_in is not None]
+    jobs = list(_targets_of_jobs(app)) if found else []
+    known: dict[str, AddedBefore] = {}
+    return tuple(each for each in found if _is_back(app, jobs, known, each))
 
 
 @dataclass(frozen=True, slots=True)
