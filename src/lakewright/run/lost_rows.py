@@ -294,7 +294,13 @@ class _Loss:
     @classmethod
     def of_older(cls, places: Iterable[Resource], version: int) -> _Loss:
         place = ", ".join(sorted({each.name for each in places}))
-        return cls(LOST_ROWS, older_words(place, version), OLDER_ADVICE, f"{place} was an older copy", True)
+        return cls(
+            LOST_ROWS,
+            older_words(place, version),
+            OLDER_ADVICE,
+            f"{place} was an older copy, or another table,",
+            True,
+        )
 
     @classmethod
     def of(cls, phase: Phase, places: Iterable[Resource], found: Observation) -> _Loss:

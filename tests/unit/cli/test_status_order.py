@@ -65,7 +65,7 @@ def test_status_tells_of_silver_before_the_runs_and_targets_that_read_it() -> No
         "Changed since they were processed",
         "Runs that failed",
         "Tables of targets that can't be read",
-        "Tables that do not exist any more",
+        "Tables that are gone, or lack what was built",
         "Targets to build again",
     ]
 

@@ -203,7 +203,9 @@ def _gold(found: ProjectStatus) -> Iterator[Block]:
     more = "lakewright status -o json"
     title = "Tables of targets that can't be read"
     yield from _section(title, list(map(fault_branch, found.damaged_gold)), more)
-    yield from _section("Tables that do not exist any more", list(map(fault_branch, found.lost)), more)
+    yield from _section(
+        "Tables that are gone, or lack what was built", list(map(fault_branch, found.lost)), more
+    )
 
 
 def _warning(found: Warned, now: datetime) -> Branch:

@@ -66,11 +66,14 @@ class LostOutputs:
     unseen: tuple[Unseen, ...] = ()
 
     def lost_beside(self, tainted: Iterable[TaintedTarget]) -> tuple[Fault, ...]:
-        """Return the faults without those of targets that are to be built again by the same commands."""
-        told = {(each.target, command) for each in tainted for command in each.commands}
+        """Return the faults without those of targets that are to be built again in all their instances."""
+        told = {(each.target, *sorted(one.items())) for each in tainted for one in each.instances}
 
         def is_told(fault: Fault) -> bool:
-            return all((fault.details["subject"], command) in told for command in fault.details["commands"])
+            lacked = fault.details.get("instances", ())
+            return bool(lacked) and all(
+                (fault.details["subject"], *sorted(each.items())) in told for each in lacked
+            )
 
         return tuple(fault for fault in self.lost if not is_told(fault))
 
@@ -236,7 +239,11 @@ def _fault(app: App, output: Output) -> Fault | None:
         remedy="If it can be brought back, do so before a run creates it anew. Otherwise build it again: "
         f"{', '.join(f'`{each}`' for each in typed)}.",
         code=LOST,
-        details={"subject": output.target, "commands": typed},
+        details={
+            "subject": output.target,
+            "commands": typed,
+            "instances": [dict(key) for key in by_target.get(output.target, {})],
+        },
     )
 
 
@@ -257,7 +264,11 @@ def _older_fault(output: Output) -> Fault | None:
         f"{f'. It lacks {texts}' if texts else ''}",
         remedy=f"{OLDER_ADVICE}: {', '.join(f'`{each}`' for each in typed)}.",
         code=LOST,
-        details={"subject": output.target, "commands": list(typed)},
+        details={
+            "subject": output.target,
+            "commands": list(typed),
+            "instances": [dict(key) for key in keys],
+        },
     )
 
 

@@ -177,5 +177,9 @@ def _fault(filled: _Filled, found: Collection[Instance]) -> Fault | None:
         remedy=f"Build them again: {', '.join(f'`{each}`' for each in builds)}. If somebody removed them on "
         f"purpose, record that: {', '.join(f'`{each}`' for each in removed)}.",
         code=LOST_PARTITION,
-        details={"subject": name, "commands": list(builds)},
+        details={
+            "subject": name,
+            "commands": list(builds),
+            "instances": [dict(key) for key in gone],
+        },
     )

@@ -47,7 +47,7 @@ def test_status_lists_what_was_built_into_a_folder_that_is_gone(tmp_path: Path) 
     app.close()
 
     shop = InProcess(tmp_path)
-    assert "Tables that do not exist any more 2" in shop.run("status").out
+    assert "Tables that are gone, or lack what was built 2" in shop.run("status").out
     assert [each["message"] for each in checked(shop.json("status"))["lost"]] == [
         names.message,
         whole.message,
