@@ -76,11 +76,13 @@ def older_table_error(
     if not lacked:
         return None
     has = "has" if len(lacked) == 1 else "have"
+    # Without a commit of a slice, the rows are those of another program, which only the option drops.
+    option = "" if last is not None else " --over-foreign"
     return TargetError(
         f"entity {entity.called!r}: {silver} is older than the manifest: {counted(len(lacked), 'slice')}, "
         f"such as {slice_name(lacked[0])}, {has} been processed by commits that its log does not have",
         remedy="Bring the newer table back if there is one. "
-        f"`{rebuild_command(entity)} --yes` makes it again from its slices.",
+        f"`{rebuild_command(entity)}{option} --yes` makes it again from its slices.",
     )
 
 

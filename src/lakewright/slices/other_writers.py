@@ -1,6 +1,7 @@
 """Commits by which other programs changed the rows of a silver table since Lakewright's last commit to it.
 
-Slices are compared with the rows as they are now, so that a run goes on with such changes.
+Slices are compared with the rows as they are now, so that a run goes on with such changes, unless it refuses
+the table as a whole.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault
+from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.commit import latest_commits
+from lakewright.lake.observation import observe_table
 from lakewright.slices.processed import first_processed
 from lakewright.slices.reconcile import has_changed_rows
 from lakewright.spec.words import first_of
+from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
@@ -46,18 +50,39 @@ def find_other_writers(context: ProcessingContext, entity: Entity) -> Fault | No
     An empty table counts as changed only if slices count as processed into it: TRUNCATE makes the manifest
     forget them.
     """
-    commits = commits_of_others(context.lake, entity.places(context.lake.settings).silver)
+    silver = entity.places(context.lake.settings).silver
+    commits = commits_of_others(context.lake, silver)
     if not commits or first_processed(context.ledger.store, context.application) is None:
         return None
-    return others_fault(entity, commits)
+    return others_fault(entity, commits, is_refused=_is_refused(context, entity, silver))
 
 
-def others_fault(entity: Entity, commits: Sequence[Commit]) -> Fault:
-    """Return that commits of other programs have changed rows of an entity's table, with what to type."""
+def _is_refused(context: ProcessingContext, entity: Entity, silver: Address) -> bool:
+    """Return whether no slice is processed into the table as it is now."""
+    state = observe_table(context.lake, silver)
+    if is_adoptable(entity, state):
+        return False
+    try:
+        allowed = context.options.permissions.allow_data_loss
+        check_table_compatible(state, context.strategy_for(entity), entity, allow_data_loss=allowed)
+    except LakewrightError:
+        return True
+    return False
+
+
+def others_fault(entity: Entity, commits: Sequence[Commit], *, is_refused: bool = False) -> Fault:
+    """Return that commits of other programs have changed rows of an entity's table, with what to type.
+
+    Args:
+        entity: The entity.
+        commits: The commits, oldest first.
+        is_refused: Whether no slice is processed into the table as it is now.
+    """
     told = first_of([commit_text(each) for each in commits], _MOST_NAMED)
+    slices = "No slice is processed into" if is_refused else "Slices go on with"
     return Fault(
         f"rows of {entity.called} were changed by another program since Lakewright's last commit: {told}",
-        remedy="Slices go on with the rows as they are now. If the change is unwanted, "
+        remedy=f"{slices} the rows as they are now. If the change is unwanted, "
         f"`{rebuild_command(entity)} --over-foreign` makes the table again from its slices.",
         code=ROWS_CHANGED,
         details={"alerts": [ROWS_CHANGED], "versions": [each.version for each in commits]},

@@ -106,12 +106,12 @@ def check_partitions(
         )
 
 
-def _again(entity: Entity) -> str:
-    return f"build the table again from its slices with `{rebuild_command(entity)}`"
+def _again(entity: Entity, option: str = "") -> str:
+    return f"build the table again from its slices with `{rebuild_command(entity)}{option}`"
 
 
-def _reload(entity: Entity) -> str:
-    return f"{_again(entity)}; or reload it with --strategy full --allow-data-loss"
+def _reload(entity: Entity, option: str = "") -> str:
+    return f"{_again(entity, option)}; or reload it with --strategy full --allow-data-loss"
 
 
 def _check_names(state: TableState, names: Mapping[str, str], entity: Entity) -> None:
@@ -188,8 +188,9 @@ def _key_error(kept: str, found: str, entity: Entity) -> SchemaDriftError:
 
 def _strategy_error(kept: str | None, strategy: Strategy, entity: Entity) -> MigrationError:
     found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
+    again = _reload(entity, "" if kept else " --over-foreign")
     return MigrationError(
         f"the table holds {found}; {strategy} cannot continue from them",
-        remedy=f"Give the entity another destination, or {_reload(entity)}.",
+        remedy=f"Give the entity another destination, or {again}.",
         details={"table": kept, "strategy": strategy.value},
     )

@@ -90,7 +90,8 @@ def test_a_table_that_lacks_commits_of_processed_slices_is_an_older_copy(
     else:
         assert error is not None
         assert f"is older than the manifest: {lacked} been processed" in error.message
-        assert "`lakewright rebuild orders --yes` makes it again" in (error.remedy or "")
+        option = " --over-foreign" if last is None else ""
+        assert f"`lakewright rebuild orders{option} --yes` makes it again" in (error.remedy or "")
 
 
 def test_a_slice_that_a_run_commits_and_records_between_two_looks_is_not_lacked(

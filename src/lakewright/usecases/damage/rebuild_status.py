@@ -1,7 +1,8 @@
 """Tables that only a rebuild makes true again, or that others wrote to, as their logs show it, without Spark.
 
 Tables in object stores are looked at together, for a bounded time. What was not looked at is named. Of the
-manifest, only whether a slice was processed into a table that does not exist is read.
+manifest, only whether a slice was processed into a table that does not exist, or that another program has
+made, is read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lakewright.slices.lost_table import lost_table_error, older_table_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.slices.other_writers import commits_of_others, others_fault
 from lakewright.slices.processed import first_processed
+from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.narrowed import narrowed_reasons
 from lakewright.strategies.outdated import outdated_parts, rebuild_command
@@ -114,10 +116,10 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
     rows_changed: list[Fault] = []
     looks = dict(_looks(app, app.project.entities, seconds))
     seen_now = {name: seen for name, seen in looks.items() if isinstance(seen, _Look)}
-    missing = [name for name, seen in seen_now.items() if not seen.state.exists]
-    processed = dict(_processed(app, missing))
+    not_ours = [name for name, seen in seen_now.items() if not _is_ours(seen.state)]
+    processed = dict(_processed(app, not_ours))
     # A run that goes on meanwhile makes the table first, and then records its slice. So a table is lost only
-    # if it is still missing after its slice was found.
+    # if it is still missing, or still another program's, after its slice was found.
     looks |= _looks(app, processed, seconds)
     for name, seen in looks.items():
         entity = app.project.entities[name]
@@ -125,11 +127,14 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
             unseen.append(Unseen(entity.called, seen))
         elif not seen.state.exists:
             due += _lost(app, entity, processed.get(name))
-        elif STRATEGY_PROPERTY in seen.state.properties:
-            # Another is no table yet, or one of another program, which no slices could make again.
+        elif _is_ours(seen.state):
             due += _older(app, name, seen, seconds)
-            due += _of(app, entity, seen.state)
-            rows_changed += _changed_by_others(app, entity, seen)
+            refused = list(_refused(entity, seen.state))
+            due += [*refused, *_of(app, entity, seen.state)]
+            rows_changed += _changed_by_others(app, entity, seen, is_refused=bool(refused))
+        elif name in processed and not is_adoptable(entity, seen.state):
+            # Without a slice, it is a table of another program, which no slices could make again.
+            due += _refused(entity, seen.state)
     return RebuildStatus(tuple(due), tuple(unseen), tuple(rows_changed))
 
 
@@ -184,6 +189,11 @@ def _look_at(app: App, silver: Address, app_id: str) -> Callable[[], _Look | str
     return look
 
 
+def _is_ours(state: TableState) -> bool:
+    """Return whether a table exists and Lakewright has made it."""
+    return state.exists and STRATEGY_PROPERTY in state.properties
+
+
 def _processed(app: App, names: Collection[str]) -> Iterator[tuple[str, Item]]:
     """Yield the names of entities of which a slice counts as processed, each with such a slice."""
     for name in names:
@@ -213,11 +223,11 @@ def _older(app: App, name: str, seen: _Look, seconds: float) -> Iterator[DueRebu
         yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
 
 
-def _changed_by_others(app: App, entity: Entity, seen: _Look) -> Iterator[Fault]:
+def _changed_by_others(app: App, entity: Entity, seen: _Look, *, is_refused: bool) -> Iterator[Fault]:
     application, silver = application_of(app.project.name, entity), entity.places(app.project.lake).silver
     if first_processed(app.store, application) is not None:
         if seen.others:
-            yield others_fault(entity, seen.others)
+            yield others_fault(entity, seen.others, is_refused=is_refused)
         return
     if silver.location is None or local_path(silver.location) is None:
         return
@@ -228,11 +238,16 @@ def _changed_by_others(app: App, entity: Entity, seen: _Look) -> Iterator[Fault]
         yield former.as_fault()
 
 
-def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:
+def _refused(entity: Entity, state: TableState) -> Iterator[DueRebuild]:
+    """Yield why the entity cannot continue from a table; over rows of others, only an option rebuilds it."""
     try:
         check_table_compatible(state, entity.strategy, entity, allow_data_loss=False)
     except LakewrightError as error:
-        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
+        option = "" if _is_ours(state) else " --over-foreign"
+        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity) + option)
+
+
+def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:
     for part in outdated_parts(state, entity, app.project.lake, jobs=_of_jobs(app, entity)):
         yield DueRebuild(entity.called, part.reason, False, part.command)
     for reason in narrowed_reasons(state, entity):

@@ -299,6 +299,41 @@ def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path)
     assert observed.rebuilds.rows_changed_beside({fault.message}) == ()
 
 
+def test_a_table_that_another_program_made_anew_is_told_with_a_rebuild_that_works(tmp_path: Path) -> None:
+    """As by CREATE OR REPLACE TABLE: its log goes on, but Lakewright's properties are gone."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    silver = tmp_path / "lake/silver/orders"
+    sign_last_commit(silver)
+    write_deltalake(silver, pa.table({"id": [7]}), mode="overwrite", schema_mode="overwrite")
+    _replace_properties(silver / "_delta_log" / f"{2:020}.json")
+
+    status = json.loads(shop.run("status", "-o", "json").out)
+
+    (due,) = status["rebuilds"]
+    assert due["reason"].startswith("the table holds rows that Lakewright did not write; historic cannot")
+    assert (due["refuses_slices"], due["do"]) == (True, "lakewright rebuild orders --over-foreign")
+    assert status["rows_changed"] == []
+    (tmp_path / "lake/bronze/orders/2024-05-04.csv").write_text("id\n1\n")
+    told = " ".join(shop.run("plan", "daily", "build", "day=2024-05-04").all.split())
+    assert "again from its slices with `lakewright rebuild orders --over-foreign`" in told
+    assert "No slice is processed into the rows as they are now" in told
+    assert "Slices go on with" not in told
+
+    model = tmp_path / "m.yml"
+    model.write_text(model.read_text().replace("historic", "full"))
+    assert json.loads(shop.run("status", "-o", "json").out)["rebuilds"] == []
+    assert "Slices go on with" in " ".join(shop.run("plan", "daily", "build", "day=2024-05-04").all.split())
+
+
+def _replace_properties(log: Path) -> None:
+    """Give a commit the metadata of a table without properties."""
+    first = log.parent / f"{0:020}.json"
+    actions = [json.loads(line) for line in (*first.read_text().splitlines(), *log.read_text().splitlines())]
+    (metadata, *_) = [each["metaData"] for each in reversed(actions) if "metaData" in each]
+    kept = [line for line in log.read_text().splitlines() if "metaData" not in json.loads(line)]
+    log.write_text("\n".join([*kept, json.dumps({"metaData": {**metadata, "configuration": {}}})]))
+
+
 def test_a_table_that_a_run_makes_while_status_looks_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,4 +349,20 @@ def test_a_table_that_a_run_makes_while_status_looks_is_not_lost(
     (lost,) = rebuild_status.due_rebuilds(app).due
     assert lost.refuses_slices
     assert "counts slices such as d1.csv as processed" in lost.reason
+    assert list(looks) == []
+
+
+def test_a_table_that_a_run_makes_while_status_looks_is_not_that_of_another_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path)
+    app = App.open(tmp_path, environ={})
+    ours = TableState(True, columns=(), partition_columns=(), properties=SOUND, is_empty=False)
+    theirs = replace(ours, properties={})
+    monkeypatch.setattr(rebuild_status, "first_processed", lambda *_: Item("file:///bronze/prices/d1.csv"))
+    looks = iter((theirs, ours, theirs, theirs))
+    monkeypatch.setattr(rebuild_status, "observe_without_spark", lambda *_: next(looks))
+    assert not any("did not write" in each.reason for each in rebuild_status.due_rebuilds(app).due)
+    (foreign,) = rebuild_status.due_rebuilds(app).due
+    assert "rows that Lakewright did not write" in foreign.reason
     assert list(looks) == []
