@@ -9,15 +9,17 @@ Source: `processing-manifest.md`, "Use cases" (command post).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
-from lakewright.errors import UsageError
+from lakewright.errors import SequenceConflict, UsageError
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.lock import command
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import natural_key, slice_name
@@ -117,7 +119,8 @@ def resolve_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row,
     """
     item = find_item(app, text)
     now = inventory_of(app).fingerprint_now(item)
-    return _rows(app, app.ledger_of(app.store, author).resolve(item.item_id, reason, fingerprint=now))
+    ledger = app.ledger_of(app.store, author)
+    return _rows(app, _written(item, lambda: ledger.resolve(item.item_id, reason, fingerprint=now)))
 
 
 def accept_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
@@ -136,7 +139,8 @@ def accept_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, 
             f"the slice of {item.item_id} is not in bronze, so there is nothing to accept",
             remedy="Bring it back first. A slice that was processed may be removed.",
         )
-    return _rows(app, app.ledger_of(app.store, author).accept(item.item_id, reason, fingerprint=now))
+    ledger = app.ledger_of(app.store, author)
+    return _rows(app, _written(item, lambda: ledger.accept(item.item_id, reason, fingerprint=now)))
 
 
 def release_item(
@@ -150,7 +154,7 @@ def release_item(
     """
     item = find_item(app, text)
     ledger = app.ledger_of(app.store, author)
-    return _rows(app, ledger.release(item.item_id, reason, is_forced=is_forced))
+    return _rows(app, _written(item, lambda: ledger.release(item.item_id, reason, is_forced=is_forced)))
 
 
 def skip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
@@ -165,7 +169,8 @@ def skip_item(app: App, text: str, *, application: str | None = None, author: st
     item = find_or_record_item(app, text)
     _check_not_rewinding(app, [item])
     whom = _application(app, item, application, may_come_later=True)
-    skipped = app.ledger_of(app.store, author).skip(item.item_id, reason, application=whom)
+    ledger = app.ledger_of(app.store, author)
+    skipped = _written(item, lambda: ledger.skip(item.item_id, reason, application=whom))
     return Operated(_rows(app, skipped), tuple(skip_notes(app, skipped)))
 
 
@@ -182,7 +187,8 @@ def unskip_item(app: App, text: str, *, application: str | None = None, author: 
     skipped = {mark.application for mark in item.skipped}
     if application is None and len(skipped) == 1:
         (whom,) = skipped
-    ready = app.ledger_of(app.store, author).unskip(item.item_id, reason, application=whom)
+    ledger = app.ledger_of(app.store, author)
+    ready = _written(item, lambda: ledger.unskip(item.item_id, reason, application=whom))
     return Operated(_rows(app, ready), tuple(unskip_notes(app, ready)))
 
 
@@ -269,7 +275,8 @@ def requeue_items(
     for item in items.values():
         again = tuple(other for other in later_of[item.item_id] if other not in done) if cascade else ()
         present = {other: inventory.fingerprint_now(ledger.item(other)) for other in again}
-        requeued = ledger.requeue(
+        requeue = partial(
+            ledger.requeue,
             item.item_id,
             reason,
             names=inventory.names(item),
@@ -279,7 +286,7 @@ def requeue_items(
             fingerprints={name: found for name, found in present.items() if found is not None},
         )
         done.update(again)
-        rows += _rows(app, requeued)
+        rows += _rows(app, _written(item, requeue))
     in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
     overtaken = {each: entities[each] for each, later in later_of.items() if later and not cascade}
     return Requeued(tuple(rows), in_doubt, tuple(requeue_notes(app, entities, overtaken)))
@@ -295,6 +302,26 @@ def _later_error(app: App, entity: Entity | None, item: Item, later: Sequence[st
         remedy=f"{placed}Give --cascade to process them again as well, or --late to apply this one after "
         "them.",
     )
+
+
+def _written(item: Item, action: Callable[[], Item]) -> Item:
+    """Return the item after an action on it, which is tried once more if the item has changed meanwhile.
+
+    The action reads the item again: if another operator has done the same, its error says so.
+
+    Raises:
+        SequenceConflict: The item has changed during both attempts.
+    """
+    try:
+        return action()
+    except SequenceConflict:
+        pass
+    try:
+        return action()
+    except SequenceConflict as error:
+        shown = command("show", item.item_id)
+        error.remedy = f"Other programs write to this item now. `{shown}` shows its state; then try again."
+        raise
 
 
 def _rows(app: App, item: Item) -> tuple[Row, ...]:
