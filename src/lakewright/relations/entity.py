@@ -144,10 +144,16 @@ class EntityRelation(Relation):
     def _present(self, workspace: Workspace) -> TableState:
         state = observe_table(workspace.lake, self.address(workspace))
         if not state.exists:
-            remedy = "Run a target of kind entity before the targets that read it."
+            remedy = (
+                "The first slice creates it. Once one has arrived, run the whole job again, with the "
+                "entity's target before those that read its table."
+            )
             if workspace.is_imported:
                 home = workspace.project
-                remedy = f"Run the job of project {home.name} in {home.basedir} that has the entity's target."
+                remedy = (
+                    "The first slice creates it. Once one has arrived, run the job of project "
+                    f"{home.name} in {home.basedir} that has the entity's target."
+                )
             raise TargetError(f"{self.label}: entity {self.entity!r} has no silver table yet", remedy=remedy)
         return state
 
@@ -162,7 +168,7 @@ def observe_silver(lake: Lake, entity: Entity) -> TableState:
     if not state.exists:
         raise TargetError(
             f"entity {entity.name!r} has no silver table yet",
-            remedy="Run a job with its target; the first slice creates the table.",
+            remedy="The first slice creates it. Once one has arrived, run a job with the entity's target.",
         )
     return state
 

@@ -205,7 +205,10 @@ mappings: {people: {kind: relation, relation: people}}
     assert (own, others) == ([f"file:{tmp_path}/lake/silver/people"], ["file:/others/silver/people"])
     with pytest.raises(TargetError, match="no silver table") as caught:
         workspace.frame("other/people")
-    assert caught.value.remedy == f"Run the job of project other in {other} that has the entity's target."
+    assert caught.value.remedy == (
+        "The first slice creates it. Once one has arrived, run the job of project "
+        f"other in {other} that has the entity's target."
+    )
 
 
 def test_a_lake_starts_its_session_once_and_only_when_asked(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lakewright.errors import LakewrightError
+from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS
@@ -14,15 +16,19 @@ from lakewright.manifest.store import Query
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.changed import new_item
+from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
+from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
+from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
 from lakewright.usecases.failed_runs.undone_runs import given_instances, hidden_parameters
 from lakewright.usecases.slice_times.refused_times import commands_for_times, gives_place, refused_time
 from lakewright.usecases.staleness.repeated_appends import targets_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.record import Application
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
@@ -135,12 +141,38 @@ def _entity_steps(app: App, run: Run) -> dict[str, dict[bool, _Instances]]:
 
 
 def _ready(app: App, entity: Entity) -> list[str]:
-    """Return the names of an entity's slices that are ready."""
+    """Return the names of an entity's slices that are ready, or in bronze and not seen by any run yet."""
     prefix = item_id(entity.places(app.project.lake).bronze) + "/"
     application = application_of(app.project.name, entity)
     query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
-    items = app.store.select(query)
-    return [slice_name(item) for item in items if item.verdict(application) is Verdict.READY]
+    items = [item for item in app.store.select(query) if item.verdict(application) is Verdict.READY]
+    return [slice_name(item) for item in (*items, *_unseen(app, entity, application))]
+
+
+def _unseen(app: App, entity: Entity, application: Application) -> list[Item]:
+    """Return the items of slices in bronze that the next run records and processes.
+
+    Those that the table holds already, and late ones that are refused, are left out. Only a folder of this
+    machine is looked at.
+    """
+    places = entity.places(app.project.lake)
+    if local_path(places.bronze) is None or not entity.enabled:
+        return []
+    try:
+        slices = list_slices(places.bronze, app.lake)
+        found = {each.item_id: new_item(each) for each in discovered(slices, application, entity.called)}
+        present = app.store.read(list(found))
+        new = {name: item for name, item in found.items() if name not in present}
+        silver = places.silver.location
+        if new and silver is not None and local_path(silver) is not None:
+            new = as_after_recovery(app, entity, new)
+    except LakewrightError:  # what can't be read is told by itself
+        return []
+    ready = [item for item in new.values() if item.verdict(application) is Verdict.READY]
+    if not ready or entity.settings.late_slices == "apply":
+        return ready
+    last = last_processed(app.store, application, places.bronze, present)
+    return [item for item in ready if not is_late(item, last)]
 
 
 def is_rewind(run: Run) -> bool:

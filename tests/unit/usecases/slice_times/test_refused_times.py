@@ -16,11 +16,13 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE
 
 from lakewright import Project
 from lakewright.app import App
+from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.slices.application import application_of
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
+from lakewright.usecases.failed_runs import resume
 from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.inbox import read_inbox
 
@@ -148,6 +150,29 @@ def test_a_slice_that_waits_where_the_run_was_done_is_not_left_out_by_resuming(t
     with app_of(tmp_path) as app:
         (concern,) = [each for each in read_inbox(app).concerns if each.kind == "run"]
     assert (concern.command, concern.action) == (RESUME.removesuffix(" --resume"), None)
+
+
+def test_a_slice_in_bronze_that_no_run_has_seen_is_left_out_by_resuming(tmp_path: Path) -> None:
+    """As of a job that ran before any delivery: resumed, it fails again for want of the silver table."""
+    shop = processed(tmp_path, "merge", BY_SLICE)
+    failed_run(tmp_path, "target", name="names")
+    bronze = tmp_path / "lake/bronze/orders"
+    (bronze / "2024-04-01.csv").write_text("id\n1\n")  # late, so that the next run refuses it
+    assert told(shop) == [RESUME]
+    (bronze / "2024-05-04.csv").write_text("id\n1\n")
+    assert told(shop) == [RESUME.removesuffix(" --resume")]
+    assert "--resume would leave out 1 slice of orders do:" in " ".join(shop.run("status").out.split())
+
+    with app_of(tmp_path) as app:
+        (run,) = app.journal.runs()
+        held = Item((bronze / "2024-05-04.csv").as_uri(), skipped=())
+    with app_of(tmp_path) as app, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resume, "as_after_recovery", lambda *_: {held.item_id: held})
+        assert next_step(app, run).left_out is None  # the table holds it already
+
+    model = tmp_path / "m.yml"
+    model.write_text(model.read_text().replace("kind: entity,", "kind: entity, slices: '2025*',"))
+    assert told(shop) == [RESUME]  # the target does not take it
 
 
 def test_a_slice_of_an_instance_that_a_killed_run_did_not_reach_is_not_left_out(tmp_path: Path) -> None:
