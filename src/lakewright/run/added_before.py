@@ -5,7 +5,7 @@ With the mode APPEND, each build of an instance adds its rows, also one that was
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -61,6 +61,7 @@ class AddedBefore:
     job: Job
     looks_far: bool = True
     _read: dict[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict, init=False)
+    _runs: list[Run] = field(default_factory=list, init=False)
 
     def warning(
         self,
@@ -126,7 +127,7 @@ class AddedBefore:
 
     def _is_built_since(self, run_id: str, places: Places) -> bool:
         """Return whether anything was built into places by a run, or by later ones."""
-        for run in self.journal.runs(RUNS, project=self.project.name):
+        for run in self._last_runs():
             job = self.project.jobs.get(run.job)
             for each in self._entries(run) if job is not None else ():
                 if job is None or not is_built(each):
@@ -158,7 +159,7 @@ class AddedBefore:
         """Yield the entries of builds of an instance, and of all that emptied the target; last runs first."""
         wanted = self.journal.hide_secrets(parameters)
         jobs = {each.name for each in self.project.jobs.values() if target.name in each.targets}
-        for run in self.journal.runs(RUNS, project=self.project.name):
+        for run in self._last_runs():
             for each in self._entries(run) if run.job in jobs else ():
                 is_own = is_built(each) and each.get("instance", {}) == wanted
                 if each["name"] == target.name and (is_own or each["phase"] in _CLEANUP):
@@ -185,6 +186,12 @@ class AddedBefore:
             return False
         history = LostRows(self.project, self.lake, self.journal, self.job, ())
         return not history.built_into(places)
+
+    def _last_runs(self) -> Sequence[Run]:
+        """Return the project's last runs, newest first, which are read once for all instances of a plan."""
+        if not self._runs:
+            self._runs.extend(self.journal.runs(RUNS, project=self.project.name))
+        return self._runs
 
     def _entries(self, run: Run) -> tuple[Mapping[str, Any], ...]:
         """Return the entries of a run, which are read once for all instances of a plan."""

@@ -89,6 +89,7 @@ class LostRows:
     _seen: list[tuple[Job, str, str, Mapping[str, str]]] = field(default_factory=list, init=False)
     _last: list[Mapping[str, Any]] = field(default_factory=list, init=False)
     _places: dict[tuple[str, str, str, Key], frozenset[Resource]] = field(default_factory=dict, init=False)
+    _marks: dict[frozenset[Resource], TableMark | None] = field(default_factory=dict, init=False)
 
     def warning(
         self,
@@ -120,12 +121,19 @@ class LostRows:
 
     def _older_warning(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Fault | None:
         places = target.provides(context.workspace, Phase.BUILD)
-        mark = None if replaces_whole(target, context.defaults) else mark_of(places)
+        mark = None if replaces_whole(target, context.defaults) else self._mark(places)
         if mark is None:
             return None
         own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
         lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, mark) if key != own}
         return self._fault(target, _Loss.of_older(places, mark.version), lost) if lost else None
+
+    def _mark(self, places: frozenset[Resource]) -> TableMark | None:
+        """Return the mark of the table of places, which is looked at once for all instances of a plan."""
+        tables = frozenset(map(_whole, places))
+        if tables not in self._marks:
+            self._marks[tables] = mark_of(tables)
+        return self._marks[tables]
 
     def lacked_builds(self, name: str, mark: TableMark) -> list[Key]:
         """Return the instances of a target whose last builds its table does not have, newest first.
