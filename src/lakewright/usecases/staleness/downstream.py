@@ -26,7 +26,12 @@ from lakewright.usecases.staleness.earlier_builds import (
     first_arrivals,
 )
 from lakewright.usecases.staleness.emptied import kept_rows_of
-from lakewright.usecases.staleness.left_partitions import left_instances, recovered_at, untold_instances
+from lakewright.usecases.staleness.left_partitions import (
+    left_instances,
+    recovered_at,
+    recovered_since,
+    untold_instances,
+)
 from lakewright.usecases.staleness.overwritten import newest_writers, overwritten_output
 from lakewright.usecases.staleness.readers import readers_of
 from lakewright.usecases.staleness.stale_instances import Arrived, stale_instances
@@ -70,11 +75,15 @@ def downstream_taints(
         entity: The entity.
         reason: Why they are dirty.
         arrivals: If only slices make them dirty, the first processing of these: instances that were last
-            built before are left out.
+            built before are left out, if the history has all builds since.
     """
     found: dict[str, Put] = {}
     readers = readers_of(app, entity)
     lost = recovered_at(app, entity) if any(readers.values()) else None
+    if arrivals and any(readers.values()):
+        recovered = recovered_since(app, entity, min(each.at for each in arrivals))
+        if recovered is not None:  # builds since the slices came are not in the history
+            arrivals, lost = (), recovered
     for job, names in readers.items():
         declared = app.project.jobs[job]
         told = reason if lost is None else f"{reason}; {_recovered(lost, [declared])}"

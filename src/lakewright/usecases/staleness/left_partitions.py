@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -16,7 +17,8 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.delta_log import LocalLog, read_log, state_of
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
-from lakewright.manifest.record import State
+from lakewright.manifest.readiness import Group, Reading
+from lakewright.manifest.record import Record, State
 from lakewright.manifest.store import Query
 from lakewright.plan.phase import Phase
 from lakewright.slices.application import application_of
@@ -28,13 +30,16 @@ from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.store import Damage
     from lakewright.plan.graph import Node
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["left_instances", "own_partitions", "recovered_at", "untold_instances"]
+__all__ = ["left_instances", "own_partitions", "recovered_at", "recovered_since", "untold_instances"]
 
 _PARAMETER = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_MOST_ITEMS = 100
+"""Number of processed slices, newest first, among which recovered ones are looked for: two round trips."""
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -94,8 +99,45 @@ def recovered_at(app: App, entity: Entity) -> datetime | None:
     query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
     first = min(app.store.select(query), key=place_of, default=None)
     records = () if first is None else app.store.records(first.item_id)
-    done = next((each for each in records if each.state is State.PROCESSED), None)
-    return done.timestamp if done is not None and done.content.get("adopted") else None
+    ended = ((begun, done) for begun, done in pairwise(records) if done.state is State.PROCESSED)
+    begun, done = next(ended, (None, None))
+    return done.timestamp if done is not None and _is_recovered(begun, done) else None
+
+
+def recovered_since(app: App, entity: Entity, since: datetime) -> datetime | None:
+    """Return when the manifest last recovered one of an entity's newest slices from the table's log.
+
+    None if it recovered none after `since`. The manifest was then put back to an older copy, so that the
+    history lacks the runs between that copy and the recovery.
+    """
+    application = application_of(app.project.name, entity)
+    standings = frozenset(
+        each for each in app.store.standings() if each.verdict(application) is Verdict.PROCESSED
+    )
+    newest = app.store.queue(Group(standings), Reading(is_newest_first=True, limit=_MOST_ITEMS))
+    places = [
+        (item.item_id, mark.sequence)
+        for item in newest
+        for mark in item.processed
+        if mark.application.covers(application) and mark.since > since
+    ]
+    before = [(name, sequence - 1) for name, sequence in places]
+    records = app.store.find_records([*before, *places]) if places else {}
+    ended = ((records.get(begun), records.get(done)) for begun, done in zip(before, places, strict=True))
+    found = (
+        done.timestamp for begun, done in ended if isinstance(done, Record) and _is_recovered(begun, done)
+    )
+    return max(found, default=None)
+
+
+def _is_recovered(begun: Record | Damage | None, done: Record) -> bool:
+    """Return whether a slice was recovered from the log without a run that claimed it.
+
+    Its two records are then of one write. A run that takes over the slice of one that died after its commit
+    adopts the commit, too, but the history has both runs.
+    """
+    is_one_write = isinstance(begun, Record) and begun.timestamp == done.timestamp
+    return is_one_write and bool(done.content.get("adopted"))
 
 
 def _nodes(app: App, job: Job, names: frozenset[str]) -> list[Node]:

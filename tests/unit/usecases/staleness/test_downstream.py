@@ -231,7 +231,7 @@ def test_what_a_failed_run_left_undone_is_told_once_with_that_run(tmp_path: Path
     app.close()
 
 
-def process(app: App, path: Path, name: str = "1.csv") -> str:
+def process(app: App, path: Path, name: str = "1.csv", **content: Any) -> str:
     """Process a slice as a run does, and return its item's id."""
     item = (path / f"lake/orders/{name}").as_uri()
     application = application_of("shop", app.project.entity("orders"))
@@ -239,7 +239,7 @@ def process(app: App, path: Path, name: str = "1.csv") -> str:
     held = app.ledger.acquire(
         item, application, app.holder, duration=timedelta(days=1), token_counter="orders"
     )
-    app.ledger.processed(held, {})
+    app.ledger.processed(held, content)
     return item
 
 

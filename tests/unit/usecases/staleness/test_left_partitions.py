@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +30,8 @@ from lakewright.usecases.staleness.downstream import (
     taint_after_processing,
     tainted_words,
 )
+from lakewright.usecases.staleness.earlier_builds import Arrival, first_arrivals
+from lakewright.usecases.staleness.left_partitions import recovered_since
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.workspace.workspace import Workspace
 
@@ -89,9 +92,9 @@ def recover(app: App, name: str) -> str:
     return item
 
 
-def instances(app: App) -> dict[str, list[str]]:
+def instances(app: App, arrivals: Sequence[Arrival] = ()) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for put in downstream_taints(app, app.project.entity("orders"), "went back"):
+    for put in downstream_taints(app, app.project.entity("orders"), "went back", arrivals):
         place = (put.value or {})["place"]
         found.setdefault(place["target"], []).append(place["parameters"]["day"])
     return {target: sorted(days) for target, days in found.items()}
@@ -101,6 +104,24 @@ def test_an_undo_makes_each_instance_dirty_that_has_left_a_partition(app: App) -
     """Finding 10: after a lost manifest, gold of all days but one kept the rows of an undone slice."""
     days = ["2026-01-01", "2026-01-02", "2026-01-03"]
     assert instances(app) == {"sales": days, "files": days, "export": days}
+
+
+def test_an_undo_of_a_slice_from_before_recovered_ones_makes_each_left_instance_dirty(app: App) -> None:
+    """An older manifest was put back: it knows the slice, but not the builds of the runs after it."""
+    entity, folder = app.project.entity("orders"), Path(app.project.basedir)
+    app.begin_run()
+    first = app.ledger.item(process(app, folder, "2026-01-01.csv"))
+    arrivals = first_arrivals(app, application_of("shop", entity), [first])
+    assert arrivals
+    assert instances(app, arrivals) == {}, "all of the history's builds came before"
+    process(app, folder, "2026-01-02-a.csv", adopted=True)
+    assert instances(app, arrivals) == {}, "a run that died after its commit is in the history"
+    recover(app, "2026-01-02.csv")
+    days = ["2026-01-01", "2026-01-02", "2026-01-03"]
+    assert instances(app, arrivals) == {"sales": days, "files": days, "export": days}
+    later = [replace(each, at=app.store.now() + timedelta(hours=1)) for each in arrivals]
+    assert recovered_since(app, entity, later[0].at) is None
+    assert instances(app, later) == {}
 
 
 def test_that_builds_from_before_a_lost_manifest_are_unknown_is_told_with_what_to_type(app: App) -> None:
