@@ -76,10 +76,11 @@ def undone_runs(
     """Yield the failed runs whose work nobody has done since.
 
     A later run with the same parameters stands for a failed one, however it ended, unless it was of fewer
-    targets or phases, or began before the failed one had ended. Such runs, and those with other parameters,
-    have done its work once each step that it left undone has succeeded, or its instance as a whole. A run
-    that was killed did not record what it left undone: its instances must have succeeded as a whole. If
-    others held a run up, so that no step of it failed, runs that went on before and after it count too.
+    targets or phases, or began before the failed one had ended. So does one that failed in more instances.
+    Such runs, and those with other parameters, have done its work once each step that it left undone has
+    succeeded, or its instance as a whole. A run that was killed did not record what it left undone: its
+    instances must have succeeded as a whole. If others held a run up, so that no step of it failed, runs that
+    went on before and after it count too.
 
     A step is done, too, once a later run of another job has done it for the same target and instance, or its
     slices were processed since, as `elsewhere` tells.
@@ -98,7 +99,7 @@ def undone_runs(
         later = seen.setdefault((run.project, run.job), [])
         is_idle = run.facts.get("check") or run.facts.get("refused")
         if run.status in _LEFT_WORK and not is_idle:
-            same = (each for each in later if _follows(each, run) and has_steps(each, run))
+            same = (each for each in later if _follows(each, run, instances) and has_steps(each, run))
             since = [*later, *_holders(run, newest_first, results)]
             if any(covers(each, run, has_run) for each in same):
                 pass
@@ -201,10 +202,15 @@ def covers(later: Run, run: Run, has_run: HasRun) -> bool:
     return has_phase and has_run(later.run_id, run.phase)
 
 
-def _follows(later: Run, run: Run) -> bool:
-    """Return whether a later run has the same parameters, and did not begin before a run had ended."""
-    is_after = run.finished is None or later.started >= run.finished
-    return is_after and later.parameters == run.parameters
+def _follows(later: Run, run: Run, instances: _Instances) -> bool:
+    """Return whether a later run has the same parameters, or failed in these and more instances.
+
+    It must not have begun before the run had ended.
+    """
+    if run.finished is not None and later.started < run.finished:
+        return False
+    own = frozenset() if later.status not in _LEFT_WORK or later.facts.get("resume") else instances(run)
+    return later.parameters == run.parameters or (bool(own) and own < instances(later))
 
 
 def _holders(run: Run, newest_first: Sequence[Run], results: Callable[[str], _Results]) -> Iterator[Run]:

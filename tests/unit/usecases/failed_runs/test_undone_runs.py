@@ -104,6 +104,17 @@ def test_a_verify_that_failed_stands_for_the_build_before_it_and_not_for_the_one
     assert [run.run_id for run in undone([checked, rewind])] == ["failed"]
 
 
+def test_a_later_range_that_failed_stands_for_the_days_in_it() -> None:
+    """Both commands were named, and what the first one had appended, the second one appended again."""
+    later = replace(
+        FAILED, run_id="range", parameters={"day": "1,2"}, started=NOW + timedelta(minutes=1), finished=None
+    )
+    other = replace(FAILED, run_id="other", parameters={"day": "3"})
+    assert [run.run_id for run in undone([later, other, FAILED])] == ["range", "other"]
+    chosen = replace(later, facts={"targets": ["names"]})
+    assert [run.run_id for run in undone([chosen, FAILED])] == ["range", "failed"]
+
+
 def test_of_two_runs_at_once_none_stands_for_the_other() -> None:
     """The second was blocked by the first, which then failed: only the second was listed."""
     first = replace(FAILED, finished=NOW + timedelta(minutes=5))
