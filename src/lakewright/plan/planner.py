@@ -214,7 +214,8 @@ class _InstancePlanning:
         if phase is Phase.BUILD and step.warning is None and appended is None:
             # Where nothing exists, no rows come twice.
             is_there = candidate.observation.exists is not Answer.NO
-            added = (candidate.added() or self._may_be_added(candidate)) if is_there else None
+            may_be_added = self._may_be_added(candidate) if is_there and not is_emptied else None
+            added = (candidate.added() if is_there else None) or may_be_added
             lost = candidate.lost(phase, observation) if is_there else None
             step = replace(step, warning=lost or added or self._missing(candidate))
         if phase in _TAINTING and step.warning is None:

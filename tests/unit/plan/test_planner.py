@@ -544,5 +544,7 @@ def test_rows_may_be_there_if_the_manifest_lacks_what_tables_hold() -> None:
         (step,) = (each for each in plan_of(known, adding).steps() if each.target == "log")
         assert (step.warning and step.warning.code) == code
     absent = replace(target("log", leftover="was FAILED"), append=Append("adds", True))
-    steps = plan_of(replace(orders, observe=lambda: found), absent).steps()
-    assert [each.warning for each in steps if each.target == "log"] == [None]
+    empty = replace(adding, observe=lambda: replace(adding.observation, filled=Answer.NO))
+    for each in (absent, empty):
+        steps = plan_of(replace(orders, observe=lambda: found), each).steps()
+        assert [step.warning for step in steps if step.target == "log"] == [None]

@@ -21,6 +21,7 @@ from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of, lacks_commits
 from lakewright.slices.rewind.side_table import left_beside
+from lakewright.slices.selection import ALL_SLICES
 from lakewright.slices.time_check import check_times_known
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
@@ -145,6 +146,8 @@ def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
         work.lake, processing.ledger, work.silver, processing.application
     ):
         return ()
+    if work.selection != ALL_SLICES:
+        return ("the manifest lacks commits of the table: the run first records the slices that these hold",)
     return (
         "the manifest lacks commits of the table; none of them is of a slice as it is in bronze now, so that "
         "none is recovered",
