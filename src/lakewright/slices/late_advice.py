@@ -39,18 +39,30 @@ class LateSlices:
         names: The slices.
         strategy: The strategy by which they are applied.
         is_ordered: Whether `sequence_by` tells which rows are newer.
-        is_placed: Whether a rebuild puts them in their place, and they need it.
+        placed: Those that need a place, and that a rebuild puts in it.
+        undated: Those whose name tells no processing time, although a job declares that it does.
     """
 
     entity: str
     names: tuple[str, ...]
     strategy: Strategy
     is_ordered: bool
-    is_placed: bool
+    placed: frozenset[str] = frozenset()
+    undated: frozenset[str] = frozenset()
 
     def only(self, *names: str) -> LateSlices:
         """Return some of these slices."""
         return replace(self, names=names)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether a rebuild puts them in their place, and they need it."""
+        return bool(self.names) and self.placed.issuperset(self.names[:MOST_TYPED])
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether the name of none of them tells its processing time: no run takes them."""
+        return bool(self.names) and self.undated.issuperset(self.names)
 
     @property
     def rebuild(self) -> str | None:
@@ -77,7 +89,7 @@ class LateSlices:
         """The command that harms nothing."""
         if self.rebuild is not None:
             return self.rebuild
-        return self.skip if self.strategy is Strategy.FULL else self.requeue
+        return self.skip if self.strategy is Strategy.FULL or self.is_undated else self.requeue
 
     @property
     def overwrites(self) -> str:
@@ -116,6 +128,12 @@ class LateSlices:
     @property
     def remedy(self) -> str:
         """What to type, as the end of a sentence; what harms nothing comes first."""
+        if self.is_undated:
+            its = "its name tells" if len(self.names) == 1 else "their names tell"
+            return f"{its} no processing time: `{self.skip}`"
+        if undated := [name for name in self.names if name in self.undated]:
+            dated = self.only(*(name for name in self.names if name not in self.undated))
+            return f"{dated.remedy}; {', '.join(undated)}: {self.only(*undated).remedy}"
         it = "it" if len(self.names) == 1 else "them"
         requeue, skip = f"`{self.requeue}` {self.effect}", f"`{self.skip}` leaves {it} out"
         if self.rebuild is not None:
@@ -126,6 +144,8 @@ class LateSlices:
     @property
     def remedy_of_failed(self) -> str:
         """What to type about slices that failed for being late, as sentences."""
+        if self.is_undated:
+            return f"Leave {'it' if len(self.names) == 1 else 'them'} out with `{self.skip}`."
         it = "it" if len(self.names) == 1 else "them"
         requeue, skip = f"`{self.requeue}`", f"`{self.skip}`"
         if self.rebuild is not None:
@@ -178,11 +198,26 @@ def find_late_slices(
         declared: Returns the processing time that a job declares for a slice, or None.
         strategy: The strategy by which a run applies them.
     """
-    is_ordered = entity.settings.sequence_by is not None
     # A rebuild applies slices by the entity's own strategy.
-    is_placed = strategy is entity.strategy and _needs_place(entity) and bool(names)
-    is_placed = is_placed and all(has_place(entity, name, placement, declared) for name in names[:MOST_TYPED])
-    return LateSlices(entity.called, names, strategy, is_ordered=is_ordered, is_placed=is_placed)
+    needs_place = strategy is entity.strategy and _needs_place(entity)
+    looked_at = names[:MOST_TYPED]
+    placed = (name for name in looked_at if needs_place and has_place(entity, name, placement, declared))
+    return LateSlices(
+        entity.called,
+        names,
+        strategy,
+        is_ordered=entity.settings.sequence_by is not None,
+        placed=frozenset(placed),
+        undated=frozenset(name for name in looked_at if _is_undated(name, declared)),
+    )
+
+
+def _is_undated(name: str, declared: Callable[[str], datetime | None]) -> bool:
+    try:
+        declared(name)
+    except (LakewrightError, ValueError):
+        return True
+    return False
 
 
 def has_place(

@@ -1,0 +1,60 @@
+"""What is named for late slices harms no later rows, and leads somewhere."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lakewright.errors import SpecError
+from lakewright.slices.late_advice import LateSlices, find_late_slices
+from lakewright.spec.models.entity import Strategy
+
+ENTITY: Any = SimpleNamespace(
+    called="stock",
+    strategy=Strategy.HISTORIC,
+    settings=SimpleNamespace(sequence_by=None),
+    partition_columns=(),
+)
+PLACEMENT: Any = SimpleNamespace(has_place=lambda name, at: at is not None)
+UNDATED, DATED = "2024-02-31.csv", "2024-05-08b.csv"
+
+
+def date_of(name: str) -> datetime:
+    if name == UNDATED:
+        raise SpecError.of("the name has no date")
+    return datetime(2024, 5, 8, tzinfo=UTC)
+
+
+def late(*names: str) -> LateSlices:
+    return find_late_slices(ENTITY, names, PLACEMENT, date_of, Strategy.HISTORIC)
+
+
+@pytest.mark.parametrize(
+    ("names", "remedy"),
+    [
+        (
+            (DATED,),
+            f"`lakewright rebuild stock --include {DATED}` puts it in its place, "
+            f"`lakewright manifest skip stock/{DATED}` leaves it out",
+        ),
+        (
+            (UNDATED,),
+            f"its name tells no processing time: `lakewright manifest skip stock/{UNDATED}`",
+        ),
+    ],
+)
+def test_a_late_slice_whose_name_tells_no_time_is_skipped(names: tuple[str, ...], remedy: str) -> None:
+    """`requeue --late` was named, which no run took."""
+    assert late(*names).remedy == remedy
+    assert late(*names).command in remedy
+
+
+def test_slices_with_and_without_a_time_are_told_apart() -> None:
+    both = late(UNDATED, DATED)
+    assert both.remedy == f"{late(DATED).remedy}; {UNDATED}: {late(UNDATED).remedy}"
+    assert both.only(UNDATED).command == f"lakewright manifest skip stock/{UNDATED}"
+    assert both.only(DATED).command == f"lakewright rebuild stock --include {DATED}"
+    assert late(UNDATED).remedy_of_failed == f"Leave it out with `lakewright manifest skip stock/{UNDATED}`."
