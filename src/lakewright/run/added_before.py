@@ -62,6 +62,7 @@ class AddedBefore:
     looks_far: bool = True
     _read: dict[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict, init=False)
     _runs: list[Run] = field(default_factory=list, init=False)
+    _history: list[LostRows] = field(default_factory=list, init=False)
 
     def warning(
         self,
@@ -184,8 +185,9 @@ class AddedBefore:
         """Return whether a place holds rows of which no recorded run tells, as after a lost manifest."""
         if not (self.looks_far or are_near(places)) or filled(target, workspace) is not Answer.YES:
             return False
-        history = LostRows(self.project, self.lake, self.journal, self.job, ())
-        return not history.built_into(places)
+        if not self._history:  # it reads each run once, for all instances of a plan
+            self._history.append(LostRows(self.project, self.lake, self.journal, self.job, ()))
+        return not self._history[0].built_into(places)
 
     def _last_runs(self) -> Sequence[Run]:
         """Return the project's last runs, newest first, which are read once for all instances of a plan."""

@@ -41,6 +41,7 @@ class LateSlices:
         is_ordered: Whether `sequence_by` tells which rows are newer.
         placed: Those that need a place, and that a rebuild puts in it.
         undated: Those whose name tells no processing time, although a job declares that it does.
+        newest: The last processed slice by name, than which they are older; None if it is not known.
     """
 
     entity: str
@@ -49,10 +50,17 @@ class LateSlices:
     is_ordered: bool
     placed: frozenset[str] = frozenset()
     undated: frozenset[str] = frozenset()
+    newest: str | None = None
 
     def only(self, *names: str) -> LateSlices:
         """Return some of these slices."""
         return replace(self, names=names)
+
+    @property
+    def words(self) -> str:
+        """Why they are late, after "is" or "are"."""
+        older = "older than one that" if self.newest is None else f"older than {self.newest}, which"
+        return f"{older} is already processed"
 
     @property
     def is_placed(self) -> bool:
@@ -209,6 +217,7 @@ def find_late_slices(
         is_ordered=entity.settings.sequence_by is not None,
         placed=frozenset(placed),
         undated=frozenset(name for name in looked_at if _is_undated(name, declared)),
+        newest=placement.newest(),
     )
 
 

@@ -101,6 +101,11 @@ class Placement:
         times = (processing_time_of(self.store, self.application, each) for each in ends)
         return all(at is None or place.at < at for at in times)
 
+    def newest(self) -> str | None:
+        """Return the last processed slice by name; None if there is none."""
+        last = max(self._processed(), key=place_of, default=None)
+        return None if last is None else slice_name(last)
+
     def _processed(self) -> Iterable[Item]:
         query = Query(
             application=self.application,

@@ -16,7 +16,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.items import inventory_of
-from lakewright.usecases.slice_times.late_slices import LATE, late_items, late_slices_of
+from lakewright.usecases.slice_times.late_slices import late_items, late_slices_of
 from lakewright.usecases.slice_times.requeued_times import requeued_time_note
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def unskip_notes(app: App, item: Item) -> Iterator[str]:
     is_refused = bool(late_items(app, entity, [item]))
     if is_refused:
         found = late_slices_of(app, entity, (slice_name(item),))
-        yield f"{called}: the slice is {LATE}, so the next run refuses it: {found.remedy}"
+        yield f"{called}: the slice is {found.words}, so the next run refuses it: {found.remedy}"
         if found.is_requeue_refused:
             return
     is_allowed = later and may_be_late(entity, item)

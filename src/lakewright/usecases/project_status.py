@@ -19,7 +19,6 @@ from lakewright.usecases.failed_runs.resume import NextStep, resume_command
 from lakewright.usecases.history import Warned, alike_once, run_as_json
 from lakewright.usecases.items import Row
 from lakewright.usecases.quarantine_status import Quarantined
-from lakewright.usecases.slice_times.late_slices import LATE
 from lakewright.usecases.staleness.tainted_targets import TaintedTarget
 from lakewright.usecases.triggers import TriggerStatus, Withheld
 from lakewright.usecases.undeclared import UNDECLARED_ADVICE, Undeclared
@@ -172,7 +171,7 @@ class ProjectStatus:
         if (why := self.foreign.get(str(row.application))) is not None:
             return f"it waits {why}it"
         if row.item.item_id in self.late:
-            return f"the slice is {LATE}"
+            return f"the slice is {self.late_slices[row.entity or ''].words}"
         if (blocked := self.blocked.get(row.entity or "")) is not None:
             return blocked.message
         return self.refused.get(row.entity or "")

@@ -18,7 +18,7 @@ ENTITY: Any = SimpleNamespace(
     settings=SimpleNamespace(sequence_by=None),
     partition_columns=(),
 )
-PLACEMENT: Any = SimpleNamespace(has_place=lambda name, at: at is not None)
+PLACEMENT: Any = SimpleNamespace(has_place=lambda name, at: at is not None, newest=lambda: "2999-01-01.csv")
 UNDATED, DATED = "2024-02-31.csv", "2024-05-08b.csv"
 
 
@@ -50,6 +50,11 @@ def test_a_late_slice_whose_name_tells_no_time_is_skipped(names: tuple[str, ...]
     """`requeue --late` was named, which no run took."""
     assert late(*names).remedy == remedy
     assert late(*names).command in remedy
+
+
+def test_the_processed_slice_that_makes_others_late_is_named() -> None:
+    """It may be one with a wrong date, which nobody else tells any more."""
+    assert late(DATED).words == "older than 2999-01-01.csv, which is already processed"
 
 
 def test_slices_with_and_without_a_time_are_told_apart() -> None:

@@ -229,9 +229,7 @@ def _arrived(found: Arrived, *, is_told: bool) -> Branch:
     unfinished = f"not complete yet: {first_of(found.incomplete, MOST_NAMED)}" if found.incomplete else ""
     below = [_do(f"`{command}`") for command in found.commands]
     if found.late is not None:
-        from lakewright.usecases.slice_times.late_slices import LATE
-
-        told = f"a run would refuse {first_of(found.late.names, MOST_NAMED)}: the slice is {LATE}"
+        told = f"a run would refuse {first_of(found.late.names, MOST_NAMED)}: the slice is {found.late.words}"
         below = [Branch(line(told)), _do(found.late.remedy), *below]
     if found.refused is not None:
         they = f"a run would not take {'it' if found.count == 1 else 'them'}"

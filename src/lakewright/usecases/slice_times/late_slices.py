@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["LATE", "late_items", "late_slices_of"]
-
-LATE = "older than one that is already processed"
+__all__ = ["late_items", "late_slices_of"]
 
 
 def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, ...]:

@@ -34,7 +34,9 @@ def test_unskip_and_status_say_what_to_type_about_a_slice_that_is_late_by_now(
 ) -> None:
     shop, told = unskipped(tmp_path, "historic", target)
     remedy = f"`{REBUILD}` puts it in its place, `{SKIP}` leaves it out"
-    assert f"{LATE}: the slice is older than one that is already processed, so the next run" in told
+    assert (
+        f"{LATE}: the slice is older than 2024-05-03.csv, which is already processed, so the next run" in told
+    )
     assert f"refuses it: {remedy}" in told
     assert "--late" not in told
 
@@ -48,7 +50,7 @@ def test_unskip_and_status_say_what_to_type_about_a_slice_that_is_late_by_now(
     (waiting,) = checked(shop.json("status"))["waiting"]
     assert (waiting["do"], waiting["refused"]) == (
         [REBUILD],
-        "the slice is older than one that is already processed",
+        "the slice is older than 2024-05-03.csv, which is already processed",
     )
 
     assert shop.shell(REQUEUE).code == 0
@@ -114,7 +116,8 @@ def test_slices_that_no_run_has_seen_have_the_commands_of_those_that_wait(tmp_pa
         [rebuild, job],
     )
     page = " ".join(shop.run("status").out.split())
-    assert "a run would refuse 2024-04-30.csv: the slice is older than one that is already processed" in page
+    why = "the slice is older than 2024-05-03.csv, which is already processed"
+    assert f"a run would refuse 2024-04-30.csv: {why}" in page
     assert f"do: `{rebuild}` puts it in its place" in page
     assert "2024-04-30.csv --late` makes its older rows the current ones" in page
     assert f"do: `{job}`" in page
