@@ -51,18 +51,34 @@ class AddedBefore:
     """Finds earlier builds of instances whose rows a build adds.
 
     Attributes:
-        job: The job that is planned.
+        history: What the runs of the project have built, for the job that is planned.
         looks_far: Whether tables in object stores are looked at, too.
     """
 
-    project: Project
-    lake: Lake
-    journal: Journal
-    job: Job
+    history: LostRows
     looks_far: bool = True
     _read: dict[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict, init=False)
     _runs: list[Run] = field(default_factory=list, init=False)
-    _history: list[LostRows] = field(default_factory=list, init=False)
+
+    @property
+    def project(self) -> Project:
+        """The project."""
+        return self.history.project
+
+    @property
+    def lake(self) -> Lake:
+        """The lake."""
+        return self.history.lake
+
+    @property
+    def journal(self) -> Journal:
+        """The history of runs."""
+        return self.history.journal
+
+    @property
+    def job(self) -> Job:
+        """The job that is planned."""
+        return self.history.job
 
     def warning(
         self,
@@ -185,9 +201,7 @@ class AddedBefore:
         """Return whether a place holds rows of which no recorded run tells, as after a lost manifest."""
         if not (self.looks_far or are_near(places)) or filled(target, workspace) is not Answer.YES:
             return False
-        if not self._history:  # it reads each run once, for all instances of a plan
-            self._history.append(LostRows(self.project, self.lake, self.journal, self.job, ()))
-        return not self._history[0].built_into(places)
+        return not self.history.built_into(places)
 
     def _last_runs(self) -> Sequence[Run]:
         """Return the project's last runs, newest first, which are read once for all instances of a plan."""

@@ -77,7 +77,7 @@ class Planning:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
-        added = AddedBefore(self.project, self.lake, self.journal, job)
+        added = AddedBefore(lost)
         observer = _Observer(contexts, names, self._leftovers(), lost, added, self.request.resume)
         plan_request = self._plan_request(job, observer)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
@@ -97,7 +97,7 @@ class Planning:
         contexts = self._contexts(job)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
         lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
-        added = AddedBefore(self.project, self.lake, self.journal, job)
+        added = AddedBefore(lost)
         observer = _Observer(contexts, names, lambda *_: {}, lost, added)
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()

@@ -130,7 +130,7 @@ def concerns_of_silver(
 def concerns_of_gold(observed: Observed, tainted: Sequence[TaintedTarget] = ()) -> Iterator[Concern]:
     """Yield the tables and files of targets that can't be read or are gone."""
     yield from _damaged([fault for fault in observed.damaged if not is_of_silver(fault)])
-    yield from _damaged(lost_beside(observed.lost.lost_beside(tainted), observed.damaged))
+    yield from _damaged(lost_beside(observed.lost.without_tainted(tainted), observed.damaged))
 
 
 def _damaged(faults: Sequence[Fault]) -> Iterator[Concern]:

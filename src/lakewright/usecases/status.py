@@ -138,7 +138,7 @@ def project_status(app: App) -> ProjectStatus:
         withheld=withheld_triggers(app.project),
         rebuilds=rebuilds.due,
         unseen=(*rebuilds.unseen_beside(damaged), *gone.unseen),
-        lost=lost_beside(gone.lost_beside(tainted), damaged),
+        lost=lost_beside(gone.without_tainted(tainted), damaged),
         damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
         rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),

@@ -65,7 +65,7 @@ class LostOutputs:
     lost: tuple[Fault, ...] = ()
     unseen: tuple[Unseen, ...] = ()
 
-    def lost_beside(self, tainted: Iterable[TaintedTarget]) -> tuple[Fault, ...]:
+    def without_tainted(self, tainted: Iterable[TaintedTarget]) -> tuple[Fault, ...]:
         """Return the faults without those of targets that are to be built again in all their instances."""
         told = {(each.target, *sorted(one.items())) for each in tainted for one in each.instances}
 
@@ -129,7 +129,6 @@ class Output:
         is_replaced: Whether each build replaces all of its rows.
     """
 
-    job: Job
     history: LostRows
     target: str
     kind: str
@@ -137,6 +136,11 @@ class Output:
     place: Resource
     is_delta: bool = False
     is_replaced: bool = False
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+        return self.history.job
 
 
 def _outputs(app: App, job: Job) -> Iterator[Output]:
@@ -159,7 +163,6 @@ def _outputs(app: App, job: Job) -> Iterator[Output]:
                 is_delta = is_kept and writes_delta(workspace, node.name)
                 is_replaced = is_delta and replaces_whole(Target.named(workspace, node.name), defaults)
                 yield Output(
-                    job,
                     history,
                     node.name,
                     kind,

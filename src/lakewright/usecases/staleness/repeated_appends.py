@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun, commands_of
 from lakewright.run.added_before import AddedBefore
+from lakewright.run.lost_rows import LostRows
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def targets_adding_once(
 
 def added_before(app: App, job: str) -> AddedBefore:
     """Return what finds earlier builds of a job's instances on this machine, without Spark."""
-    return AddedBefore(app.project, offline_lake(app), app.journal, app.project.jobs[job], looks_far=False)
+    history = LostRows(app.project, offline_lake(app), app.journal, app.project.jobs[job], ())
+    return AddedBefore(history, looks_far=False)
 
 
 def _adding_once(before: AddedBefore, instances: Iterable[Sequence[tuple[str, str]]]) -> tuple[str, ...]:
