@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.columns import fields_of
+from lakewright.lake.signature import sign_commits
 from lakewright.lake.spark_errors import analysis_error, first_line
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import TableOutput
@@ -144,6 +145,7 @@ def run_statement(lake: Lake, statement: str) -> None:
     """Run a statement in a session of its own, in which Spark doesn't replace texts like `${…}`."""
     session = lake.new_session()
     session.conf.set("spark.sql.variable.substitute", "false")
+    sign_commits(session)
     session.sql(statement)
 
 

@@ -34,9 +34,12 @@ __all__ = [
     "FOLDED",
     "Commit",
     "LandedCommit",
+    "Since",
     "Token",
     "carrying_token",
+    "commit_text",
     "commits_from",
+    "commits_since",
     "find_commit",
     "is_superseded",
     "item_contents",
@@ -283,16 +286,43 @@ def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
     return tuple(sorted(commits, key=lambda commit: commit.version))
 
 
+def commit_text(commit: Commit) -> str:
+    """Return a commit as text: its version, time in UTC, and operation."""
+    at = "" if commit.at is None else f" of {commit.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"version {commit.version}{at} ({commit.operation})"
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The end of a table's log.
+
+    Attributes:
+        start: The last commit that meets a condition.
+        commits: The later ones, oldest first.
+    """
+
+    start: Commit
+    commits: tuple[Commit, ...]
+
+
 def latest_commits(lake: Lake, address: Address, is_last: Callable[[Commit], bool]) -> tuple[Commit, ...]:
     """Return the latest commits of a table, newest first, before the first that meets a condition.
 
-    None are returned if none meets it. Of a log in S3, each commit costs a request. Spark is asked only for a
-    log that can't be read without it.
+    None are returned if none meets it.
+    """
+    found = commits_since(lake, address, is_last)
+    return () if found is None else tuple(reversed(found.commits))
+
+
+def commits_since(lake: Lake, address: Address, is_last: Callable[[Commit], bool]) -> Since | None:
+    """Return the last commit of a table that meets a condition, and the later ones; None if none meets it.
+
+    Of a log in S3, each commit costs a request. Spark is asked only for a log that can't be read without it.
     """
     log = table_log(lake, address)
     is_read, table = read_log(log)
     if table is None and (is_read or not observe_table(lake, address).exists):
-        return ()
+        return None
     for limit in (1, FEW, None):
         entries = (
             _history(lake, address, log, table, limit) if table is None else read_history(log, table, limit)
@@ -300,10 +330,10 @@ def latest_commits(lake: Lake, address: Address, is_last: Callable[[Commit], boo
         commits = [_commit(entry) for entry in entries or ()]
         for number, commit in enumerate(commits):
             if is_last(commit):
-                return tuple(commits[:number])
+                return Since(commit, tuple(reversed(commits[:number])))
         if limit is not None and len(commits) < limit:
             break
-    return ()
+    return None
 
 
 def commits_from(lake: Lake, address: Address, app_id: str, number: int) -> tuple[Commit, ...]:

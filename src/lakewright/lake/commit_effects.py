@@ -15,7 +15,23 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.places import Address
 
-__all__ = ["EffectiveCommit", "empties", "find_effective", "is_effective", "replaces_all", "restored_version"]
+__all__ = [
+    "EffectiveCommit",
+    "empties",
+    "find_effective",
+    "has_changed_rows",
+    "is_effective",
+    "replaces_all",
+    "restored_version",
+]
+
+ROW_OPERATIONS = frozenset(
+    (
+        *("WRITE", "MERGE", "UPDATE", "DELETE", "TRUNCATE", "RESTORE", "CLONE", "STREAMING UPDATE"),
+        *("REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT", "CREATE TABLE AS SELECT"),
+    )
+)
+"""Operations that change the rows of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +45,11 @@ class EffectiveCommit:
 
     number: int
     commit: LandedCommit | None
+
+
+def has_changed_rows(commit: Commit) -> bool:
+    """Return whether a commit is of an operation that changes rows."""
+    return commit.operation in ROW_OPERATIONS
 
 
 def restored_version(restore: Commit, log: Sequence[Commit]) -> int | None:

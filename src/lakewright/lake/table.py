@@ -13,6 +13,7 @@ from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.signature import sign_commits
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql, text_sql
@@ -108,7 +109,9 @@ def replace_table(
     """Replace a table by an empty one, in one commit; its history stays."""
     from delta.tables import DeltaTable
 
-    builder = DeltaTable.replace(lake.new_session())
+    session = lake.new_session()
+    sign_commits(session)
+    builder = DeltaTable.replace(session)
     if address.location is not None:
         builder = builder.location(address.location)
     else:

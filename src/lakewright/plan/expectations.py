@@ -37,8 +37,8 @@ class Candidate:
             given whether a step of the plan creates or migrates a table.
         added: Returns the same if its build adds rows that an earlier one has added.
         appended: Returns why its build adds no rows, if the run to resume has added them; else None.
-        missing: Returns the same if it is to be built from a table that does not exist. It is given whether
-            a step of the plan makes a table.
+        missing: Returns the same if it is to be built from a table that does not exist, or into one that
+            other programs have changed. It is given whether a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
         append: That building it adds rows to those that are there, if it does.

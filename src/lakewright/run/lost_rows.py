@@ -6,7 +6,7 @@ table that was replaced by an older copy of itself lacks what was built since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,7 +21,7 @@ from lakewright.plan.step import Step, parameters_text
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.run.outputs import written_by
-from lakewright.run.table_marks import TableMark, mark_of
+from lakewright.run.table_marks import TableLook, TableMark, changed_fault, look_at
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
@@ -39,22 +39,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOST_ROWS",
-    "OLDER_ADVICE",
     "REMOVED_ROWS",
     "LostRows",
     "lost_taints",
-    "older_words",
     "replaces_whole",
 ]
 
 LOST_ROWS, REMOVED_ROWS = "lost_rows", "removed_rows"
 """The codes of the warning: if CREATE makes the table anew, or it is an older copy; and if a run is asked to
 empty or remove it."""
-
-OLDER_ADVICE = (
-    "If the newer table is to be brought back, do so before a run builds into this one. Otherwise build "
-    "these again"
-)
 
 FEW, RUNS = 20, 1000
 """Numbers of last runs: of the job, in which a table is looked for at all; of the project, for all builds."""
@@ -89,7 +82,7 @@ class LostRows:
     _seen: list[tuple[Job, str, str, Mapping[str, str]]] = field(default_factory=list, init=False)
     _last: list[Mapping[str, Any]] = field(default_factory=list, init=False)
     _places: dict[tuple[str, str, str, Key], frozenset[Resource]] = field(default_factory=dict, init=False)
-    _marks: dict[frozenset[Resource], TableMark | None] = field(default_factory=dict, init=False)
+    _looks: dict[tuple[str, frozenset[Resource]], TableLook | None] = field(default_factory=dict, init=False)
 
     def warning(
         self,
@@ -120,32 +113,40 @@ class LostRows:
         return self._fault(target, _Loss.of(phase, places, found), lost) if lost else None
 
     def _older_warning(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Fault | None:
-        places = target.provides(context.workspace, Phase.BUILD)
-        mark = None if replaces_whole(target, context.defaults) else self._mark(places)
-        if mark is None:
+        look = self._look_into(target, context)
+        if look is None:
             return None
         own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
-        lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, mark) if key != own}
-        return self._fault(target, _Loss.of_older(places, mark.version), lost) if lost else None
+        lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, look) if key != own}
+        return self._fault(target, _Loss.of_older(look), lost) if lost else None
 
-    def _mark(self, places: frozenset[Resource]) -> TableMark | None:
-        """Return the mark of the table of places, which is looked at once for all instances of a plan."""
-        tables = frozenset(map(_whole, places))
-        if tables not in self._marks:
-            self._marks[tables] = mark_of(tables)
-        return self._marks[tables]
+    def changed_warning(self, target: Target, context: Context) -> Fault | None:
+        """Return that other programs have changed rows of a table of which a build leaves some; or None."""
+        look = self._look_into(target, context)
+        if look is None or look.foreign is None or look.foreign.is_reverted:
+            return None
+        return changed_fault(target.name, look)
 
-    def lacked_builds(self, name: str, mark: TableMark) -> list[Key]:
-        """Return the instances of a target whose last builds its table does not have, newest first.
+    def _look_into(self, target: Target, context: Context) -> TableLook | None:
+        """Return the table whose rows a build of a target leaves in part; None if there is none."""
+        if Phase.BUILD not in target.phases_in(context.workspace) or replaces_whole(target, context.defaults):
+            return None
+        return self.look(target.name, target.provides(context.workspace, Phase.BUILD))
 
-        Args:
-            name: The target.
-            mark: The state of its table.
-        """
+    def look(self, name: str, places: Collection[Resource]) -> TableLook | None:
+        """Return the table that a target writes, which is looked at once; None if none is on this machine."""
+        key = (name, frozenset(map(_whole, places)))
+        if key not in self._looks:
+            built = map(TableMark.from_entry, self.last_builds(name).values())
+            self._looks[key] = look_at(self.lake, key[1], filter(None, built))
+        return self._looks[key]
+
+    def lacked_builds(self, name: str, look: TableLook) -> list[Key]:
+        """Return the instances of a target whose last builds its table does not have, newest first."""
 
         def is_lacked(built: tuple[Key, Mapping[str, Any]]) -> bool:
             written = TableMark.from_entry(built[1])
-            return written is not None and not mark.comes_after(written)
+            return written is not None and not look.mark.comes_after(written)
 
         return [key for key, _ in takewhile(is_lacked, self.last_builds(name).items())]
 
@@ -170,7 +171,7 @@ class LostRows:
             return None
         # What is emptied in this run is not built again in it.
         tainted = others if loss.code == REMOVED_ROWS else list(lost)
-        typed = ", ".join(f"`{each}`" for each in self._commands(others, lost))
+        typed = ", ".join(f"`{each}`" for each in self._commands(others, lost, loss.options))
         instances = [parameters_text(dict(key)) for key in sorted({key for _, key in others})]
         were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
         return Fault(
@@ -185,7 +186,9 @@ class LostRows:
             },
         )
 
-    def _commands(self, built: Sequence[Instance], jobs: Mapping[Instance, Job]) -> Iterator[str]:
+    def _commands(
+        self, built: Sequence[Instance], jobs: Mapping[Instance, Job], options: Sequence[str]
+    ) -> Iterator[str]:
         """Yield the commands that build instances again; other targets must not add their rows once more."""
         by_job: dict[str, list[Instance]] = {}
         for name, key in built:
@@ -193,7 +196,7 @@ class LostRows:
         for job, of_job in by_job.items():
             chosen = [text for name in sorted({name for name, _ in of_job}) for text in ("-t", name)]
             runs = sorted((run_of(job, dict(key)) for _, key in of_job), key=lambda run: run.parameters)
-            yield from commands_of(runs, options=chosen)
+            yield from commands_of(runs, options=[*chosen, *options])
 
     def _is_entity(self, name: str) -> bool:
         return name in self.project.targets and self.project.targets[name].kind == _ENTITY
@@ -299,16 +302,15 @@ class _Loss:
     reason: str
     is_older: bool = False
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of the commands: in an older copy, what was built anew since is still filled."""
+        return ("--force",) if self.is_older else ()
+
     @classmethod
-    def of_older(cls, places: Iterable[Resource], version: int) -> _Loss:
-        place = ", ".join(sorted({each.name for each in places}))
-        return cls(
-            LOST_ROWS,
-            older_words(place, version),
-            OLDER_ADVICE,
-            f"{place} was an older copy, or another table,",
-            True,
-        )
+    def of_older(cls, look: TableLook) -> _Loss:
+        was = "an older copy, or another table," if look.foreign is None else "replaced by another program"
+        return cls(LOST_ROWS, look.told, look.advice, f"{look.place} was {was}", True)
 
     @classmethod
     def of(cls, phase: Phase, places: Iterable[Resource], found: Observation) -> _Loss:
@@ -336,14 +338,6 @@ class _Loss:
             "Build these again afterwards",
             f"{place} was replaced with an empty table",
         )
-
-
-def older_words(place: str, version: int) -> str:
-    """Return that a table lacks what was built into it."""
-    return (
-        f"{place} is at version {version}, and runs have written others: it was replaced by an older copy of "
-        "the table, or by another table"
-    )
 
 
 def replaces_whole(target: Target, defaults: TargetDefaults) -> bool:

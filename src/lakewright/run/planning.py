@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
@@ -44,6 +44,9 @@ from lakewright.targets.appending import ADDED_ALREADY
 from lakewright.targets.context import Context
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from lakewright.plan.resource import Resource
 
 __all__ = ["Planning", "node_of"]
 
@@ -284,11 +287,16 @@ class _Observer:
             lacks=partial(unknown_column, target, context.workspace),
             added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
             appended=partial(self._appended, target, context, tainted),
-            missing=partial(missing_input, target, context.workspace),
+            missing=partial(self._missing, target, context),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),
             append=self._resumed(append, tainted),
         )
+
+    def _missing(self, target: Target, context: Context, is_made: Callable[[Resource], bool]) -> Fault | None:
+        """Return the warning of what a target reads, or else of what others have done to its table."""
+        found = missing_input(target, context.workspace, is_made)
+        return found or self.lost.changed_warning(target, context)
 
     def _taints(
         self, target: Target, context: Context, parameters: Mapping[str, str]

@@ -5,22 +5,36 @@ Only tables in folders of this machine are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import LakewrightError
+from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.commit import latest_commits
 from lakewright.lake.commit_effects import is_effective
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
+from lakewright.lake.signature import foreign_changes
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
+    from lakewright.lake.signature import Foreign
     from lakewright.plan.resource import Resource
 
-__all__ = ["TABLE", "TableMark", "mark_of", "recorded_mark"]
+__all__ = [
+    "CHANGED_ROWS",
+    "TABLE",
+    "TableLook",
+    "TableMark",
+    "changed_fault",
+    "look_at",
+    "mark_of",
+    "recorded_mark",
+]
+
+CHANGED_ROWS = "changed_rows"
+"""The code of the warning that other programs have changed rows."""
 
 TABLE = "table"
 """The entry of a build in the history with the mark of its table."""
@@ -52,6 +66,90 @@ class TableMark:
         """Return whether no later commit of the table has reverted this state, or removed all its rows."""
         since = latest_commits(lake, Address(location=folder), lambda each: each.version <= self.version)
         return is_effective(self.version, tuple(reversed(since)))
+
+
+@dataclass(frozen=True, slots=True)
+class TableLook:
+    """A table as it is now.
+
+    Attributes:
+        place: Its folder.
+        mark: The last state that runs have left of it and that its rows build on.
+        version: Its version.
+        foreign: What other programs have done to its rows since; None if nothing.
+    """
+
+    place: str
+    mark: TableMark
+    version: int
+    foreign: Foreign | None = None
+
+    @property
+    def told(self) -> str:
+        """Why the table lacks what was built into it."""
+        if self.foreign is not None:
+            return f"{self.place} was replaced by another program since the last build: {self.foreign.words}"
+        return (
+            f"{self.place} is at version {self.version}, and runs have written others: it was replaced by an "
+            "older copy of the table, or by another table"
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to do about that, before the commands that build again."""
+        if self.foreign is None:
+            return (
+                "If the newer table is to be brought back, do so before a run builds into this one. "
+                "Otherwise build these again"
+            )
+        return (
+            "If that is to be taken back, do so before the next build: RESTORE goes back to an earlier "
+            "version. Otherwise build these again"
+        )
+
+
+def changed_fault(target: str, look: TableLook, again: str | None = None) -> Fault:
+    """Return that other programs have changed rows of the table that a target writes.
+
+    Args:
+        target: The target.
+        look: The table.
+        again: The command that writes all rows of the table again; None if none does.
+    """
+    told, version = ("", look.version) if look.foreign is None else (look.foreign.words, look.foreign.version)
+    return Fault(
+        f"target {target!r}: rows of {look.place} were changed by another program since the last build: "
+        f"{told}",
+        remedy=(
+            "Builds go on with the rows as they are now. If the change is unwanted, take it back before the "
+            f"next build, in SQL: RESTORE TABLE delta.`{look.place}` TO VERSION AS OF {version}."
+            if again is None
+            else f"The next build writes all rows again. If the change is unwanted, type `{again}`."
+        ),
+        code=CHANGED_ROWS,
+        details={"subject": target},
+    )
+
+
+def look_at(lake: Lake, places: Collection[Resource], built: Iterable[TableMark]) -> TableLook | None:
+    """Return the table that a target writes as it is now; None if there is none on this machine.
+
+    Args:
+        lake: The lake.
+        places: What the target writes.
+        built: The marks of builds that the history has.
+    """
+    mark = mark_of(places)
+    if mark is None:
+        return None
+    folder = next(each.name for each in places if each.category == "file")
+    known = max((each.version for each in built if each.id == mark.id), default=-1)
+    try:
+        foreign = foreign_changes(lake, Address(location=folder), known)
+    except LakewrightError:  # who looks at the table tells it
+        foreign = None
+    kept = mark if foreign is None else replace(mark, version=foreign.version)
+    return TableLook(folder, kept, mark.version, foreign)
 
 
 def mark_of(places: Collection[Resource]) -> TableMark | None:

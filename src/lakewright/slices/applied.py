@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakewright.lake.commit import Commit
-from lakewright.lake.commit_effects import empties, replaces_all, restored_version
-from lakewright.slices.reconcile import has_changed_rows
+from lakewright.lake.commit_effects import empties, has_changed_rows, replaces_all, restored_version
 from lakewright.strategies.past_load import past_app
 
 __all__ = [

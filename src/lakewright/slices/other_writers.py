@@ -7,14 +7,13 @@ the table as a whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.commit import latest_commits
+from lakewright.lake.commit import commit_text, latest_commits
+from lakewright.lake.commit_effects import has_changed_rows
 from lakewright.lake.observation import observe_table
 from lakewright.slices.processed import first_processed
-from lakewright.slices.reconcile import has_changed_rows
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
-__all__ = ["ROWS_CHANGED", "commit_text", "commits_of_others", "find_other_writers", "others_fault"]
+__all__ = ["ROWS_CHANGED", "commits_of_others", "find_other_writers", "others_fault"]
 
 ROWS_CHANGED = "rows_changed"
 """Code and alert of rows that another program has changed."""
@@ -87,9 +86,3 @@ def others_fault(entity: Entity, commits: Sequence[Commit], *, is_refused: bool 
         code=ROWS_CHANGED,
         details={"alerts": [ROWS_CHANGED], "versions": [each.version for each in commits]},
     )
-
-
-def commit_text(commit: Commit) -> str:
-    """Return a commit as text: its version, time in UTC, and operation."""
-    at = "" if commit.at is None else f" of {commit.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    return f"version {commit.version}{at} ({commit.operation})"

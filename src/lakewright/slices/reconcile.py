@@ -24,18 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Mismatch",
-    "has_changed_rows",
     "has_no_commit",
     "mismatches",
 ]
-
-ROW_OPERATIONS = frozenset(
-    (
-        *("WRITE", "MERGE", "UPDATE", "DELETE", "TRUNCATE", "RESTORE", "CLONE", "STREAMING UPDATE"),
-        *("REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT", "CREATE TABLE AS SELECT"),
-    )
-)
-"""Operations that change the rows of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +128,3 @@ def _undone(log: Sequence[Commit], app: str) -> Iterator[tuple[Commit, int]]:
             is_between = target is not None and target < commit.version < restore.version
             if is_between and commit.content.get("app") == app:
                 yield restore, int(commit.content["number"])
-
-
-def has_changed_rows(commit: Commit) -> bool:
-    """Return whether a commit is of an operation that changes rows."""
-    return commit.operation in ROW_OPERATIONS

@@ -128,9 +128,11 @@ def concerns_of_silver(
 
 
 def concerns_of_gold(observed: Observed, tainted: Sequence[TaintedTarget] = ()) -> Iterator[Concern]:
-    """Yield the tables and files of targets that can't be read or are gone."""
+    """Yield the tables and files of targets that can't be read, are gone, or that others have changed."""
     yield from _damaged([fault for fault in observed.damaged if not is_of_silver(fault)])
     yield from _damaged(lost_beside(observed.lost.without_tainted(tainted), observed.damaged))
+    for fault in observed.lost.rows_changed[:MOST]:
+        yield _fault_concern("rows_changed", fault.details["subject"], fault)
 
 
 def _damaged(faults: Sequence[Fault]) -> Iterator[Concern]:

@@ -141,7 +141,7 @@ def project_status(app: App) -> ProjectStatus:
         lost=lost_beside(gone.without_tainted(tainted), damaged),
         damaged=damaged,
         undeclared=tuple(undeclared_entities(app)),
-        rows_changed=rebuilds.rows_changed_beside(told_messages(warned)),
+        rows_changed=(*rebuilds.rows_changed_beside(told_messages(warned)), *gone.rows_changed),
         tainted=tainted,
         unwritable=write_fault(select_backend(app.manifest_settings)),
         next_steps={run.run_id: next_step(app, run) for run in undone},

@@ -13,6 +13,7 @@ from lakewright.errors import SpecError
 from lakewright.lake.catalog import refresh_tables, unpersist
 from lakewright.lake.measures import measured
 from lakewright.lake.paths import local_path
+from lakewright.lake.signature import sign_commits
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field
@@ -98,6 +99,7 @@ class Workspace:
                 if _SUBSTITUTION not in self.lake.session.conf:
                     # Expressions are evaluated already; what looks like a variable to Spark now is text.
                     self._spark.conf.set(_SUBSTITUTION, "false")
+                sign_commits(self._spark)
             return self._spark
 
     def relation(self, name: str) -> ReadableRelation:

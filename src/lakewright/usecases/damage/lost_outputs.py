@@ -17,8 +17,8 @@ from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
-from lakewright.run.lost_rows import OLDER_ADVICE, LostRows, older_words, replaces_whole
-from lakewright.run.table_marks import mark_of
+from lakewright.run.lost_rows import LostRows, replaces_whole
+from lakewright.run.table_marks import changed_fault
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
@@ -60,10 +60,12 @@ class LostOutputs:
     Attributes:
         lost: A fault for each target of such a place, with what was built into it and the commands to type.
         unseen: The targets of which that is not known.
+        rows_changed: That other programs have changed rows of Delta tables on this machine.
     """
 
     lost: tuple[Fault, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    rows_changed: tuple[Fault, ...] = ()
 
     def without_tainted(self, tainted: Iterable[TaintedTarget]) -> tuple[Fault, ...]:
         """Return the faults without those of targets that are to be built again in all their instances."""
@@ -115,7 +117,8 @@ def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
         app, ((each.job, each.target) for each in kept if each.target not in older), seconds
     )
     lost = (*filter(None, faults.values()), *older.values(), *partitions.lost)
-    return LostOutputs(lost, (*unseen, *partitions.unseen))
+    changed = {each.place: fault for each in kept if (fault := _changed_fault(each)) is not None}
+    return LostOutputs(lost, (*unseen, *partitions.unseen), tuple(changed.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,21 +254,17 @@ def _fault(app: App, output: Output) -> Fault | None:
 
 
 def _older_fault(output: Output) -> Fault | None:
-    """Return that a Delta table on this machine is older than the builds of its target; None if it is not."""
-    mark = mark_of((output.place,)) if output.is_delta else None
-    keys = [] if mark is None else output.history.lacked_builds(output.target, mark)
-    if mark is None or not keys:
+    """Return that a Delta table on this machine lacks builds of its target; None if it does not."""
+    look = output.history.look(output.target, (output.place,)) if output.is_delta else None
+    keys = [] if look is None else output.history.lacked_builds(output.target, look)
+    if look is None or not keys:
         return None
     keys = keys[:1] if output.is_replaced else keys
-    typed = commands_of(
-        sorted((run_of(output.job.name, dict(key)) for key in keys), key=_parameters),
-        options=("-t", output.target),
-    )
+    typed = _commands(output, keys)
     texts = first_of([parameters_text(dict(key)) for key in sorted(keys) if key], MOST_NAMED)
     return Fault(
-        f"target {output.target!r}: {older_words(output.place.name, mark.version)}"
-        f"{f'. It lacks {texts}' if texts else ''}",
-        remedy=f"{OLDER_ADVICE}: {', '.join(f'`{each}`' for each in typed)}.",
+        f"target {output.target!r}: {look.told}{f'. It lacks {texts}' if texts else ''}",
+        remedy=f"{look.advice}: {', '.join(f'`{each}`' for each in typed)}.",
         code=LOST,
         details={
             "subject": output.target,
@@ -273,6 +272,22 @@ def _older_fault(output: Output) -> Fault | None:
             "instances": [dict(key) for key in keys],
         },
     )
+
+
+def _changed_fault(output: Output) -> Fault | None:
+    """Return that other programs have changed rows of a Delta table on this machine; None if none has."""
+    look = output.history.look(output.target, (output.place,)) if output.is_delta else None
+    if look is None or look.foreign is None or look.foreign.is_reverted:
+        return None
+    last = next(iter(output.history.last_builds(output.target)), None)
+    again = None if last is None or not output.is_replaced else _commands(output, [last])[0]
+    return changed_fault(output.target, look, again)
+
+
+def _commands(output: Output, keys: Iterable[Instance]) -> tuple[str, ...]:
+    """Return the commands that build instances again, also those that are filled."""
+    runs = sorted((run_of(output.job.name, dict(key)) for key in keys), key=_parameters)
+    return tuple(commands_of(runs, options=("-t", output.target, "--force")))
 
 
 def _parameters(run: OtherRun) -> tuple[tuple[str, str], ...]:

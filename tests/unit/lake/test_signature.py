@@ -1,0 +1,71 @@
+"""What other programs have done to rows since Lakewright's last commit, by the log alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lakewright.lake.commit import Commit, Since
+from lakewright.lake.signature import Foreign, changes_of_others
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def commit(version: int, operation: str, /, **parameters: Any) -> Commit:
+    return Commit(version, START + timedelta(hours=version), operation, parameters, {})
+
+
+def look(*later: Commit) -> Foreign | None:
+    log = [commit(version, "WRITE") for version in range(4)]
+    return changes_of_others(Since(log[-1], later), [*log, *later])
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [],
+        [commit(4, "OPTIMIZE"), commit(5, "VACUUM END"), commit(6, "SET TBLPROPERTIES")],
+        [commit(4, "DELETE", predicate='["x"]'), commit(5, "RESTORE", version="3")],
+        [commit(4, "WRITE", mode="Overwrite"), commit(5, "UPDATE"), commit(6, "RESTORE", version="3")],
+        [commit(4, "DELETE"), commit(5, "RESTORE", timestamp=(START + timedelta(hours=3)).isoformat())],
+    ],
+)
+def test_what_was_taken_back_or_moves_no_rows_is_no_change(later: list[Commit]) -> None:
+    assert look(*later) is None
+
+
+def test_changes_are_told_on_top_of_the_last_build() -> None:
+    found = look(commit(4, "OPTIMIZE"), commit(5, "UPDATE"), commit(6, "MERGE"))
+
+    assert found is not None
+    assert ([each.version for each in found.commits], found.version, found.is_reverted) == ([5, 6], 3, False)
+
+
+def test_only_what_a_restore_kept_of_the_changes_is_told() -> None:
+    found = look(
+        commit(4, "UPDATE"), commit(5, "DELETE", predicate='["x"]'), commit(6, "RESTORE", version="4")
+    )
+
+    assert found is not None
+    assert [each.version for each in found.commits] == [4]
+
+
+@pytest.mark.parametrize(
+    ("later", "version"),
+    [
+        ([commit(4, "RESTORE", version="1")], 1),
+        ([commit(4, "RESTORE", timestamp=(START + timedelta(hours=2)).isoformat())], 2),
+        ([commit(4, "WRITE", mode="Overwrite")], -1),
+        ([commit(4, "CREATE OR REPLACE TABLE")], -1),
+        ([commit(4, "DELETE"), commit(5, "WRITE")], -1),
+    ],
+)
+def test_a_table_that_others_put_back_or_wrote_as_a_whole_lacks_later_builds(
+    later: list[Commit], version: int
+) -> None:
+    found = look(*later)
+
+    assert found is not None
+    assert (found.version, found.is_reverted) == (version, True)
