@@ -367,7 +367,7 @@ def node_of(target: Target, workspace: Workspace, phase: Phase) -> Node:
     return Node(
         target.name,
         before=target.before,
-        after=target.after,
+        after=target.targets_before(workspace),
         requires=workspace.through_views(target.requires(workspace, phase)),
         provides=target.provides(workspace, phase),
     )

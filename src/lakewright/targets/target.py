@@ -102,6 +102,11 @@ class Target(Named):
             for index, name in enumerate(names):
                 yield Reference("target", name, (field, index))
 
+    def targets_before(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the targets that run before this one, and taint it when they run."""
+        del workspace
+        return self.after
+
     def mentions(self) -> Iterable[Reference]:
         """Return what the documentation checks refer to."""
         return () if self.documentation is None else self.documentation.references()

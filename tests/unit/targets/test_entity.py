@@ -20,6 +20,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.run.planning import node_of
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.spec.models.fields import Field, parse_type
@@ -76,6 +77,21 @@ def test_an_entity_target_requires_slices_and_provides_the_silver_table(
         writes = phase not in (Phase.VALIDATE, Phase.VERIFY)
         assert required == ([f"file:{tmp_path}/lake/bronze/orders/*"] if reads else []), phase
         assert provided == ([f"file:{tmp_path}/lake/silver/orders"] if writes else []), phase
+
+
+@pytest.mark.parametrize("application", ["lakewright/tests/orders", "lakewright/tests/orders:orders"])
+def test_an_entity_runs_after_those_that_must_process_its_slices_before(
+    tmp_path: Path, application: str
+) -> None:
+    lines = f"  lines: {{id: 3, connection: shop, processtype: full, after: '{application}'}}\ntargets:\n"
+    declared = PROJECT.replace("targets:\n", lines, 1)
+    declared += "  lines: {kind: entity, entity: lines, after: unused}\n"
+    workspace = make_workspace(tmp_path, declared)
+
+    node = node_of(Target.named(workspace, "lines"), workspace, Phase.BUILD)
+
+    assert node.after == ("unused", "orders")
+    assert node_of(Target.named(workspace, "orders"), workspace, Phase.BUILD).after == ()
 
 
 def test_observing_finds_new_slices_without_recording_them(context: Context) -> None:

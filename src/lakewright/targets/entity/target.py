@@ -16,7 +16,8 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
-from lakewright.slices.other_runs import find_other_runs
+from lakewright.slices.application import application_of, applications_before
+from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.processing_time import unknown_members
 from lakewright.slices.selection import SliceSelection
 from lakewright.spec.models.base import Reference
@@ -109,6 +110,22 @@ class EntityTarget(Target):
             return frozenset()
         bronze = workspace.entity(self.entity).places(workspace.lake.settings).bronze
         return frozenset({Resource.file(f"{bronze}/*")})
+
+    def targets_before(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return those of `after`, and the targets of the entities that must process a slice before."""
+        project = workspace.project
+        before = {str(each) for each in applications_before(workspace.entity(self.entity))}
+        entities = {
+            each.called
+            for each in project.entities.values()
+            if before & {(app := application_of(project.name, each)).name, str(app)}
+        }
+        found = (
+            name
+            for name, declared in project.targets.items()
+            if entities and declared.kind == "entity" and entity_name(project, declared.raw) in entities
+        )
+        return tuple(dict.fromkeys((*self.after, *found)))
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the silver table in the phases that write it."""
