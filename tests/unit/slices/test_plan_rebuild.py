@@ -48,6 +48,37 @@ def test_a_rebuild_leaves_out_slices_that_were_skipped_since_they_were_processed
     )
 
 
+def folded(place: Place, *names: str) -> None:
+    """Commit slices folded into one commit, and let the manifest record them."""
+    slices = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    items = [
+        {
+            "item": place.item(name).item_id,
+            "number": 4,
+            "revision": 1,
+            "fingerprint": slices[name].fingerprint,
+            "strategy": "merge",
+            "processingTime": TIME.format(name[1]),
+        }
+        for name in names
+    ]
+    place.commit(4, names[0], items=items)
+    assert place.look().ready == ()
+
+
+def test_slices_that_were_folded_keep_their_order_if_some_are_requeued(tmp_path: Path) -> None:
+    """Requeued ones came before the others, so that versions ended before they began."""
+    names = ["s1", "s2", "s3", "s4"]
+    place = Place(tmp_path, *names)
+    folded(place, *names)
+    for name in ("s3", "s4"):
+        place.ledger.requeue(place.item(name).item_id, "corrected", allow_late=True)
+
+    plan = plan_rebuild(place.bench, place.entity, RebuildStart())
+
+    assert [known.name for known in plan.slices] == names
+
+
 def test_after_a_restore_slices_keep_the_order_in_which_they_were_applied_last(tmp_path: Path) -> None:
     """A slice that had first been put in its place by a rebuild was applied after later ones."""
     place = Place(tmp_path, "s1", "s2", "s3", "s4")

@@ -280,13 +280,18 @@ def _in_order(
     once = each_once(sorted((*logged, *unlogged), key=lambda each: each.number))
     items = context.ledger.store.read([each.item_id for each in once])
     tokens = {name: item.tokens.get(context.application.key) for name, item in items.items()}
-    last = {
-        each.item_id: (each.number, index)
+    places = {
+        (each.item_id, each.number): (each.number, index)
         for _, slices in every
         for index, each in enumerate(slices)
-        if tokens.get(each.item_id) == each.number
     }
-    return sorted(once, key=lambda each: last.get(each.item_id, (each.number, 0)))
+
+    def place(applied: AppliedSlice) -> tuple[int, int]:
+        own = (applied.item_id, applied.number)
+        # One that was requeued since has no number in the manifest.
+        return places.get((applied.item_id, tokens.get(applied.item_id) or -1), places.get(own, (own[1], 0)))
+
+    return sorted(once, key=place)
 
 
 def _base(entity: Entity, held: Sequence[HeldSlices], first: AppliedSlice) -> int | None:
