@@ -37,6 +37,7 @@ class Candidate:
             given whether a step of the plan creates or migrates a table.
         added: Returns the same if its build adds rows that an earlier one has added.
         appended: Returns why its build adds no rows, if the run to resume has added them; else None.
+        lacking: Returns that its table lacks its last build, so that it is dirty; else None.
         missing: Returns the same if it is to be built from a table that does not exist, or into one that
             other programs have changed. It is given whether a step of the plan makes a table.
         labels: `key` and `key=value` of each of its labels.
@@ -57,6 +58,7 @@ class Candidate:
     lacks: Callable[[Phase, Callable[[Resource], bool]], Fault | None] = lambda *_: None
     added: Callable[[], Fault | None] = lambda: None
     appended: Callable[[], str | None] = lambda: None
+    lacking: Callable[[], str | None] = lambda: None
     missing: Callable[[Callable[[Resource], bool]], Fault | None] = lambda _: None
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()

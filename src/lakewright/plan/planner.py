@@ -202,6 +202,8 @@ class _InstancePlanning:
             step = replace(step, warning=candidate.lost(phase, observation))
         forced = self._forced(phase, candidate, observation, upstream)
         left = self._left(phase, candidate, observation)
+        if phase is Phase.BUILD and not (own.is_to_run or forced or blocked or hold):
+            forced = tuple(filter(None, (candidate.lacking(),)))
         # What waits, or depends on what waits, is work that is left: --resume must find it.
         if not (own.is_to_run or forced or blocked or hold):
             relies_on = expected.relied_on(phase, candidate)
@@ -217,7 +219,8 @@ class _InstancePlanning:
             may_be_added = self._may_be_added(candidate) if is_there and not is_emptied else None
             added = (candidate.added() if is_there else None) or may_be_added
             lost = candidate.lost(phase, observation) if is_there else None
-            step = replace(step, warning=lost or added or self._missing(candidate))
+            told = added if lost is None else lost.and_also(added)
+            step = replace(step, warning=told or self._missing(candidate))
         if phase in _TAINTING and step.warning is None:
             step = replace(step, warning=self._new(candidate.lacks(phase, expected.is_created)))
         expected.add((self.index, phase, candidate.name), candidate)

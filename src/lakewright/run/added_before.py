@@ -201,7 +201,8 @@ class AddedBefore:
         """Return whether a place holds rows of which no recorded run tells, as after a lost manifest."""
         if not (self.looks_far or are_near(places)) or filled(target, workspace) is not Answer.YES:
             return False
-        return not self.history.built_into(places)
+        look = self.history.look(target.name, places)
+        return (look is not None and look.is_unknown) or not self.history.built_into(places)
 
     def _last_runs(self) -> Sequence[Run]:
         """Return the project's last runs, newest first, which are read once for all instances of a plan."""

@@ -118,7 +118,18 @@ class LostRows:
             return None
         own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
         lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, look) if key != own}
-        return self._fault(target, _Loss.of_older(look), lost) if lost else None
+        kept = target.kept_rows(context.defaults) if look.is_unknown else None
+        return self._fault(target, _Loss.of_older(look, kept), lost) if lost else None
+
+    def lacking(self, target: Target, context: Context, parameters: Mapping[str, str]) -> str | None:
+        """Return that the table of a target lacks its last build of an instance; None if it does not."""
+        if Phase.BUILD not in target.phases_in(context.workspace):
+            return None
+        look = self.look(target.name, target.provides(context.workspace, Phase.BUILD))
+        keys = [] if look is None else self.lacked_builds(target.name, look)
+        keys = keys[:1] if replaces_whole(target, context.defaults) else keys
+        own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
+        return None if look is None or own not in keys else f"its last build is not in {look.place} any more"
 
     def changed_warning(self, target: Target, context: Context) -> Fault | None:
         """Return that other programs have changed rows of a table of which a build leaves some; or None."""
@@ -171,7 +182,9 @@ class LostRows:
             return None
         # What is emptied in this run is not built again in it.
         tainted = others if loss.code == REMOVED_ROWS else list(lost)
-        typed = ", ".join(f"`{each}`" for each in self._commands(others, lost, loss.options))
+        typed = ", ".join(
+            f"`{each}`" for each in self._commands(others, lost, is_emptied=loss.kept is not None)
+        )
         instances = [parameters_text(dict(key)) for key in sorted({key for _, key in others})]
         were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
         return Fault(
@@ -183,11 +196,12 @@ class LostRows:
                 "reason": loss.reason,
                 "lost": [[name, dict(key)] for name, key in tainted if not self._is_entity(name)],
                 "is_older": loss.is_older,
+                "kept": loss.kept,
             },
         )
 
     def _commands(
-        self, built: Sequence[Instance], jobs: Mapping[Instance, Job], options: Sequence[str]
+        self, built: Sequence[Instance], jobs: Mapping[Instance, Job], *, is_emptied: bool
     ) -> Iterator[str]:
         """Yield the commands that build instances again; other targets must not add their rows once more."""
         by_job: dict[str, list[Instance]] = {}
@@ -196,7 +210,9 @@ class LostRows:
         for job, of_job in by_job.items():
             chosen = [text for name in sorted({name for name, _ in of_job}) for text in ("-t", name)]
             runs = sorted((run_of(job, dict(key)) for _, key in of_job), key=lambda run: run.parameters)
-            yield from commands_of(runs, options=[*chosen, *options])
+            if is_emptied:
+                yield from commands_of(runs, phase=Phase.TRUNCATE, options=chosen)
+            yield from commands_of(runs, options=chosen)
 
     def _is_entity(self, name: str) -> bool:
         return name in self.project.targets and self.project.targets[name].kind == _ENTITY
@@ -294,6 +310,7 @@ class _Loss:
         remedy: What to do about what was built into it, before the commands that build it again.
         reason: Why that is to be built again, once a run has done it.
         is_older: Whether the table is an older copy, so that it may hold older rows in the same places.
+        kept: Why building again leaves rows of which nobody knows; None if it replaces them, or none are.
     """
 
     code: str
@@ -301,16 +318,12 @@ class _Loss:
     remedy: str
     reason: str
     is_older: bool = False
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options of the commands: in an older copy, what was built anew since is still filled."""
-        return ("--force",) if self.is_older else ()
+    kept: str | None = None
 
     @classmethod
-    def of_older(cls, look: TableLook) -> _Loss:
+    def of_older(cls, look: TableLook, kept: str | None) -> _Loss:
         was = "an older copy, or another table," if look.foreign is None else "replaced by another program"
-        return cls(LOST_ROWS, look.told, look.advice, f"{look.place} was {was}", True)
+        return cls(LOST_ROWS, look.told, look.advice, f"{look.place} was {was}", True, kept)
 
     @classmethod
     def of(cls, phase: Phase, places: Iterable[Resource], found: Observation) -> _Loss:
@@ -361,7 +374,8 @@ def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
         return ()
     details = step.warning.details
     reason, lost_in = f"{details['reason']} in run {run_id}", None if details["is_older"] else run_id
+    kept = None if details["kept"] is None else f"{reason}, and {details['kept']}"
     return tuple(
-        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason, lost_in=lost_in)
+        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason, lost_in=lost_in, kept=kept)
         for name, parameters in details["lost"]
     )

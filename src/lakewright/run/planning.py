@@ -287,6 +287,7 @@ class _Observer:
             lacks=partial(unknown_column, target, context.workspace),
             added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
             appended=partial(self._appended, target, context, tainted),
+            lacking=partial(self.lost.lacking, target, context, parameters),
             missing=partial(self._missing, target, context),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),

@@ -77,12 +77,19 @@ class TableLook:
         mark: The last state that runs have left of it and that its rows build on.
         version: Its version.
         foreign: What other programs have done to its rows since; None if nothing.
+        is_other: Whether none of the builds that the history has was made into this table.
     """
 
     place: str
     mark: TableMark
     version: int
     foreign: Foreign | None = None
+    is_other: bool = False
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing tells which rows it holds: it is another table, or others wrote all of its rows."""
+        return self.is_other or (self.foreign is not None and self.foreign.version < 0)
 
     @property
     def told(self) -> str:
@@ -143,13 +150,16 @@ def look_at(lake: Lake, places: Collection[Resource], built: Iterable[TableMark]
     if mark is None:
         return None
     folder = next(each.name for each in places if each.category == "file")
-    known = max((each.version for each in built if each.id == mark.id), default=-1)
+    ids: dict[str, int] = {}
+    for each in built:
+        ids[each.id] = max(each.version, ids.get(each.id, -1))
+    known = ids.get(mark.id, -1)
     try:
         foreign = foreign_changes(lake, Address(location=folder), known)
     except LakewrightError:  # who looks at the table tells it
         foreign = None
     kept = mark if foreign is None else replace(mark, version=foreign.version)
-    return TableLook(folder, kept, mark.version, foreign)
+    return TableLook(folder, kept, mark.version, foreign, is_other=bool(ids) and mark.id not in ids)
 
 
 def mark_of(places: Collection[Resource]) -> TableMark | None:

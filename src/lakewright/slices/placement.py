@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.manifest.item import Verdict
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
 
-__all__ = ["OlderSlice", "Placement", "SlicePlace"]
+__all__ = ["APART", "OlderSlice", "Placement", "SlicePlace"]
+
+APART = timedelta(seconds=1)
+"""The time between slices that declare the same processing time."""
+
+_SAME = timedelta(minutes=1)
+"""A slice whose time is less than this after that of the one before was put apart from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +66,22 @@ class Placement:
         store: The manifest.
         application: The application of the entity.
         bronze: Its bronze folder.
+        is_historic: Whether versions begin at the times of slices, so that no two slices may have the same.
     """
 
     store: Store
     application: Application
     bronze: str
+    is_historic: bool = False
 
     def place_of(self, name: str, declared: datetime | None) -> SlicePlace | None:
         """Return the place of a slice that waits by its processing time; None if it has no time.
 
         The declared time counts, as if it had never been processed. An operator may have given it another one
         before it was undone or requeued. The time that it was last processed with counts if no time is
-        declared, or if only that one puts it after the slices before it by name.
+        declared, or if only that one puts it after the slices before it by name. Of slices that declare the
+        same time, such as that of their day, each is put a second after the one before, if versions begin at
+        these times.
 
         Args:
             name: The slice.
@@ -79,7 +89,7 @@ class Placement:
         """
         recorded = processing_time_of(self.store, self.application, item_id(f"{self.bronze}/{name}"))
         times = dict.fromkeys(at for at in (declared, recorded) if at is not None)
-        places = [SlicePlace(at, self._older_but_later(name, at)) for at in times]
+        places = [self._place_at(name, at) for at in times]
         return next((each for each in places if each.older is None), next(iter(places), None))
 
     def has_place(self, name: str, declared: datetime | None) -> bool:
@@ -114,16 +124,28 @@ class Placement:
         )
         return self.store.select(query)
 
-    def _older_but_later(self, name: str, at: datetime) -> OlderSlice | None:
-        """Return the last slice before another one by name if its processing time is later, or None.
+    def _place_at(self, name: str, at: datetime) -> SlicePlace:
+        """Return the place of a slice at a time: it has none if the last slice before it has a later one.
 
         Slices that were late themselves do not count.
         """
         before = next(self._timely_before(name), None)
-        if before is None:
-            return None
-        found = processing_time_of(self.store, self.application, before.item_id)
-        return OlderSlice(slice_name(before), found) if found is not None and found > at else None
+        found = None if before is None else processing_time_of(self.store, self.application, before.item_id)
+        if before is None or found is None or found < at or (found == at and not self.is_historic):
+            return SlicePlace(at, None)
+        if self.is_historic and found - at < _SAME:
+            return SlicePlace(self._free_from(name, found + APART), None)
+        return SlicePlace(at, OlderSlice(slice_name(before), found))
+
+    def _free_from(self, name: str, at: datetime) -> datetime:
+        """Return the first time from one on that no slice before another one by name has, late ones too."""
+        before = (item for item in self._processed() if place_of(item) < natural_key(name))
+        for item in sorted(before, key=place_of, reverse=True):
+            found = processing_time_of(self.store, self.application, item.item_id)
+            if found is None or at - found > _SAME:
+                break
+            at = max(at, found + APART) if found - at < _SAME else at
+        return at
 
     def _timely_before(self, name: str) -> Iterator[Item]:
         """Yield the processed slices before a name, the last one first, without those that were late."""

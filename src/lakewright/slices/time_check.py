@@ -120,7 +120,8 @@ def check_times_known(
 def placement_in(context: ProcessingContext, entity: Entity) -> Placement:
     """Return the processed slices of an entity in the context of a run."""
     bronze = entity.places(context.lake.settings).bronze
-    return Placement(context.ledger.store, context.application, bronze)
+    is_historic = context.strategy_for(entity) is Strategy.HISTORIC
+    return Placement(context.ledger.store, context.application, bronze, is_historic)
 
 
 def backdated_note(

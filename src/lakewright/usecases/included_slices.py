@@ -12,8 +12,10 @@ from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import natural_key, slice_name
+from lakewright.slices.placement import APART
 from lakewright.slices.time_check import ALL_DECLARED
+from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.items import find_or_record_item, inventory_of
 from lakewright.usecases.slice_times.target_times import declared_slice_time, placement_of
 
@@ -41,10 +43,11 @@ def included_slices(app: App, entity: Entity, names: Sequence[str]) -> tuple[App
         UsageError: A slice is not in bronze, does not wait, has no processing time of its own, or one of its
             own that puts it before older slices.
     """
-    return tuple(_included(app, entity, name) for name in dict.fromkeys(names))
+    taken: set[datetime] = set()
+    return tuple(_included(app, entity, name, taken) for name in sorted(set(names), key=natural_key))
 
 
-def _included(app: App, entity: Entity, name: str) -> AppliedSlice:
+def _included(app: App, entity: Entity, name: str, taken: set[datetime]) -> AppliedSlice:
     item = find_or_record_item(app, f"{entity.called}/{name}")
     _check_waits(app, entity, item)
     _check_unchanged(app, entity, item)
@@ -57,8 +60,12 @@ def _included(app: App, entity: Entity, name: str) -> AppliedSlice:
             remedy=f"`{command('requeue', f'{entity.called}/{name}')} --late` applies it after the others.",
         )
     _check_place(entity, item, place)
+    at = place.at
+    while entity.strategy is Strategy.HISTORIC and at in taken:
+        at += APART
+    taken.add(at)
     content = {
-        "processingTime": place.at.isoformat(),
+        "processingTime": at.isoformat(),
         "strategy": entity.strategy.value,
         "fingerprint": dict(item.fingerprint or {}),
     }

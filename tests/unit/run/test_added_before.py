@@ -205,7 +205,7 @@ def test_a_whole_table_that_is_back_lacks_only_what_was_built_into_the_one_in_it
     away.rename(gold)
     assert list(tainted_targets(app)) == []
     (fault,) = project_status(app).lost
-    assert fault.details["commands"] == ["lakewright job whole build -t whole --force day=2022-01-03"]
+    assert fault.details["commands"] == ["lakewright job whole build -t whole day=2022-01-03"]
 
 
 def test_a_whole_table_that_was_emptied_and_built_again_in_part_is_not_back(app: App) -> None:
@@ -241,7 +241,7 @@ def test_tables_that_were_replaced_by_older_copies_are_told_with_what_they_lack(
     assert told.keys() == {"days", "log"}
     for name, fault in told.items():
         assert f"gold/{name} is at version 0, and runs have written others" in fault.message
-        assert fault.details["commands"] == [f"lakewright job daily build -t {name} --force day={SECOND}"]
+        assert fault.details["commands"] == [f"lakewright job daily build -t {name} day={SECOND}"]
     for name in told:
         write(app, name, SECOND)
         record(app, name, SECOND, "BUILD", table=mark(app, name))

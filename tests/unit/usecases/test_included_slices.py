@@ -36,6 +36,26 @@ def test_a_slice_that_no_run_has_seen_has_the_time_that_a_target_declares(
     assert one.fingerprint["size"] == 5
 
 
+@pytest.mark.parametrize(("strategy", "apart"), [("historic", True), ("merge", False)])
+def test_files_of_one_day_are_put_a_second_apart_where_versions_begin_at_these_times(
+    tmp_path: Path, strategy: str, apart: bool
+) -> None:
+    """The second file of a day got the time of the first, so that versions ended as they began."""
+    processed(tmp_path, strategy, BY_SLICE)
+    names = ["2024-05-02c.csv", "2024-05-02b.csv"]
+    for name in names:
+        (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
+    with Project.load(tmp_path) as shop:
+        app, entity = shop.app, shop.app.project.entity("orders")
+        record(app, [(f"2024-05-0{day}.csv", f"2024-05-0{day}T00:00:00+00:00") for day in (1, 2, 3)])
+        found = included_slices(app, entity, names)
+        record(app, [("2024-05-02b.csv", str(found[0].content["processingTime"]))])
+        (last,) = included_slices(app, entity, names[:1])
+    times = [f"2024-05-02T00:00:0{n if apart else 0}+00:00" for n in (1, 2)]
+    assert [each.content["processingTime"] for each in found] == times
+    assert last.content["processingTime"] == times[1]
+
+
 @pytest.mark.parametrize(
     ("slice_", "told"),
     [

@@ -14,6 +14,7 @@ from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.damaged_log import moving_command
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_s3, join, local_path
+from lakewright.manifest.journal import Taint, TargetPhase
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
@@ -27,7 +28,7 @@ from lakewright.usecases.damage.lost_partitions import lost_partitions
 from lakewright.usecases.damage.rebuild_status import Unseen
 from lakewright.usecases.damage.remote_looks import SECONDS, look_within
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
-from lakewright.usecases.staleness.emptied import kept_rows_of
+from lakewright.usecases.staleness.emptied import emptying_commands, kept_rows_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -112,7 +113,7 @@ def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
     emptied = _emptied(app)
     present = (each for each in known if each.place not in places)
     kept = [each for each in present if not any(each.place.contains(one) for one in emptied)]
-    older = {each.target: fault for each in kept if (fault := _older_fault(each)) is not None}
+    older = {each.target: fault for each in kept if (fault := _older_fault(app, each)) is not None}
     partitions = lost_partitions(
         app, ((each.job, each.target) for each in kept if each.target not in older), seconds
     )
@@ -253,17 +254,19 @@ def _fault(app: App, output: Output) -> Fault | None:
     )
 
 
-def _older_fault(output: Output) -> Fault | None:
+def _older_fault(app: App, output: Output) -> Fault | None:
     """Return that a Delta table on this machine lacks builds of its target; None if it does not."""
     look = output.history.look(output.target, (output.place,)) if output.is_delta else None
     keys = [] if look is None else output.history.lacked_builds(output.target, look)
     if look is None or not keys:
         return None
     keys = keys[:1] if output.is_replaced else keys
-    typed = _commands(output, keys)
+    kept = kept_rows_of(app, output.job, [output.target]).get(output.target) if look.is_unknown else None
+    typed = _commands(output, keys) if kept is None else _emptying_commands(app, output, keys, kept)
     texts = first_of([parameters_text(dict(key)) for key in sorted(keys) if key], MOST_NAMED)
+    lacks = "may lack" if look.is_unknown else "lacks"
     return Fault(
-        f"target {output.target!r}: {look.told}{f'. It lacks {texts}' if texts else ''}",
+        f"target {output.target!r}: {look.told}{f'. It {lacks} {texts}' if texts else ''}",
         remedy=f"{look.advice}: {', '.join(f'`{each}`' for each in typed)}.",
         code=LOST,
         details={
@@ -280,14 +283,21 @@ def _changed_fault(output: Output) -> Fault | None:
     if look is None or look.foreign is None or look.foreign.is_reverted:
         return None
     last = next(iter(output.history.last_builds(output.target)), None)
-    again = None if last is None or not output.is_replaced else _commands(output, [last])[0]
+    again = None if last is None or not output.is_replaced else _commands(output, [last], "--force")[0]
     return changed_fault(output.target, look, again)
 
 
-def _commands(output: Output, keys: Iterable[Instance]) -> tuple[str, ...]:
-    """Return the commands that build instances again, also those that are filled."""
+def _commands(output: Output, keys: Iterable[Instance], *options: str) -> tuple[str, ...]:
+    """Return the commands that build instances again."""
     runs = sorted((run_of(output.job.name, dict(key)) for key in keys), key=_parameters)
-    return tuple(commands_of(runs, options=("-t", output.target, "--force")))
+    return tuple(commands_of(runs, options=("-t", output.target, *options)))
+
+
+def _emptying_commands(app: App, output: Output, keys: Iterable[Instance], kept: str) -> tuple[str, ...]:
+    """Return the commands that build instances again where nobody knows which rows a build would leave."""
+    project, phase = app.project.name, Phase.BUILD.value
+    places = (TargetPhase(project, output.target, phase, dict(key)) for key in keys)
+    return emptying_commands(app, output.job, [Taint(place, kept, kept=kept) for place in places])
 
 
 def _parameters(run: OtherRun) -> tuple[tuple[str, str], ...]:

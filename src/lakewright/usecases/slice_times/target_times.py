@@ -11,6 +11,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.other_runs import declared_time, entity_name, find_other_runs
 from lakewright.slices.placement import Placement
 from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.spec.models.entity import Strategy
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
@@ -93,7 +94,8 @@ def timed_target(app: App, asked: AskedTarget) -> TimedTarget | None:
 def placement_of(app: App, entity: Entity) -> Placement:
     """Return the processed slices of an entity, by which the place of another one is judged."""
     bronze = entity.places(app.project.lake).bronze
-    return Placement(app.store, application_of(app.project.name, entity), bronze)
+    is_historic = entity.strategy is Strategy.HISTORIC
+    return Placement(app.store, application_of(app.project.name, entity), bronze, is_historic)
 
 
 def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | None:
