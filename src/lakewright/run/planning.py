@@ -18,6 +18,7 @@ from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, Run, Taint
 from lakewright.plan.graph import Node
+from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan, selectables
 from lakewright.plan.selectors import select
@@ -31,6 +32,7 @@ from lakewright.run.look import look
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
+from lakewright.run.outputs import are_near, filled
 from lakewright.run.request import JobRequest
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.unknown_columns import unknown_column
@@ -323,8 +325,10 @@ class _Observer:
         self, target: Target, context: Context, parameters: Mapping[str, str], taint: Taint
     ) -> Fault | None:
         """Return the warning of a target that is dirty, if building it leaves or repeats rows of before."""
-        job = self.lost.job.name
-        kept = kept_rows_warning(job, parameters, taint, target.provides(context.workspace, Phase.BUILD))
+        job, places = self.lost.job.name, target.provides(context.workspace, Phase.BUILD)
+        kept = kept_rows_warning(job, parameters, taint, places)
+        if kept is not None and are_near(places) and filled(target, context.workspace) is Answer.NO:
+            return None  # there are no rows of before
         if kept is not None or self.is_resumed or not _has_appended(target, context, taint):
             return kept
         return repeated_rows_warning(job, parameters, taint)

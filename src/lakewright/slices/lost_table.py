@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
-__all__ = ["check_table_not_lost", "find_older_table", "lost_table_error", "older_table_error"]
+__all__ = [
+    "check_table_not_lost",
+    "find_older_table",
+    "lacked_items",
+    "lost_table_error",
+    "older_table_error",
+]
 
 _MOST_ITEMS = 100
 """Number of processed slices, newest first, among which those that an older table lacks are looked for."""
@@ -70,9 +76,7 @@ def older_table_error(
         silver: The address of the table, which exists.
         last: The number of the application's last commit in the table's log; None if there is none.
     """
-    if (last or 0) >= last_given_number(ledger, silver):
-        return None
-    lacked = list(_lacked_items(ledger.store, application, last or 0))
+    lacked = lacked_items(ledger, application, silver, last)
     if not lacked:
         return None
     has = "has" if len(lacked) == 1 else "have"
@@ -97,6 +101,22 @@ def find_older_table(
         if error is None:
             break
     return error
+
+
+def lacked_items(
+    ledger: Ledger, application: Application, silver: Address, last: int | None
+) -> tuple[Item, ...]:
+    """Return processed items of which a table lacks the commits, the newest first, as an older copy does.
+
+    Args:
+        ledger: The manifest.
+        application: The application that processes them.
+        silver: The address of the table, which exists.
+        last: The number of the application's last commit in the table's log; None if there is none.
+    """
+    if (last or 0) >= last_given_number(ledger, silver):
+        return ()
+    return tuple(_lacked_items(ledger.store, application, last or 0))
 
 
 def _lacked_items(store: Store, application: Application, last: int) -> Iterator[Item]:

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.delta_warnings import without_id_warnings
+from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption
+from lakewright.slices.lost_table import lacked_items
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
 from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import counted, first_of
+from lakewright.strategies.outdated import outdated_parts
 from lakewright.transform.instants import parse_instant_in
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.included_slices import included_slices
@@ -40,8 +43,10 @@ from lakewright.usecases.staleness.downstream import (
     table_words,
     tainted_words,
 )
+from lakewright.usecases.staleness.earlier_builds import Arrival, first_arrivals
 
 if TYPE_CHECKING:
+    from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
@@ -215,7 +220,8 @@ def rebuild_table(
             told = f"{words} by {author}: {reason}"
             is_same = difference is not None and difference.is_none
             words = f"{table_words(found)} was built again from its slices"
-            taints = () if is_same else downstream_taints(app, found, words)
+            brought_back = _brought_back(app, context, found, plan)
+            taints = () if is_same else downstream_taints(app, found, words, brought_back)
             version = swap_rebuilt(
                 context,
                 found,
@@ -228,6 +234,25 @@ def rebuild_table(
             )
     tainted = tainted_words(taints, recovered_words(app, found))
     return Rebuilt(found.name, plan, difference, version, tainted, called=found.called)
+
+
+def _brought_back(
+    app: App, context: ProcessingContext, entity: Entity, plan: RebuildPlan
+) -> tuple[Arrival, ...]:
+    """Return when slices first came that a rebuild only brings back into an older copy of a table.
+
+    What was built before these slices came is as it was. None are returned if the rebuild changes more.
+    """
+    silver = entity.places(app.project.lake).silver
+    last = last_commit_number(app.lake, silver, str(context.application)) if plan.state.exists else None
+    lacked = () if last is None else lacked_items(context.ledger, context.application, silver, last)
+    changes = (plan.skipped, plan.requeued, plan.foreign, any(each.is_new for each in plan.slices))
+    if not lacked or any(changes) or plan.base is not None:
+        return ()
+    state, built = plan.state, observe_table(app.lake, side_address(silver))
+    if state.names != built.names or outdated_parts(state, entity, app.project.lake):
+        return ()
+    return first_arrivals(app, context.application, lacked) or ()
 
 
 def _was_compared(app: App, entity: Entity) -> bool:

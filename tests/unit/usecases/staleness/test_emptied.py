@@ -94,6 +94,8 @@ def test_what_keeps_rows_of_an_undone_slice_is_emptied_first_with_all_that_was_b
 
 def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(tmp_path: Path) -> None:
     app = lake(tmp_path)
+    rows = tmp_path / "gold/added/part-0.json"
+    rows.write_text("{}")
     place = TargetPhase("shop", "added", "BUILD", {"day": "2022-01-01"})
     app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build adds its rows"),)))
     request = JobRequest("daily", Phase.BUILD, ("day=2022-01-01",), targets=("added",))
@@ -125,6 +127,11 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
     assert kept is not None
     assert kept["kept"] == "went back, and a build adds its rows"
 
+    # Where no rows are, none of before are left.
+    rows.unlink()
+    (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
+    assert step.warning is None or step.warning.code == MISSING_INPUT
+    rows.write_text("{}")
     (taint,) = app.journal.taints("shop")
     app.store.write(Write(puts=(taint.emptied,)))
     (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
