@@ -70,6 +70,7 @@ class Observation:
         waiting: The entity's slices that wait for a locked or failed one, or for another application.
         waits_for: The applications that slices wait for, as text; None if they wait for none.
         others: Slices that the target leaves to other targets and instances.
+        late: That others are late, so that every run refuses them, with what to type; None if none is.
         recovered: Slices that the output holds and the manifest lacks; the run records them as processed.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         hold: The lock or failure that blocks the entity.
@@ -92,6 +93,7 @@ class Observation:
     waiting: tuple[str, ...] = ()
     waits_for: str | None = None
     others: tuple[str, ...] = ()
+    late: str | None = None
     recovered: tuple[str, ...] = ()
     overtaken: tuple[str, ...] = ()
     hold: Hold | None = None

@@ -307,12 +307,13 @@ class _InstancePlanning:
     def _left(self, phase: Phase, candidate: Candidate, observation: Observation) -> tuple[str, ...]:
         """Return which slices the run leaves to others; only its last instance says so, for all of them."""
         count = self.planner.count
-        if phase is not Phase.BUILD or not observation.others:
+        if phase is not Phase.BUILD or not (observation.others or observation.late):
             return ()
         in_last = active_patterns(self.planner.request.executions, phase, index=count - 1, count=count)
         if self.index < count - 1 and _matches(candidate.name, in_last):
             return ()
-        return (left_slices(observation.others, candidate.other_runs(observation.others)),)
+        others, late = observation.others, filter(None, (observation.late,))
+        return (*((left_slices(others, candidate.other_runs(others)),) if others else ()), *late)
 
     def _forced(
         self, phase: Phase, candidate: Candidate, observation: Observation, upstream: Iterable[Step]

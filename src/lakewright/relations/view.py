@@ -42,7 +42,7 @@ __all__ = ["ViewRelation", "WaitingView"]
 
 @dataclass(frozen=True, slots=True)
 class WaitingView(Observation):
-    """A view that cannot be created yet.
+    """A view that cannot be created, or made anew, before what it reads is there.
 
     Attributes:
         inputs: The missing resources that it reads.
@@ -133,6 +133,8 @@ class ViewRelation(ManagedRelation):
             changes = tuple(Tolerated(change.description) for change in changes)
         refusal = self._refusal(found, changes, strategy)
         fault = None if refusal is None else refusal.as_fault()
+        if changes and found.defect is not None and (inputs := self.missing(workspace)):
+            return WaitingView(str(subject), exists=Answer.YES, changes=changes, refusal=fault, inputs=inputs)
         return Observation(str(subject), exists=Answer.YES, changes=changes, refusal=fault)
 
     def _query_fault(self, workspace: Workspace) -> Fault | None:

@@ -63,19 +63,18 @@ class RelationTarget(WritingTarget):
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run; a view waits until its inputs exist."""
         if isinstance(observation, WaitingView) and observation.inputs and phase is Phase.CREATE:
-            if observation.exists is Answer.NO:
-                return Dirtiness.no(f"is created in BUILD, when {', '.join(observation.inputs)} exists")
-        elif self.mapping is None and phase is Phase.BUILD:
+            made = "created" if observation.exists is Answer.NO else "made anew"
+            return Dirtiness.no(f"is {made} in BUILD, when {', '.join(observation.inputs)} exists")
+        if self.mapping is None and phase is Phase.BUILD:
             return create_dirtiness(observation)
         return super().dirtiness(phase, observation, defaults)
 
     def _create(self, context: Context) -> Outcome:
         workspace = context.workspace
         relation = self.managed(workspace)
-        if isinstance(relation, ViewRelation) and relation.observe(workspace).exists is Answer.NO:
-            inputs = relation.missing(workspace)
-            if inputs:
-                return Outcome(Status.SKIPPED, reasons=(f"{', '.join(inputs)} does not exist yet",))
+        observed = relation.observe(workspace)
+        if isinstance(observed, WaitingView) and observed.inputs:
+            return Outcome(Status.SKIPPED, reasons=(f"{', '.join(observed.inputs)} does not exist yet",))
         return super()._create(context)
 
     def _build(self, context: Context) -> Outcome:

@@ -154,13 +154,38 @@ def look_at_bronze(app: App, recovered: Mapping[str, Item]) -> BronzeStatus:
         app: The project.
         recovered: Items that only tables know of, as the next run records them, by id.
     """
-    found = BronzeStatus()
+    found, told = BronzeStatus(), dict[str, str]()
     for entity, places in placed_entities(app):
         try:
-            found = found.with_all(_look(app, entity, places.bronze, recovered))
+            look = _look(app, entity, places.bronze, recovered)
         except StorageUnavailable as error:
             found = found.with_all(BronzeStatus(unreadable=(error.as_fault(),)))
+            continue
+        look = replace(look, changed=tuple(_beside(each, entity.called, told) for each in look.changed))
+        for fault in look.changed:
+            told |= {item: entity.called for item in fault.details["changed"] if item not in told}
+        found = found.with_all(look)
     return found
+
+
+def _beside(fault: Fault, entity: str, told: Mapping[str, str]) -> Fault:
+    """Return the fault of changed slices, of which another entity that reads the same folder was told.
+
+    A slice is requeued and accepted for all entities.
+
+    Args:
+        fault: The fault.
+        entity: What commands call its entity.
+        told: What commands call the entities of which slices were told, by the ids of these.
+    """
+    first = next((told[each] for each in fault.details["changed"] if each in told), None)
+    if first is None:
+        return fault
+    return replace(
+        fault,
+        remedy=f"What is named for {first} requeues or accepts it for {entity}, too, as they read one "
+        f"folder: type that first. `lakewright status` then names what to type for {entity}.",
+    )
 
 
 def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) -> BronzeStatus:
@@ -228,7 +253,7 @@ def _changed(app: App, entity: Entity, listing: Listing, present: Mapping[str, I
     if next(changed_items(present.values(), listing, application), None) is None:
         return None
     found = find_deviations(_context(app, entity), entity, listing, present)
-    return replace(found, listing=Listing()).fault
+    return replace(found, listing=Listing(listing.slices)).fault
 
 
 def _context(app: App, entity: Entity) -> ProcessingContext:

@@ -737,6 +737,12 @@ class TestStatus:
         page = call_with(app, "status").out
         assert "Changed since they were processed 1" in page
         assert "`lakewright manifest requeue orders/s1.csv`" in page
+        (tmp_path / "s1.csv").write_text("2")
+        os.utime(tmp_path / "s1.csv", (1, 1))
+        (fault,) = document(app, "status")["changed"]
+        assert fault["remedy"].startswith(
+            "Its size is the same: if the rows are too, keep what was processed"
+        )
 
     def test_open_slices_of_the_place_that_a_lake_was_moved_from_do_not_wait(self, tmp_path: Path) -> None:
         for place in ("old", "new"):

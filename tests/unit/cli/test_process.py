@@ -10,6 +10,7 @@ import pytest
 from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
+from lakewright.cli.render.run import slice_line
 from lakewright.errors import (
     BackdatedError,
     BadRowsError,
@@ -177,3 +178,19 @@ def test_options_reach_the_application() -> None:
 def test_a_time_that_lies_too_early_is_wrong_usage() -> None:
     """Rules of entities, "Historic": refused before anything is locked, exit 2."""
     assert call_with(app(BackdatedError("too early")), "process", "regions").code == 2
+
+
+@pytest.mark.parametrize(
+    ("strategy", "version", "told"),
+    [
+        ("full", 6, "the table is emptied"),
+        ("full", 0, "nothing to do"),
+        ("full", None, "nothing to do"),
+        ("merge", 6, "nothing to do"),
+    ],
+)
+def test_an_empty_slice_of_full_is_said_to_have_emptied_the_table(
+    strategy: str, version: int | None, told: str
+) -> None:
+    metrics = {"slice": "s1", "strategy": strategy, "records_in_slice": 0, "delta_version": version}
+    assert told in str(slice_line(metrics))

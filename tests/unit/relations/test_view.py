@@ -9,10 +9,12 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
+from lakewright.lake.catalog import CatalogEntry
 from lakewright.plan.graph import build_graph
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.relations import view as view_module
 from lakewright.relations.view import WaitingView
 from lakewright.run.planning import node_of
 from lakewright.targets.target import Target
@@ -48,6 +50,28 @@ def test_a_view_waits_for_what_it_reads_and_is_made_in_build(tmp_path: Path) -> 
     assert isinstance(found, WaitingView)
     assert (found.exists, found.inputs) == (Answer.NO, ())
     assert target.dirtiness(Phase.CREATE, found, context.defaults).is_to_run
+
+
+def test_a_view_whose_table_is_gone_waits_until_it_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made anew in CREATE, which failed, so that no run reached BUILD."""
+    workspace = make_workspace(tmp_path, PROJECT)
+    context, target = make_context(workspace), Target.named(workspace, "view")
+    query = workspace.sql_text("table")
+    entry = CatalogEntry((), view_text=query, defect="Path does not exist.")
+    monkeypatch.setattr(view_module, "find_entry", lambda *_: entry)
+
+    found = target.observe(context)
+
+    assert isinstance(found, WaitingView)
+    create = target.dirtiness(Phase.CREATE, found, context.defaults)
+    assert (create.is_to_run, create.reasons) == (
+        False,
+        (f"is made anew in BUILD, when {tmp_path / 'table'} exists",),
+    )
+    assert target.dirtiness(Phase.BUILD, found, context.defaults).is_to_run
+    assert target.execute(context, Phase.BUILD).status is Status.SKIPPED
 
 
 def test_only_views_take_part_in_build_without_a_mapping(tmp_path: Path) -> None:

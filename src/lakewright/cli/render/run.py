@@ -222,9 +222,16 @@ def slice_line(metrics: Mapping[str, Any]) -> Line:
     tail += [seconds(metrics["seconds"])] if isinstance(metrics.get("seconds"), int | float) else []
     return line(
         Span(str(metrics.get("slice", "")), "bold"),
-        f" {metrics.get('strategy', '')} {read}{', '.join(parts) or 'nothing to do'}",
+        f" {metrics.get('strategy', '')} {read}{', '.join(parts) or _done_without_rows(metrics)}",
         Span(f" ({', '.join(tail)})" if tail else "", "dim"),
     )
+
+
+def _done_without_rows(metrics: Mapping[str, Any]) -> str:
+    """Return what a slice without rows has done."""
+    # Its first version is an empty table.
+    is_emptied = metrics.get("strategy") == "full" and bool(metrics.get("delta_version"))
+    return "the table is emptied" if is_emptied else "nothing to do"
 
 
 def _counted_as(key: str, count: int, metrics: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.narrowed import narrowed_columns
 from lakewright.strategies.outdated import outdated_rows
-from lakewright.targets.entity.time_notes import future_fault, late_note, time_note
+from lakewright.targets.entity.time_notes import future_fault, late_note, late_others, refused_note, time_note
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
 
@@ -67,6 +67,8 @@ def observe_entity(work: EntityWork) -> Observation:
     preview = preview_next_slice(work.processing, work.entity, pending) if options.preview else None
     deviations = pending.deviations
     others = None if processed is None else find_other_writers(work.processing, work.entity)
+    late = late_others(work, pending)
+    timely = (item for item in pending.others if item not in late)
     return Observation(
         " ".join(filter(None, (str(work.silver_resource), str(work.selection)))),
         exists=Answer.of(state.exists),
@@ -79,9 +81,10 @@ def observe_entity(work: EntityWork) -> Observation:
         ),
         pending=tuple(map(slice_name, pending.ready)),
         waiting=tuple(map(slice_name, pending.waiting)),
-        others=tuple(map(slice_name, pending.others)),
+        others=tuple(map(slice_name, timely)),
+        late=refused_note(work, late) if late else None,
         recovered=tuple(map(slice_name, pending.recovered)),
-        overtaken=tuple(map(slice_name, pending.overtaken())),
+        overtaken=tuple(slice_name(item) for item in pending.overtaken() if item not in late),
         waits_for=pending.waits_for,
         hold=hold,
         idle=None if deviations is None else _idle_reason(work.selection, deviations),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakewright.slices.pending import Pending
     from lakewright.targets.entity.work import EntityWork
 
-__all__ = ["future_fault", "late_note", "time_note"]
+__all__ = ["future_fault", "late_note", "late_others", "refused_note", "time_note"]
 
 _MOST_NAMED = 3
 
@@ -63,13 +63,7 @@ def late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     notes: list[str] = []
     strategy = context.strategy_for(work.entity)
     if refused:
-        times = ProcessingTimes.of(
-            context.options, context.lake.settings.zone, context.warn, work.entity.called
-        )
-        found = late_slices_in(context, work.entity, refused[:_MOST_NAMED], times)
-        them = "it" if len(refused) == 1 else "them"
-        named = _are_late(list(map(slice_name, refused)))
-        notes.append(f"{named}: the run refuses {them}; {found.remedy}")
+        notes.append(refused_note(work, refused, by="the run"))
     is_historic = strategy is Strategy.HISTORIC  # Merge has tombstones.
     if allowed and is_historic and work.entity.settings.sequence_by is not None:
         notes.append(
@@ -80,6 +74,21 @@ def late_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     if allowed and warning is not None:
         notes.append(f"{_are_late(allowed)}: {warning}")
     return tuple(notes)
+
+
+def late_others(work: EntityWork, pending: Pending) -> tuple[Item, ...]:
+    """Return the items left to others that are late already, and that every run refuses."""
+    late = (item for item in pending.others if item.item_id in pending.late)
+    return tuple(item for item in late if not is_late_allowed(work.processing, work.entity, item))
+
+
+def refused_note(work: EntityWork, refused: Sequence[Item], by: str = "a run") -> str:
+    """Return that late slices are refused, with the commands to type."""
+    context = work.processing
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
+    found = late_slices_in(context, work.entity, refused[:_MOST_NAMED], times)
+    them = "it" if len(refused) == 1 else "them"
+    return f"{_are_late(list(map(slice_name, refused)))}: {by} refuses {them}; {found.remedy}"
 
 
 def _are_late(slices: Sequence[str]) -> str:

@@ -17,13 +17,19 @@ from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import new_item
-from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
+from lakewright.slices.discover import discovered, item_id, list_slices, natural_key, slice_name
 from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
 from lakewright.usecases.failed_runs.undone_runs import given_instances, hidden_parameters
-from lakewright.usecases.slice_times.refused_times import commands_for_times, gives_place, refused_time
+from lakewright.usecases.slice_times.blocking_times import blocking_time
+from lakewright.usecases.slice_times.refused_times import (
+    commands_for_times,
+    gives_place,
+    ready_timed,
+    refused_time,
+)
 from lakewright.usecases.staleness.repeated_appends import targets_adding_once
 
 if TYPE_CHECKING:
@@ -73,12 +79,29 @@ def next_step(app: App, run: Run) -> NextStep:
         return NextStep((resume,))
     error = refused_time(app, run)
     if error is None:
+        blocked = _blocked(app, run)
+        if blocked is not None:
+            return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
         left_out = _left_out(app, run)
         if left_out is None:
             return NextStep((resume,))
         return NextStep((_whole_command(app, run),), left_out=left_out)
     typed, is_all = commands_for_times(error)
     return NextStep((*typed, resume) if is_all else typed, error.message, gives_place=gives_place(error))
+
+
+def _blocked(app: App, run: Run) -> LakewrightError | None:
+    """Return why a job would process no slice of an entity that a run left undone, or None."""
+    steps = _entity_steps(app, run).items()
+    names = {entity_name(app.project, app.project.targets[name].raw) for name, each in steps if each[False]}
+    undone = {name: entity for name, entity in app.project.entities.items() if entity.called in names}
+    ready = {entity.called: found for entity, found in ready_timed(app, undone)}
+    for entity in undone.values():
+        unseen = map(slice_name, _unseen(app, entity, application_of(app.project.name, entity)))
+        known = sorted((*ready.get(entity.called, ()), *unseen), key=natural_key)
+        if (error := blocking_time(app, entity, known)) is not None:
+            return error
+    return None
 
 
 def _whole_command(app: App, run: Run) -> str:

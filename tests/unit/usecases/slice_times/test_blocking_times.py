@@ -74,6 +74,16 @@ def test_recorded_slices_are_told_to_be_blocked_until_the_slice_is_skipped(
         assert read_inbox(app, observe_lake(app)).concerns == ()
 
 
+def test_a_failed_run_that_such_a_slice_would_block_again_says_so_beside_its_resume(tmp_path: Path) -> None:
+    """`--resume` was named alone, and failed again."""
+    shop = shop_with(tmp_path, BY_SLICE, "2026-01-01.csv", "2026-01-01b.csv")
+    failed = shop.run("job", "daily", "build", "day=2026-01-01")
+    assert failed.code in (1, 4), failed.all
+    page = " ".join(shop.run("status").out.split())
+    assert "it would fail again: the processing time 2026-01-01T00:00:00+00:00 of slice 2026-01-01b" in page
+    assert "--resume" in page
+
+
 def test_slices_whose_times_are_out_of_order_block_the_next_run(tmp_path: Path) -> None:
     shop = shop_with(tmp_path, BY_SLICE, "2026-01-01.csv", "2026-01-01b.csv")
     page = " ".join(shop.run("status").out.split())

@@ -221,3 +221,14 @@ def test_what_is_named_first_for_a_late_slice_keeps_newer_rows(
     is_placed = REBUILD in remedy
     assert (f"`{REBUILD}` instead puts it in its place" in requeued) == is_placed
     assert ("current ones" in requeued) == ("current ones" in remedy)
+
+
+def test_a_late_slice_that_a_run_leaves_is_told_as_late_and_no_job_is_named_for_it(tmp_path: Path) -> None:
+    """It was said to be late afterwards, and a job was named that refused it."""
+    shop = processed(tmp_path, "merge", BY_DAY)
+    for name in ("2024-05-02b.csv", "2024-05-04.csv", "2024-05-05.csv"):
+        (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
+    planned = " ".join(shop.run("plan", "daily", "build", "day=2024-05-04").out.split())
+    assert "2024-05-02b.csv is late: a run refuses it; `lakewright" in planned
+    assert "leaves 1 slice to other runs: 2024-05-05.csv;" in planned
+    assert "afterwards" not in planned
