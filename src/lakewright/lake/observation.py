@@ -26,6 +26,7 @@ from lakewright.lake.delta_log import (
     state_of,
 )
 from lakewright.lake.paths import is_s3, local_path
+from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql
@@ -280,11 +281,15 @@ def _exists_with_spark(lake: Lake, address: Address) -> bool:
     spark = lake.spark
     if address.location is not None:
         return DeltaTable.isDeltaTable(spark, address.location)
-    if not spark.catalog.tableExists(address.sql):
-        return False
-    provider = [
-        row for row in spark.sql(f"DESCRIBE TABLE EXTENDED {address.sql}").collect() if row[0] == "Provider"
-    ]
+    try:
+        if not spark.catalog.tableExists(address.sql):
+            return False
+        described = spark.sql(f"DESCRIBE TABLE EXTENDED {address.sql}").collect()
+    except analysis_error() as error:
+        if is_entry_alone(error):
+            return False
+        raise
+    provider = [row for row in described if row[0] == "Provider"]
     if not provider or provider[0][1].lower() != "delta":
         raise _not_delta(address)
     return True

@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from lakewright.errors import Location, SpecError
 from lakewright.lake.query_failures import missing_reader
 
-__all__ = ["analysis_error", "first_line", "located_rejection", "reason_with_position", "spark_errors"]
+__all__ = [
+    "analysis_error",
+    "first_line",
+    "is_entry_alone",
+    "located_rejection",
+    "reason_with_position",
+    "spark_errors",
+]
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -25,6 +32,14 @@ def analysis_error() -> type[Exception]:
     from pyspark.errors import AnalysisException
 
     return AnalysisException
+
+
+_GONE = ("[DELTA_PATH_DOES_NOT_EXIST]", "[DELTA_TABLE_NOT_FOUND]", "[PATH_NOT_FOUND]")
+
+
+def is_entry_alone(error: BaseException) -> bool:
+    """Return whether Spark says that only the catalog's entry is left of a Delta table."""
+    return str(error).startswith(_GONE)
 
 
 def first_line(error: BaseException) -> str:

@@ -14,6 +14,7 @@ from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.signature import sign_commits
+from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql, text_sql
@@ -27,6 +28,7 @@ __all__ = [
     "MigrationStep",
     "alter_table",
     "create_table",
+    "drop_entry_alone",
     "drop_table",
     "ensure_database",
     "remove_uncommitted",
@@ -81,6 +83,7 @@ def create_table(
     if observe_table(lake, address).exists:
         raise MigrationError(f"the table {address} exists already")
     ensure_database(lake, address)
+    drop_entry_alone(lake, address)
     if place is not None and observe_table(lake, Address(location=place)).exists:
         run_statement(lake, f"CREATE TABLE {address.sql} USING delta LOCATION {text_sql(place)}")
         return
@@ -95,6 +98,18 @@ def create_table(
     if properties:
         parts.append(f"TBLPROPERTIES ({_properties_sql(properties)})")
     run_statement(lake, " ".join(parts))
+
+
+def drop_entry_alone(lake: Lake, address: Address) -> None:
+    """Remove the catalog's entry of a Delta table whose folder does not exist any more, if there is one."""
+    if address.name is None:
+        return
+    try:
+        lake.spark.catalog.tableExists(address.sql)
+    except analysis_error() as error:
+        if not is_entry_alone(error):
+            raise
+        run_statement(lake, f"DROP TABLE {address.sql}")
 
 
 def replace_table(

@@ -25,7 +25,14 @@ from lakewright.lake.partition import (
     with_told_folders,
 )
 from lakewright.lake.past import read_table_at
-from lakewright.lake.table import alter_table, create_table, drop_table, replace_table, truncate_table
+from lakewright.lake.table import (
+    alter_table,
+    create_table,
+    drop_entry_alone,
+    drop_table,
+    replace_table,
+    truncate_table,
+)
 from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
@@ -318,7 +325,11 @@ class DeltaRelation(StoredRelation):
         The same holds if the schema is that of a mapping that cannot be built yet.
         """
         fields = self._known_columns(workspace) or brought
-        if fields is not None and not observe_table(workspace.lake, self.address(workspace)).exists:
+        if observe_table(workspace.lake, self.address(workspace)).exists:
+            return
+        if fields is None:
+            drop_entry_alone(workspace.lake, self.address(workspace))
+        else:
             create_table(
                 workspace.lake,
                 self.address(workspace),
