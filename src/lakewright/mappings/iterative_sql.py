@@ -79,9 +79,11 @@ class _Repeated(Mapping):
         query = self.query(workspace)
         with workspace.views(self.inputs(workspace)) as session:
             former = self.start(workspace, session, query)
-            for _ in range(self.max_iterations):
+            for number in range(self.max_iterations):
                 former.createOrReplaceTempView(THIS)
                 found = session.sql(query)
+                if number == 0:
+                    self.note_cuts(workspace, query, found)
                 if workspace.is_outline:
                     return found
                 found = found.localCheckpoint(eager=True)

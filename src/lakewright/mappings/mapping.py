@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as Declared
 
 from lakewright.errors import Location, SpecError
+from lakewright.lake.set_operations import cut_columns
 from lakewright.lake.spark_errors import located_rejection
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named, Reference, from_text
@@ -230,6 +232,22 @@ class Mapping(Named):
     def note(self, workspace: Workspace, told: Callable[[], str | None]) -> None:
         """Have the run warn of what a function returns, as soon as it is not None."""
         workspace.notes.add(self.name, told)
+
+    def note_cuts(self, workspace: Workspace, query: str, frame: DataFrame) -> None:
+        """Have the run warn of set operations of a query that cut fractions.
+
+        Args:
+            workspace: Where the frame is made.
+            query: The query.
+            frame: Its rows.
+        """
+        for cut in cut_columns(query, frame):
+            text = (
+                f"mapping {self.name!r}: {cut.operation} of its query cuts fractions: column {cut.column} is "
+                f"{cut.before} in one input and becomes {cut.after}, as no decimal holds the digits of all "
+                "inputs. Cast them to a type that does"
+            )
+            workspace.notes.add(self.name, partial(str, text))
 
     def note_absent(
         self,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.lake.set_operations import Cut, cut_columns
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.expressions.expression import has_expression
@@ -74,17 +73,8 @@ class SqlMapping(Mapping):
         """Return the query's rows; the run warns of set operations that cut fractions."""
         query = self.query(workspace)
         frame = run_query(workspace, query)
-        for cut in cut_columns(query, frame):
-            self._note_cut(workspace, cut)
+        self.note_cuts(workspace, query, frame)
         return frame
-
-    def _note_cut(self, workspace: Workspace, cut: Cut) -> None:
-        text = (
-            f"mapping {self.name!r}: {cut.operation} of its query cuts fractions: column {cut.column} is "
-            f"{cut.before} in one input and becomes {cut.after}, as no decimal holds the digits of all "
-            "inputs. Cast them to a type that does"
-        )
-        self.note(workspace, lambda: text)
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return the query with the query of each mapping as a CTE of the mapping's name."""

@@ -31,6 +31,9 @@ mappings:
       SELECT named_struct('s', s, 'n', array(n)) AS t, map('a', n) AS m FROM fine
       UNION ALL SELECT named_struct('s', s, 'n', array(n)), map('b', n) FROM whole
   fits: {kind: sql, sql: "SELECT array(1BD), n FROM fine UNION SELECT array(1.5BD), n FROM fine"}
+  again:
+    kind: recursiveSql
+    sql: SELECT n FROM fine UNION SELECT n FROM whole WHERE n > (SELECT min(n) FROM __this__)
   plain: {kind: sql, sql: "SELECT n FROM united WHERE 'union' <> ''"}
 """
 UNION, INTERSECT, EXCEPT = "a UNION", "an INTERSECT", "an EXCEPT"
@@ -41,6 +44,7 @@ TOLD = {
     "reads": [(UNION, "n", "is decimal(2,1) in one input and becomes decimal(38,0)")],
     "within": [(UNION, "n", CUT)],
     "named": [(EXCEPT, "n", CUT)],
+    "again": [(UNION, "n", CUT)],
     "both": [(INTERSECT, "n", CUT)],
     "nested": [(UNION, "t.n.element", CUT), (UNION, "m.value", CUT)],
     "fits": [],
