@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -148,9 +149,12 @@ class LostRows:
         """Return the table that a target writes, which is looked at once; None if none is on this machine."""
         key = (name, frozenset(map(_whole, places)))
         if key not in self._looks:
-            built = map(TableMark.from_entry, self.last_builds(name).values())
-            self._looks[key] = look_at(self.lake, key[1], filter(None, built))
+            self._looks[key] = look_at(self.lake, key[1], partial(self._marks, name))
         return self._looks[key]
+
+    def _marks(self, name: str) -> Iterator[TableMark]:
+        """Yield the marks of the last builds of a target."""
+        yield from filter(None, map(TableMark.from_entry, self.last_builds(name).values()))
 
     def lacked_builds(self, name: str, look: TableLook) -> list[Key]:
         """Return the instances of a target whose last builds its table does not have, newest first."""

@@ -5,7 +5,7 @@ Only tables in folders of this machine are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -138,20 +138,22 @@ def changed_fault(target: str, look: TableLook, again: str | None = None) -> Fau
     )
 
 
-def look_at(lake: Lake, places: Collection[Resource], built: Iterable[TableMark]) -> TableLook | None:
+def look_at(
+    lake: Lake, places: Collection[Resource], built: Callable[[], Iterable[TableMark]]
+) -> TableLook | None:
     """Return the table that a target writes as it is now; None if there is none on this machine.
 
     Args:
         lake: The lake.
         places: What the target writes.
-        built: The marks of builds that the history has.
+        built: Returns the marks of builds that the history has; not called without a table.
     """
     mark = mark_of(places)
     if mark is None:
         return None
     folder = next(each.name for each in places if each.category == "file")
     ids: dict[str, int] = {}
-    for each in built:
+    for each in built():
         ids[each.id] = max(each.version, ids.get(each.id, -1))
     known = ids.get(mark.id, -1)
     try:
