@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import runpy
+import shutil
 import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -229,6 +230,21 @@ def test_a_landed_slice_is_whole_and_reads_back_as_it_was(folder: Path, users: S
     times += [written["10"]["s"][0]["t"], written["10"]["m"]["x"][0], written["11"]["s"][0]["t"]]
     # One text for an instant, whatever the session; JSON would hold milliseconds.
     assert times == ["2024-05-01T04:00:00.000000Z"] + ["2024-05-01T04:00:00.123456Z"] * 5
+
+
+def test_landing_takes_columns_without_values_and_warns_of_numbers_that_json_lacks(
+    folder: Path, users: SparkSession
+) -> None:
+    with Project.load(folder, spark=users) as shop:
+        texts, orders = shop.entity("texts"), shop.entity("orders")
+        empty = Path(texts.land(pandas.DataFrame({"id": [7], "text": ["x"]})[:0], "day 0").path)
+        assert [each.read_text() for each in empty.glob("part-*")] == ["id;text\n"]
+        shutil.rmtree(empty)
+        texts.land(pandas.DataFrame({"id": [7], "text": [None]}), "day 1")
+        shop.run("daily", "build", targets="texts").check()
+        assert texts.read().select("id", "text").collect() == [(7, None)]
+        with pytest.warns(LakewrightWarning, match="'n' has NaN or infinities, which JSON has as texts only"):
+            orders.land(polars.DataFrame({"id": [8], "n": [float("nan")], "m": [1.5]}), "8")
 
 
 ODD_DAYS = ((27, 10, "occurs twice"), (31, 3, "does not exist"))

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
@@ -142,7 +143,8 @@ def arrow_table(rows: SupportsArrow) -> Any:
 
     Raises:
         NotInstalled: There is no pyarrow.
-        UsageError: A column holds values of several types, or several columns have the same name.
+        UsageError: A column holds values of several types, or of one that no table has, times with an offset
+            beside times without one, or several columns have the same name.
     """
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -152,6 +154,7 @@ def arrow_table(rows: SupportsArrow) -> Any:
             remedy="Run `pip install pyarrow pandas`, or make a DataFrame of Spark from Python's own rows.",
         ) from error
     _check_texts(rows)
+    _check_offsets(rows)
     try:
         # Polars' own conversion has texts that pyarrow can cast inside of categories; its stream has not.
         table = pa.table(rows.to_arrow() if hasattr(rows, "to_arrow") else rows)
@@ -163,7 +166,12 @@ def arrow_table(rows: SupportsArrow) -> Any:
     check_names(table.column_names)
     kept = [name for name in table.column_names if not _UNNAMED_INDEX.fullmatch(name)]
     table = table.select(kept)
+    _check_types(pa, table.schema)
     return table.cast(pa.schema([field.with_type(_spark_type(pa, field.type)) for field in table.schema]))
+
+
+def _is_of_pandas(rows: object) -> bool:
+    return type(rows).__module__.startswith("pandas")
 
 
 def _check_texts(rows: SupportsArrow) -> None:
@@ -172,7 +180,7 @@ def _check_texts(rows: SupportsArrow) -> None:
     Raises:
         UsageError: With the first name that is no text.
     """
-    if not type(rows).__module__.startswith("pandas"):
+    if not _is_of_pandas(rows):
         return
     names = list(getattr(rows, "columns", ()))
     odd = next((name for name in names if not isinstance(name, str)), None)
@@ -180,6 +188,66 @@ def _check_texts(rows: SupportsArrow) -> None:
         raise UsageError(
             f"the frame has a column with the name {odd!r}, which is no text",
             remedy="Give the columns names that are texts.",
+        )
+
+
+def _check_offsets(rows: SupportsArrow) -> None:
+    """Raise an error if a column of pandas has times with an offset beside times without one.
+
+    pyarrow takes the first value's kind for all: the others would be times of another zone.
+
+    Raises:
+        UsageError: With the first such column, or what is inside of it.
+    """
+    if not _is_of_pandas(rows) or not hasattr(rows, "dtypes"):
+        return
+    from pandas.api.types import infer_dtype
+
+    frame: Any = rows
+    for position, dtype in enumerate(frame.dtypes):
+        column = frame.iloc[:, position]
+        if str(dtype) != "object" or infer_dtype(column, skipna=True) not in ("datetime", "mixed"):
+            continue
+        found: dict[str, bool] = {}
+        for value in column:
+            for path, has_offset in _times(value, str(column.name)):
+                if found.setdefault(path, has_offset) != has_offset:
+                    raise UsageError(
+                        f"column {path!r} has times with an offset beside times without one",
+                        remedy="Give all of them offsets, as `dt.tz_localize` does before frames are joined, "
+                        "or none.",
+                    )
+
+
+def _times(value: Any, path: str) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each time in a value, with whether it has an offset."""
+    if isinstance(value, datetime):
+        if value == value:  # noqa: PLR0124 - NaT is not
+            yield path, value.tzinfo is not None
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from _times(each, f"{path}.{name}")
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _times(each, f"{path}[]")
+
+
+def _check_types(pa: Any, schema: Any) -> None:
+    """Raise an error if a column has a type that no table has.
+
+    Raises:
+        UsageError: With the first such column.
+    """
+    for field in schema:
+        if pa.types.is_time(field.type):
+            what = "times of day"
+        elif isinstance(field.type, pa.BaseExtensionType):
+            what = f"values of the type {field.type}"
+        else:
+            continue
+        raise UsageError(
+            f"column {field.name!r} has {what}, which no table holds",
+            remedy="Convert it, such as to texts, or drop it.",
         )
 
 

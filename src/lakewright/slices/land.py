@@ -19,10 +19,11 @@ from lakewright.lake.query_failures import failures_told
 from lakewright.notebook import html_table
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
+from lakewright.slices.odd_numbers import OddNumbers
 from lakewright.spec.models.entity import Entity
 from lakewright.transform.casts import cast_sql
 from lakewright.transform.column_names import normal_name
-from lakewright.transform.spark_types import binary_column, interval_column
+from lakewright.transform.spark_types import binary_column, interval_column, without_typeless
 from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "json": {"ignoreNullFields": "false"},
 }
 
+
+_TYPED = frozenset({"csv", "orc"})
+"""Formats whose columns have types of values, so that one without values is one of texts."""
 
 _FRACTIONS = frozenset(("float", "double", "decimal"))
 _WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
@@ -184,9 +188,12 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
             remedy="Land them as numbers, such as seconds.",
         )
     frame = _with_whole_numbers(frame, entity) if form.kind == "csv" else frame
+    frame = without_typeless(frame) if form.kind in _TYPED else frame
+    odd = OddNumbers.of(frame, entity) if form.kind == "json" else None
     try:
         with failures_told("while the frame was landed"):
             try:
+                frame = frame if odd is None else odd.observed
                 frame.write.format(form.kind).options(**options).save(_uri(staged))
             except AnalysisException as error:
                 raise UsageError(
@@ -198,6 +205,8 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
         correct = "Correct the column, or declare another `datatype`. Nothing was written."
         remedy = correct if is_misfit else error.remedy
         raise UsageError(f"{what}: {error.message}", remedy=remedy) from error.__cause__
+    if odd is not None:
+        odd.warn(entity)
 
 
 def _unusable_name(frame: DataFrame, entity: Entity) -> str | None:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
+from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-__all__ = ["binary_column", "interval_column", "type_of"]
+__all__ = ["binary_column", "interval_column", "type_of", "without_typeless"]
 
 
 def type_of(kind: DataType) -> Type:
@@ -62,6 +63,34 @@ def interval_column(frame: DataFrame) -> str | None:
     Delta tables cannot hold them.
     """
     return _column_with(frame, lambda name: name.startswith("interval"))
+
+
+def without_typeless(frame: DataFrame) -> DataFrame:
+    """Return a frame in which columns without any value, also inside of others, are texts."""
+    from pyspark.sql import functions
+
+    typed = {
+        field.name: functions.col(name_sql(field.name)).cast(_typed(field.dataType))
+        for field in frame.schema.fields
+        if "void" in field.dataType.simpleString() and _typed(field.dataType) != field.dataType
+    }
+    return frame.withColumns(typed) if typed else frame
+
+
+def _typed(kind: DataType) -> DataType:
+    """Return a type with texts in place of values that have none."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.NullType):
+        return types.StringType()
+    if isinstance(kind, types.ArrayType):
+        return types.ArrayType(_typed(kind.elementType), kind.containsNull)
+    if isinstance(kind, types.MapType):
+        return types.MapType(_typed(kind.keyType), _typed(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, types.StructType):
+        fields = (types.StructField(f.name, _typed(f.dataType), f.nullable) for f in kind.fields)
+        return types.StructType(list(fields))
+    return kind
 
 
 def _column_with(frame: DataFrame, is_wanted: Callable[[str], bool]) -> str | None:

@@ -233,7 +233,7 @@ class ProjectStatus:
         rows = [("running", run.job, run.run_id, "") for run in self.running]
         rows += [(run.status, run.job, run.run_id, self.step_after(run).commands[0]) for run in self.undone]
         rows += [
-            (state, row.entity or str(row.application), row.slice, row.next_command or "")
+            (state, row.entity or str(row.application), row.slice, self._typed(row))
             for state, found in items.items()
             for row in found
         ]
@@ -243,6 +243,11 @@ class ProjectStatus:
         title = "Status" if rows else "Nothing is running, waiting or failed"
         rows += [("not looked at", each.entity, each.why, "") for each in self.unseen]
         return html_table(title, ("state", "entity or job", "slice, run or message", "command"), rows)
+
+    def _typed(self, row: Row) -> str:
+        """Return the command to type about a row; empty if there is none."""
+        waits = self.commands_for(row) if row in self.waiting else ()
+        return next(iter(waits), row.next_command or "")
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `status -o json` prints."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import time
 from importlib import import_module
 from typing import Any
 
@@ -54,3 +55,45 @@ def test_values_of_several_types_and_a_missing_library_are_said(monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(NotInstalled, match="pyarrow is not installed"):
         arrow_table(frame)
+
+
+NAIVE, AWARE = pandas.Timestamp("2024-07-01 08:00"), pandas.Timestamp("2024-07-01T08:00+02:00")
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ([NAIVE, AWARE], "t"),
+        ([None, AWARE.to_pydatetime(), NAIVE.to_pydatetime()], "t"),
+        ([[NAIVE, AWARE]], "t[]"),
+        ([{"a": AWARE}, None, {"a": NAIVE}], "t.a"),
+        ([{"a": [{"b": AWARE}]}, {"a": [{"b": NAIVE}]}], "t.a[].b"),
+    ],
+)
+def test_times_with_an_offset_beside_times_without_one_are_refused(values: list[Any], path: str) -> None:
+    """pyarrow took the kind of the first one for all, and times were hours off."""
+    frame = pandas.DataFrame({"id": range(len(values)), "t": pandas.Series(values, dtype="object")})
+    with pytest.raises(UsageError, match="with an offset beside times without one") as refused:
+        arrow_table(frame)
+    assert f"column '{path}' has times" in refused.value.message
+
+
+def test_times_of_one_kind_are_taken() -> None:
+    rows = [{"a": AWARE, "b": NAIVE, "c": [pandas.NaT, NAIVE]}, {"a": None, "b": NAIVE, "c": None}]
+    assert arrow_table(pandas.DataFrame({"t": rows, "u": [AWARE, pandas.NaT]})).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (polars.DataFrame({"id": [1], "at": [time(8)]}), "column 'at' has times of day"),
+        (
+            pandas.DataFrame({"p": pandas.period_range("2024", periods=1, freq="D")}),
+            "column 'p' has values of",
+        ),
+    ],
+)
+def test_types_that_no_table_has_are_refused_by_their_column(frame: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as refused:
+        arrow_table(frame)
+    assert refused.value.remedy == "Convert it, such as to texts, or drop it."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -21,12 +21,15 @@ from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import Record, State
 from lakewright.manifest.store import Query
 from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_built
+from lakewright.run.outputs import WRITES, written_by
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id
 from lakewright.slices.late import place_of
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.staleness.earlier_builds import RUNS, Built, former_names
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -50,23 +53,42 @@ def left_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str,
     """
     if not job.parameters or not names:
         return []
-    found: dict[tuple[tuple[str, str], ...], None] = {}
-    for _, columns, folder in _outputs(app, job, names):
-        for values in _partitions(folder, tuple(columns)):
-            if (instance := _instance(job, columns, values)) is not None:
-                found.setdefault(instance)
+    found = {instance for _, instance in _left(app, job, names)}
     return [(name, dict(each)) for each in sorted(found, reverse=True) for name in sorted(names)]
 
 
 def own_partitions(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
     """Return a job's targets in each instance of which they have left a partition themselves."""
-    found = {
-        (name, instance)
-        for name, columns, folder in (_outputs(app, job, names) if job.parameters and names else ())
-        for values in _partitions(folder, tuple(columns))
-        if (instance := _instance(job, columns, values)) is not None
-    }
+    found = set(_left(app, job, names)) if job.parameters and names else ()
     return [(name, dict(each)) for name, each in sorted(found, reverse=True)]
+
+
+def _left(app: App, job: Job, names: frozenset[str]) -> Iterator[Built]:
+    """Yield the instances of targets that have left partitions, without those that other jobs have built."""
+    told = _written_by_others(app, job, names)
+    lake = offline_lake(app)
+    for name, columns, folder in _outputs(app, job, names):
+        for values in _partitions(folder, tuple(columns)):
+            instance = _instance(job, columns, values)
+            if instance is None:
+                continue
+            places = written_by(app.project, lake, job, name, dict(instance)) if told else ()
+            if not places or not told.issuperset(map(str, places)):
+                yield name, instance
+
+
+def _written_by_others(app: App, job: Job, names: frozenset[str]) -> frozenset[str]:
+    """Return what runs of other jobs have written by the same targets, as the history has it."""
+    former, project = former_names(app), app.project
+    others = [each.name for each in project.jobs.values() if each is not job and names & set(each.targets)]
+    return frozenset(
+        place
+        for other in others
+        for run in islice(app.journal.runs(project=project.name, job=other), RUNS)
+        for entry in former.entries(run)
+        if entry["name"] in names and is_built(entry)
+        for place in entry.get(WRITES, ())
+    )
 
 
 def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:

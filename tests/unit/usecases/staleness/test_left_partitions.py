@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import date, timedelta
 from importlib import import_module
@@ -18,11 +19,13 @@ from lakewright.app import App
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
+from lakewright.run.outputs import WRITES, recorded_places, written_by
 from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.slices.application import application_of
 from lakewright.targets.context import Context
 from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.staleness.declared_nodes import offline_lake
 from lakewright.usecases.staleness.downstream import (
     downstream_taints,
     forget_overwritten,
@@ -31,7 +34,7 @@ from lakewright.usecases.staleness.downstream import (
     tainted_words,
 )
 from lakewright.usecases.staleness.earlier_builds import Arrival, first_arrivals
-from lakewright.usecases.staleness.left_partitions import recovered_since
+from lakewright.usecases.staleness.left_partitions import left_instances, own_partitions, recovered_since
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.workspace.workspace import Workspace
 
@@ -104,6 +107,25 @@ def test_an_undo_makes_each_instance_dirty_that_has_left_a_partition(app: App) -
     """Finding 10: after a lost manifest, gold of all days but one kept the rows of an undone slice."""
     days = ["2026-01-01", "2026-01-02", "2026-01-03"]
     assert instances(app) == {"sales": days, "files": days, "export": days}
+
+
+def test_a_partition_that_another_job_has_built_is_not_left_by_this_one(app: App) -> None:
+    """`status` named this job for it, too: rows of `APPEND` came twice."""
+    night = "  night: {environment: [day=2026-01-02], targets: [orders, sales]}\n"
+    model = Path(app.project.basedir) / "model/model.yml"
+    model.write_text(model.read_text() + night)
+    with closing(App.open(app.project.basedir)) as shop:
+        job, lake = shop.project.job("night"), offline_lake(shop)
+        written = recorded_places(written_by(shop.project, lake, job, "sales", {}))
+        assert len(written) == 1
+        run = built(shop, "night", ["sales"])
+        entry = {"name": "sales", "phase": "BUILD", "status": "SUCCESS", "instance": {}, "reasons": []}
+        shop.journal.record_targets(run, {0: {**entry, WRITES: written}})
+        daily = shop.project.job("daily")
+        left = own_partitions(shop, daily, frozenset({"sales"}))
+        assert left == [("sales", {"day": "2026-01-01"})]
+        every = left_instances(shop, daily, frozenset({"sales", "export"}))
+        assert every == [("export", {"day": "2026-01-01"}), ("sales", {"day": "2026-01-01"})]
 
 
 def test_an_undo_of_a_slice_from_before_recovered_ones_makes_each_left_instance_dirty(app: App) -> None:
