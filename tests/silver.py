@@ -34,11 +34,18 @@ def make_empty_silver(place: Path, strategy: str, schema: Any = None) -> None:
     )
 
 
-def sign_last_commit(place: Path) -> None:
-    """Make the last commit of a table one of Lakewright, as a run signs it."""
+def sign_last_commit(place: Path, application: str | None = None) -> None:
+    """Make the last commit of a table one of Lakewright, as a run signs it, with the number of a slice.
+
+    Args:
+        place: The table.
+        application: The application whose first number it has; None for none.
+    """
     log = max((place / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     for action in actions:
         if "commitInfo" in action:
             action["commitInfo"]["userMetadata"] = json.dumps({"app": "lakewright/tests"})
+    if application is not None:
+        actions.append({"txn": {"appId": application, "version": 1}})
     log.write_text("\n".join(map(json.dumps, actions)))

@@ -18,7 +18,16 @@ from lakewright.relations.relation import OutputMode
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
 from lakewright.run.lost_rows import LostRows
-from lakewright.run.outputs import APPEND, are_near, filled, is_gone, target_of, written_by
+from lakewright.run.outputs import (
+    APPEND,
+    WRITES,
+    are_near,
+    filled,
+    is_gone,
+    recorded_places,
+    target_of,
+    written_by,
+)
 from lakewright.run.table_marks import TableMark, mark_of
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.writing import WritingTarget
@@ -132,7 +141,7 @@ class AddedBefore:
         places = target.provides(workspace, Phase.BUILD)
         if taint.lost_in is None or is_gone(places) or not (self.looks_far or are_near(places)):
             return False
-        built = [each for _, each in self._builds(target, taint.place.parameters) if is_built(each)]
+        built = [each for _, each in self._builds(target, taint.place.parameters, places) if is_built(each)]
         if any(self._is_there(each, target, workspace, places) for each in built if APPEND in each):
             return True
         is_filled, now = filled(target, workspace), mark_of(places)
@@ -161,7 +170,7 @@ class AddedBefore:
     ) -> Run | None:
         """Return the last run that built an instance and whose rows are there."""
         is_emptied = False
-        for run, each in self._builds(target, parameters):
+        for run, each in self._builds(target, parameters, places):
             if each["phase"] in _CLEANUP:
                 is_emptied = is_emptied or self._is_emptied(each, places)
             elif _has_written(each):
@@ -171,14 +180,18 @@ class AddedBefore:
         return None
 
     def _builds(
-        self, target: Target, parameters: Mapping[str, str]
+        self, target: Target, parameters: Mapping[str, str], places: Places
     ) -> Iterator[tuple[Run, Mapping[str, Any]]]:
-        """Yield the entries of builds of an instance, and of all that emptied the target; last runs first."""
-        wanted = self.journal.hide_secrets(parameters)
+        """Yield the entries of builds of an instance, and of all that emptied the target; last runs first.
+
+        An instance of another job is the same if it has written there, whatever its parameters are called.
+        """
+        wanted, written = self.journal.hide_secrets(parameters), recorded_places(places)
         jobs = {each.name for each in self.project.jobs.values() if target.name in each.targets}
         for run in self._last_runs():
             for each in self._entries(run) if run.job in jobs else ():
-                is_own = is_built(each) and each.get("instance", {}) == wanted
+                is_same = each.get("instance", {}) == wanted or each.get(WRITES) == written
+                is_own = is_built(each) and is_same
                 if each["name"] == target.name and (is_own or each["phase"] in _CLEANUP):
                     yield run, each
 

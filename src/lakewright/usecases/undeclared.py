@@ -15,7 +15,8 @@ __all__ = ["UNDECLARED_ADVICE", "Undeclared", "undeclared_entities"]
 
 UNDECLARED_ADVICE = (
     "If it was renamed, its table and its slices have the former name: declare it under that, or process the "
-    "slices again under the new one. To remove both, run DESTROY under the former name."
+    "slices again under the new one, into a table of its own. To remove both, run DESTROY under the former "
+    "name."
 )
 
 

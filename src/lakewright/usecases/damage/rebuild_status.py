@@ -15,7 +15,7 @@ from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.observation import last_commit_number, observe_without_spark
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
-from lakewright.slices.application import application_of
+from lakewright.slices.application import application_of, entity_of
 from lakewright.slices.former_name import former_name_error
 from lakewright.slices.lost_table import lost_table_error, older_table_error
 from lakewright.slices.other_runs import processing_jobs
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.lake.commit import Commit
     from lakewright.manifest.item import Item
+    from lakewright.manifest.record import Application
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
+    from lakewright.spec.project import Project
 
 __all__ = ["DueRebuild", "RebuildStatus", "Unseen", "due_rebuilds"]
 
@@ -232,10 +234,17 @@ def _changed_by_others(app: App, entity: Entity, seen: _Look, *, is_refused: boo
     if silver.location is None or local_path(silver.location) is None:
         return
     others = (each for standing in app.store.standings() for each in standing.processed)
-    alike = (each for each in others if each.name.rpartition("/")[2] == entity.name)
-    former = former_name_error(app.lake, app.store, silver, application, alike)
+    former_names = (each for each in others if _may_be_former(app.project, entity, each))
+    former = former_name_error(app.lake, app.store, silver, application, former_names)
     if former is not None:
         yield former.as_fault()
+
+
+def _may_be_former(project: Project, entity: Entity, application: Application) -> bool:
+    """Return whether an application may be an entity's under another name of its own, or of the project."""
+    name = entity_of(project.name, application)
+    is_undeclared = name is not None and name not in project.entities
+    return is_undeclared or application.name.rpartition("/")[2] == entity.name
 
 
 def _refused(entity: Entity, state: TableState) -> Iterator[DueRebuild]:

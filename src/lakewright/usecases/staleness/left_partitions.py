@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice, pairwise
 from pathlib import Path
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.store import Damage
     from lakewright.plan.graph import Node
+    from lakewright.plan.resource import Resource
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
@@ -64,31 +66,44 @@ def own_partitions(app: App, job: Job, names: frozenset[str]) -> list[tuple[str,
 
 
 def _left(app: App, job: Job, names: frozenset[str]) -> Iterator[Built]:
-    """Yield the instances of targets that have left partitions, without those that other jobs have built."""
-    told = _written_by_others(app, job, names)
+    """Yield the instances of targets that have left partitions, without those that others have built."""
+    others: dict[str, set[tuple[str, str]]] | None = None
     lake = offline_lake(app)
     for name, columns, folder in _outputs(app, job, names):
         for values in _partitions(folder, tuple(columns)):
             instance = _instance(job, columns, values)
             if instance is None:
                 continue
-            places = written_by(app.project, lake, job, name, dict(instance)) if told else ()
-            if not places or not told.issuperset(map(str, places)):
+            others = _writers(app, job, names) if others is None else others
+            places = written_by(app.project, lake, job, name, dict(instance)) if others else ()
+            if not places or not all(others.get(str(each), set()) - {(job.name, name)} for each in places):
                 yield name, instance
 
 
-def _written_by_others(app: App, job: Job, names: frozenset[str]) -> frozenset[str]:
-    """Return what runs of other jobs have written by the same targets, as the history has it."""
-    former, project = former_names(app), app.project
-    others = [each.name for each in project.jobs.values() if each is not job and names & set(each.targets)]
-    return frozenset(
-        place
-        for other in others
-        for run in islice(app.journal.runs(project=project.name, job=other), RUNS)
-        for entry in former.entries(run)
-        if entry["name"] in names and is_built(entry)
-        for place in entry.get(WRITES, ())
-    )
+def _writers(app: App, job: Job, names: frozenset[str]) -> dict[str, set[tuple[str, str]]]:
+    """Return what runs have written where targets of a job write, each with the jobs and targets that did.
+
+    It is empty if no other target, and no other job, writes there.
+    """
+    tables = {_whole_place(each) for node in _nodes(app, job, names) for each in node.provides}
+    writers: dict[Resource, set[tuple[str, str]]] = {}
+    for each in app.project.jobs.values():
+        for node in _nodes(app, each, frozenset(each.targets)):
+            for table in tables & set(map(_whole_place, node.provides)):
+                writers.setdefault(table, set()).add((each.name, node.name))
+    shared = {one for of_table in writers.values() if len(of_table) > 1 for one in of_table}
+    former, found = former_names(app), dict[str, set[tuple[str, str]]]()
+    for name in sorted({job_name for job_name, _ in shared}):
+        for run in islice(app.journal.runs(project=app.project.name, job=name), RUNS):
+            for entry in former.entries(run):
+                if (name, entry["name"]) in shared and is_built(entry):
+                    for place in entry.get(WRITES, ()):
+                        found.setdefault(place, set()).add((name, entry["name"]))
+    return found
+
+
+def _whole_place(place: Resource) -> Resource:
+    return replace(place, partition=())
 
 
 def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:

@@ -299,6 +299,22 @@ def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path)
     assert observed.rebuilds.rows_changed_beside({fault.message}) == ()
 
 
+def test_the_table_of_a_renamed_entity_is_told_with_its_former_name(tmp_path: Path) -> None:
+    """Only that nobody declares the former one was told, and to process its slices again."""
+    shop = processed(tmp_path, "historic", BY_SLICE)
+    sign_last_commit(tmp_path / "lake/silver/orders", "lakewright/shop/orders:orders")
+    model = tmp_path / "m.yml"
+    text = model.read_text().replace("  orders:\n    id: 1", "  sales:\n    id: 1")
+    text = text.replace("entity: orders", "entity: sales").replace('"${entity}"', "orders")
+    model.write_text(text)
+    page = " ".join(shop.run("status").out.split())
+    assert "Tables of a project or an entity with another name 1" in page
+    assert (
+        "orders holds slices of lakewright/shop/orders:orders, and none of lakewright/shop/sales:sales"
+        in page
+    )
+
+
 def test_a_table_that_another_program_made_anew_is_told_with_a_rebuild_that_works(tmp_path: Path) -> None:
     """As by CREATE OR REPLACE TABLE: its log goes on, but Lakewright's properties are gone."""
     shop = processed(tmp_path, "historic", BY_SLICE)

@@ -19,11 +19,13 @@ from lakewright.app import App
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
-from lakewright.run.outputs import WRITES, recorded_places, written_by
+from lakewright.relations.relation import OutputMode
+from lakewright.run.outputs import WRITES, recorded_places, target_of, written_by
 from lakewright.run.planning import Planning
 from lakewright.run.request import JobRequest
 from lakewright.slices.application import application_of
 from lakewright.targets.context import Context
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.usecases.plan_job import plan_job
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 from lakewright.usecases.staleness.downstream import (
@@ -35,6 +37,7 @@ from lakewright.usecases.staleness.downstream import (
 )
 from lakewright.usecases.staleness.earlier_builds import Arrival, first_arrivals
 from lakewright.usecases.staleness.left_partitions import left_instances, own_partitions, recovered_since
+from lakewright.usecases.staleness.repeated_appends import added_before
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.workspace.workspace import Workspace
 
@@ -126,6 +129,15 @@ def test_a_partition_that_another_job_has_built_is_not_left_by_this_one(app: App
         assert left == [("sales", {"day": "2026-01-01"})]
         every = left_instances(shop, daily, frozenset({"sales", "export"}))
         assert every == [("export", {"day": "2026-01-01"}), ("sales", {"day": "2026-01-01"})]
+        # Its own build of the day would add to what is there.
+        added = added_before(shop, "daily")
+        made = target_of(shop.project, lake, daily, "sales", {"day": "2026-01-02"})
+        assert made is not None
+        appending = made[0].model_copy(update={"mode": OutputMode.APPEND})
+        defaults = TargetDefaults.of(shop.project.config)
+        told = added.warning(appending, made[1], {"day": "2026-01-02"}, defaults)
+        assert told is not None
+        assert f"once more: run {run.run_id} has added them" in told.message
 
 
 def test_an_undo_of_a_slice_from_before_recovered_ones_makes_each_left_instance_dirty(app: App) -> None:
