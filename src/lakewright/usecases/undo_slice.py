@@ -33,6 +33,7 @@ from lakewright.usecases.rewinding import (
 )
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.staleness.downstream import (
+    arrival_answered,
     downstream_taints,
     recovered_words,
     table_words,
@@ -295,7 +296,9 @@ def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
     if plan.undone is None:
         return ()
     arrivals = first_arrivals(app, application_of(app.project.name, entity), [plan.item]) or ()
-    return downstream_taints(app, entity, f"{table_words(entity)} {_changed_words(plan)}", arrivals)
+    dirty = downstream_taints(app, entity, f"{table_words(entity)} {_changed_words(plan)}", arrivals)
+    # A slice that is processed again makes the same targets dirty.
+    return dirty if plan.is_requeued else (*dirty, *arrival_answered(app, entity, plan.item))
 
 
 def _changed_words(plan: UndoPlan) -> str:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError, StoreUnavailable
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.record import State
-from lakewright.manifest.store import Write
+from lakewright.manifest.store import Query, Write
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import item_id, slice_name
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.words import first_of
 from lakewright.usecases.staleness.earlier_builds import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
 
 __all__ = [
+    "arrival_answered",
     "downstream_taints",
     "forget_overwritten",
     "recovered_words",
@@ -57,6 +59,8 @@ __all__ = [
 ]
 
 MOST_NAMED = 3
+
+_ARRIVED = "processed since it was built"
 
 log = logging.getLogger(__name__)
 
@@ -218,7 +222,7 @@ def _taint_after_arrival(
     app: App, entity: Entity, readers: Mapping[str, frozenset[str]], arrived: Arrived
 ) -> None:
     """Taint what new slices made out of date; what is tainted already keeps its reason."""
-    reason = _reason(entity, arrived.names, "processed since it was built")
+    reason = _reason(entity, arrived.names, _ARRIVED)
     puts = {
         put.key: put
         for name, parameters in stale_instances(app, entity, readers, arrived)
@@ -244,6 +248,29 @@ def _reason(entity: Entity, names: Sequence[str], done: str) -> str:
     verb = "was" if len(names) == 1 else "were"
     named = f"{first_of(names, MOST_NAMED)} of {entity.called} {verb} {done}"
     return f"{named}; rows that the target reads may have changed"
+
+
+def arrival_answered(app: App, entity: Entity, item: Item) -> tuple[Put, ...]:
+    """Return the puts that remove taints of which the arrival of a slice was the reason, as it is undone.
+
+    There are none if another slice has been processed since: what is tainted keeps its first reason.
+    """
+    application = application_of(app.project.name, entity)
+    prefix = f"{item_id(entity.places(app.project.lake).bronze)}/"
+    processed = app.store.select(
+        Query(application=application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
+    )
+    times = {
+        each.item_id: [mark.since for mark in each.processed if mark.application.covers(application)]
+        for each in (*processed, item)
+    }
+    own = times.pop(item.item_id)
+    if not own or any(at > min(own) for others in times.values() for at in others):
+        return ()
+    reason = _reason(entity, [slice_name(item)], _ARRIVED)
+    return tuple(
+        each.place.untainted() for each in app.journal.taints(app.project.name) if each.reason == reason
+    )
 
 
 def forget_overwritten(app: App, before: Iterable[Taint], run: RunResult) -> None:

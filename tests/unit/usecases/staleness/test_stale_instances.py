@@ -15,7 +15,7 @@ from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.usecases.plan_job import plan_job
-from lakewright.usecases.staleness.downstream import taint_after_processing
+from lakewright.usecases.staleness.downstream import arrival_answered, taint_after_processing
 from lakewright.usecases.staleness.readers import dependents
 from lakewright.usecases.status import project_status
 
@@ -169,3 +169,16 @@ def test_status_and_plan_name_the_job_that_builds_most_from_the_table(app: App, 
     assert told
     assert all(f"`{typed}`" in reason for reason in told), "a plan names the job that status names"
     app.close()
+
+
+def test_an_undo_takes_back_what_the_slice_alone_made_dirty(app: App) -> None:
+    """Targets of other jobs stayed to be built again, although the table is as they have read it."""
+    entity = app.project.entity("orders")
+    built(app, "gold", ["days"], 1, day="2026-01-07")
+    assert tainted(app, "2026-01-07-b.csv") == [("days", "2026-01-07")]
+    (place,) = (each.place for each in app.journal.taints("shop"))
+    item = app.ledger.item((Path(app.project.basedir) / "lake/bronze/orders/2026-01-07-b.csv").as_uri())
+    assert [put.key for put in arrival_answered(app, entity, item)] == [place.key]
+    # What came later keeps the first reason.
+    tainted(app, "2026-01-07-c.csv")
+    assert arrival_answered(app, entity, item) == ()
