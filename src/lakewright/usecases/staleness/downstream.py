@@ -16,7 +16,7 @@ from lakewright.manifest.store import Query, Write
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.discover import slice_name
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.words import first_of
 from lakewright.usecases.staleness.earlier_builds import (
@@ -256,10 +256,7 @@ def arrival_answered(app: App, entity: Entity, item: Item) -> tuple[Put, ...]:
     There are none if another slice has been processed since: what is tainted keeps its first reason.
     """
     application = application_of(app.project.name, entity)
-    prefix = f"{item_id(entity.places(app.project.lake).bronze)}/"
-    processed = app.store.select(
-        Query(application=application, verdicts=frozenset({Verdict.PROCESSED}), prefix=prefix)
-    )
+    processed = app.store.select(Query(application=application, verdicts=frozenset({Verdict.PROCESSED})))
     times = {
         each.item_id: [mark.since for mark in each.processed if mark.application.covers(application)]
         for each in (*processed, item)

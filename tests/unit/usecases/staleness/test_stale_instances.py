@@ -177,7 +177,7 @@ def test_an_undo_takes_back_what_the_slice_alone_made_dirty(app: App) -> None:
     built(app, "gold", ["days"], 1, day="2026-01-07")
     assert tainted(app, "2026-01-07-b.csv") == [("days", "2026-01-07")]
     (place,) = (each.place for each in app.journal.taints("shop"))
-    item = app.ledger.item((Path(app.project.basedir) / "lake/bronze/orders/2026-01-07-b.csv").as_uri())
+    item = app.ledger.item((Path(app.project.basedir) / "lake/orders/2026-01-07-b.csv").as_uri())
     assert [put.key for put in arrival_answered(app, entity, item)] == [place.key]
     # What came later keeps the first reason.
     tainted(app, "2026-01-07-c.csv")
