@@ -141,11 +141,17 @@ def unpersist(frame: DataFrame) -> None:
         frame.unpersist()
 
 
-def run_statement(lake: Lake, statement: str) -> None:
-    """Run a statement in a session of its own, in which Spark doesn't replace texts like `${…}`."""
+def run_statement(lake: Lake, statement: str, emptied: Mapping[str, str] | None = None) -> None:
+    """Run a statement in a session of its own, in which Spark doesn't replace texts like `${…}`.
+
+    Args:
+        lake: The lake.
+        statement: The statement.
+        emptied: The partition whose rows it removes, if that is what it is for.
+    """
     session = lake.new_session()
     session.conf.set("spark.sql.variable.substitute", "false")
-    sign_commits(session)
+    sign_commits(session, emptied)
     session.sql(statement)
 
 

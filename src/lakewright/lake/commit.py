@@ -314,16 +314,24 @@ def latest_commits(lake: Lake, address: Address, is_last: Callable[[Commit], boo
     return () if found is None else tuple(reversed(found.commits))
 
 
-def commits_since(lake: Lake, address: Address, is_last: Callable[[Commit], bool]) -> Since | None:
+def commits_since(
+    lake: Lake, address: Address, is_last: Callable[[Commit], bool], *, most: int | None = None
+) -> Since | None:
     """Return the last commit of a table that meets a condition, and the later ones; None if none meets it.
 
     Of a log in S3, each commit costs a request. Spark is asked only for a log that can't be read without it.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        is_last: The condition.
+        most: How many of the last commits are looked at; None for all.
     """
     log = table_log(lake, address)
     is_read, table = read_log(log)
     if table is None and (is_read or not observe_table(lake, address).exists):
         return None
-    for limit in (1, FEW, None):
+    for limit in (1, FEW, most):
         entries = (
             _history(lake, address, log, table, limit) if table is None else read_history(log, table, limit)
         )

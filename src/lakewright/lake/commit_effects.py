@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Address
 
 __all__ = [
+    "EMPTIED",
     "EffectiveCommit",
     "empties",
+    "empties_partition",
     "find_effective",
     "has_changed_rows",
     "is_effective",
     "replaces_all",
     "restored_version",
 ]
+
+EMPTIED = "emptied"
+"""Key of a commit's content under which the partition is whose rows it has removed; without values, all."""
 
 ROW_OPERATIONS = frozenset(
     (
@@ -62,6 +67,14 @@ def restored_version(restore: Commit, log: Sequence[Commit]) -> int | None:
     return max(earlier, default=None)
 
 
+def empties_partition(commit: Commit, partition: Mapping[str, str]) -> bool:
+    """Return whether a commit of Lakewright removed all rows of a partition, as its signature says."""
+    emptied = commit.content.get(EMPTIED)
+    if not partition or not isinstance(emptied, Mapping):
+        return False
+    return all(partition.get(name) == value for name, value in emptied.items())
+
+
 def empties(commit: Commit) -> bool:
     """Return whether a commit removed all rows and wrote none."""
     if commit.operation == "DELETE":
@@ -78,17 +91,18 @@ def replaces_all(commit: Commit) -> bool:
     return empties(commit) or is_overwritten or is_made_anew
 
 
-def is_effective(version: int, log: Sequence[Commit]) -> bool:
+def is_effective(version: int, log: Sequence[Commit], partition: Mapping[str, str] | None = None) -> bool:
     """Return whether the table's last version builds on a commit, whose rows no later one removed as a whole.
 
     Args:
         version: The version of the commit; -1 if the log does not have it any more.
         log: The commits of the table from it on, oldest first.
+        partition: The partition in which the rows are, if they are in one.
     """
     by_version = {commit.version: commit for commit in log}
     commit = log[-1] if log else None
     while commit is not None and commit.version > version:
-        if replaces_all(commit):
+        if replaces_all(commit) or empties_partition(commit, partition or {}):
             return False
         before = restored_version(commit, log) if commit.operation == "RESTORE" else commit.version - 1
         if before is None:  # to a time before the log, or to what nobody knows
@@ -99,10 +113,18 @@ def is_effective(version: int, log: Sequence[Commit]) -> bool:
     return True
 
 
-def find_effective(lake: Lake, address: Address, app_id: str) -> EffectiveCommit:
+def find_effective(
+    lake: Lake, address: Address, app_id: str, partition: Mapping[str, str] | None = None
+) -> EffectiveCommit:
     """Return the last commit of an application, and whether the table's last version builds on it.
 
     A single DELETE of some rows leaves the commit as it is: whoever deletes rows means it.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        app_id: The application.
+        partition: The partition into which it has written, if it is one.
     """
     number = last_commit_number(lake, address, app_id)
     if number is None:
@@ -111,15 +133,18 @@ def find_effective(lake: Lake, address: Address, app_id: str) -> EffectiveCommit
     content = log[0].content if log else {}
     is_found = (content.get("app"), content.get("number")) == (app_id, number)
     version = log[0].version if is_found else None
-    if not is_effective(-1 if version is None else version, log):
+    if not is_effective(-1 if version is None else version, log, partition):
         return EffectiveCommit(number, None)
     return EffectiveCommit(number, LandedCommit(version, content if is_found else {}))
 
 
 def _time_of(restore: Commit) -> datetime | None:
+    millis = str(restore.parameters.get("datetime") or "")  # as the `deltalake` package writes it
+    if millis.isdigit():
+        return datetime.fromtimestamp(int(millis) / 1000, UTC)
     text = str(restore.parameters.get("timestamp") or "")
     try:
-        found = datetime.fromisoformat(text)
+        # Spark writes the time of its machine's zone, without an offset.
+        return datetime.fromisoformat(text).astimezone(UTC)
     except ValueError:
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -199,7 +199,7 @@ def _check_offsets(rows: SupportsArrow) -> None:
     Raises:
         UsageError: With the first such column, or what is inside of it.
     """
-    if not _is_of_pandas(rows) or not hasattr(rows, "dtypes"):
+    if not _is_of_pandas(rows) or not hasattr(rows, "columns"):
         return
     from pandas.api.types import infer_dtype
 
@@ -227,8 +227,8 @@ def _times(value: Any, path: str) -> Iterator[tuple[str, bool]]:
     elif isinstance(value, dict):
         for name, each in value.items():
             yield from _times(each, f"{path}.{name}")
-    elif isinstance(value, list | tuple):
-        for each in value:
+    elif isinstance(value, list | tuple) or (type(value).__module__ == "numpy" and hasattr(value, "tolist")):
+        for each in value if isinstance(value, list | tuple) else list(value.flat):
             yield from _times(each, f"{path}[]")
 
 
@@ -239,16 +239,21 @@ def _check_types(pa: Any, schema: Any) -> None:
         UsageError: With the first such column.
     """
     for field in schema:
-        if pa.types.is_time(field.type):
-            what = "times of day"
-        elif isinstance(field.type, pa.BaseExtensionType):
-            what = f"values of the type {field.type}"
-        else:
-            continue
-        raise UsageError(
-            f"column {field.name!r} has {what}, which no table holds",
-            remedy="Convert it, such as to texts, or drop it.",
-        )
+        if (what := _unknown(pa, field.type)) is not None:
+            raise UsageError(
+                f"column {field.name!r} has {what}, which no table holds",
+                remedy="Convert it, such as to texts, or drop it.",
+            )
+
+
+def _unknown(pa: Any, kind: Any) -> str | None:
+    """Return what values of a type are that no table has, also inside of others; None if a table has them."""
+    if pa.types.is_time(kind):
+        return "times of day"
+    if isinstance(kind, pa.BaseExtensionType):
+        return f"values of the type {kind}"
+    inner = (kind.field(index).type for index in range(kind.num_fields))
+    return next((found for each in inner if (found := _unknown(pa, each)) is not None), None)
 
 
 def _spark_type(pa: Any, kind: Any) -> Any:

@@ -6,12 +6,12 @@ Commits of slices and of appends carry a token in its place, see `commit`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import Since, commit_text, commits_since, read_commits
-from lakewright.lake.commit_effects import has_changed_rows, replaces_all, restored_version
+from lakewright.lake.commit_effects import EMPTIED, has_changed_rows, replaces_all, restored_version
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
@@ -30,11 +30,20 @@ _BY, _NAME = "by", "lakewright"
 
 _MOST_NAMED = 3
 
+_MOST_COMMITS = 100
+"""Number of a table's last commits among which Lakewright's last one is looked for."""
 
-def sign_commits(session: SparkSession) -> None:
-    """Make the commits of a session carry the signature, unless the user has chosen what they carry."""
+
+def sign_commits(session: SparkSession, emptied: Mapping[str, str] | None = None) -> None:
+    """Make the commits of a session carry the signature, unless the user has chosen what they carry.
+
+    Args:
+        session: The session.
+        emptied: The partition whose rows they remove, if that is what they are for.
+    """
     if session.conf.get(_METADATA, None) is None:
-        session.conf.set(_METADATA, json.dumps({_BY: _NAME}))
+        content = {_BY: _NAME} if emptied is None else {_BY: _NAME, EMPTIED: dict(emptied)}
+        session.conf.set(_METADATA, json.dumps(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +69,17 @@ class Foreign:
 def foreign_changes(lake: Lake, address: Address, known: int = -1) -> Foreign | None:
     """Return what other programs have done to the rows of a table; None if they are as Lakewright left them.
 
-    None is returned, too, if nothing tells which commit is Lakewright's last one. Usually one commit is read.
+    None is returned, too, if none of the last commits is signed. Usually one commit is read.
 
     Args:
         lake: The lake.
         address: The table.
         known: The version up to which all commits count as Lakewright's own.
     """
-    found = commits_since(lake, address, lambda commit: _is_own(commit) or commit.version <= known)
-    if found is None or not any(map(_changes_rows, found.commits)):
+    found = commits_since(
+        lake, address, lambda commit: _is_own(commit) or commit.version <= known, most=_MOST_COMMITS
+    )
+    if found is None or not _is_own(found.start) or not any(map(_changes_rows, found.commits)):
         return None
     is_restored = any(each.operation == "RESTORE" for each in found.commits)
     log = read_commits(lake, address) if is_restored else (found.start, *found.commits)
@@ -91,14 +102,16 @@ def changes_of_others(found: Since, log: Sequence[Commit]) -> Foreign | None:
         before = commit.version - 1
         if commit.operation == "RESTORE":
             restored = restored_version(commit, log)
-            before = -1 if restored is None else restored
+            if restored is None or restored >= commit.version:  # nobody knows what is left of the changes
+                return Foreign((commit, *standing), found.start.version)
+            before = restored
         elif replaces_all(commit):
             before = -1
         if before < found.start.version or (_changes_rows(commit) and commit.operation != "RESTORE"):
             standing.insert(0, commit)
         if before < found.start.version:
             return Foreign(tuple(standing), before, is_reverted=True)
-        commit = by_version.get(before)
+        commit = by_version.get(before) if before < commit.version else None
     return Foreign(tuple(standing), found.start.version) if standing else None
 
 

@@ -39,7 +39,7 @@ _GONE = ("[DELTA_PATH_DOES_NOT_EXIST]", "[DELTA_TABLE_NOT_FOUND]", "[PATH_NOT_FO
 
 def is_entry_alone(error: BaseException) -> bool:
     """Return whether Spark says that only the catalog's entry is left of a Delta table."""
-    return str(error).startswith(_GONE)
+    return any(condition in first_line(error) for condition in _GONE)
 
 
 def first_line(error: BaseException) -> str:

@@ -188,10 +188,19 @@ def set_comments(lake: Lake, address: Address, comments: Mapping[str, str]) -> N
         )
 
 
-def truncate_table(lake: Lake, address: Address, condition: str | None = None) -> None:
-    """Remove all rows, or those that meet a condition in SQL; the table stays."""
+def truncate_table(
+    lake: Lake, address: Address, condition: str | None = None, partition: Mapping[str, str] | None = None
+) -> None:
+    """Remove all rows, or those that meet a condition in SQL; the table stays.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        condition: The condition.
+        partition: The partition that the condition means, as the commit tells it.
+    """
     where = ("WHERE", condition) if condition else ()
-    run_statement(lake, " ".join(("DELETE FROM", address.sql, *where)))
+    run_statement(lake, " ".join(("DELETE FROM", address.sql, *where)), partition)
 
 
 def restore_table(session: SparkSession, address: Address, version: int | None) -> None:

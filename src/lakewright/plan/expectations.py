@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lakewright.errors import Fault
@@ -70,6 +70,15 @@ class Candidate:
     def observation(self) -> Observation:
         """The state of the target before any step runs."""
         return self.observe()
+
+
+def _as_own(candidate: Candidate, history: Sequence[Expected]) -> Iterator[Expected]:
+    """Yield expected states of what several targets write, with what a target itself was built from."""
+    own = candidate.observation
+    for found, step in history:
+        if step[1] is Phase.BUILD and step[2] == candidate.name:
+            own = own.after(Phase.BUILD)
+        yield replace(found, fingerprint=own.fingerprint, built=own.built, redefined=own.redefined), step
 
 
 _WHOLE = (Phase.CREATE, Phase.DESTROY)
@@ -152,7 +161,9 @@ class Expectations:
             for phase, node in candidate.nodes.items()
             if phase in _WHOLE and (phase, node.provides) in self._whole
         ]
-        return self._with_slices(candidate, history) if found.pending or found.others else history
+        if found.pending or found.others:
+            return self._with_slices(candidate, history)
+        return list(_as_own(candidate, history))
 
     def _with_slices(self, candidate: Candidate, history: Sequence[Expected]) -> Sequence[Expected]:
         """Return the history of a target, followed by its slices that others process into the same table."""

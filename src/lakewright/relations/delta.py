@@ -244,7 +244,7 @@ class DeltaRelation(StoredRelation):
         address = self.address(workspace)
         if not observe_table(workspace.lake, address).exists:
             return EffectiveCommit(0, None)
-        found = find_effective(workspace.lake, address, append_id)
+        found = find_effective(workspace.lake, address, append_id, partition)
         if found.commit is None or self.observe(workspace, partition).filled is not Answer.NO:
             return found
         return replace(found, commit=None)
@@ -355,7 +355,7 @@ class DeltaRelation(StoredRelation):
             return
         wanted = canonical_partition(self.partitions, partition or {})
         with commit_lock(address, _holder()):
-            truncate_table(workspace.lake, address, partition_sql(self.partitions, wanted))
+            truncate_table(workspace.lake, address, partition_sql(self.partitions, wanted), wanted)
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the table with its rows and history."""

@@ -133,7 +133,8 @@ class ViewRelation(ManagedRelation):
             changes = tuple(Tolerated(change.description) for change in changes)
         refusal = self._refusal(found, changes, strategy)
         fault = None if refusal is None else refusal.as_fault()
-        if changes and found.defect is not None and (inputs := self.missing(workspace)):
+        is_made = changes and refusal is None and strategy is not MigrationStrategy.NEVER
+        if is_made and found.defect is not None and (inputs := self.missing(workspace)):
             return WaitingView(str(subject), exists=Answer.YES, changes=changes, refusal=fault, inputs=inputs)
         return Observation(str(subject), exists=Answer.YES, changes=changes, refusal=fault)
 

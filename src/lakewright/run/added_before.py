@@ -142,14 +142,16 @@ class AddedBefore:
         if taint.lost_in is None or is_gone(places) or not (self.looks_far or are_near(places)):
             return False
         built = [each for _, each in self._builds(target, taint.place.parameters, places) if is_built(each)]
-        if any(self._is_there(each, target, workspace, places) for each in built if APPEND in each):
-            return True
+        there = [self._is_there(each, target, workspace, places) for each in built if APPEND in each]
+        if any(there) or (there and all(each is False for each in there)):
+            return any(there)
         is_filled, now = filled(target, workspace), mark_of(places)
         mark = TableMark.from_entry(built[0]) if built else None
         if mark is None or now is None:
             return is_filled is Answer.YES and not self._is_built_since(taint.lost_in, places)
-        folder = next(iter(places)).name
-        return is_filled is not Answer.NO and now.comes_after(mark) and mark.is_kept(workspace.lake, folder)
+        place = next(each for each in places if each.category == "file")
+        is_kept = mark.is_kept(workspace.lake, place.name, dict(place.partition))
+        return is_filled is not Answer.NO and now.comes_after(mark) and is_kept
 
     def _is_built_since(self, run_id: str, places: Places) -> bool:
         """Return whether anything was built into places by a run, or by later ones."""
@@ -184,13 +186,16 @@ class AddedBefore:
     ) -> Iterator[tuple[Run, Mapping[str, Any]]]:
         """Yield the entries of builds of an instance, and of all that emptied the target; last runs first.
 
-        An instance of another job is the same if it has written there, whatever its parameters are called.
+        An instance of another job is the same if it has written the same partition, whatever its parameters
+        are called.
         """
-        wanted, written = self.journal.hide_secrets(parameters), recorded_places(places)
+        wanted = self.journal.hide_secrets(parameters)
+        written = recorded_places(places) if all(each.partition for each in places) else None
         jobs = {each.name for each in self.project.jobs.values() if target.name in each.targets}
         for run in self._last_runs():
             for each in self._entries(run) if run.job in jobs else ():
-                is_same = each.get("instance", {}) == wanted or each.get(WRITES) == written
+                is_of_other = run.job != self.job.name and written is not None
+                is_same = each.get("instance", {}) == wanted or (is_of_other and each.get(WRITES) == written)
                 is_own = is_built(each) and is_same
                 if each["name"] == target.name and (is_own or each["phase"] in _CLEANUP):
                     yield run, each

@@ -80,9 +80,11 @@ class LostRows:
     journal: Journal
     job: Job
     instances: Sequence[Mapping[str, str]]
+    _chosen: set[str] = field(default_factory=set, init=False)
     _seen: list[tuple[Job, str, str, Mapping[str, str]]] = field(default_factory=list, init=False)
     _last: list[Mapping[str, Any]] = field(default_factory=list, init=False)
     _places: dict[tuple[str, str, str, Key], frozenset[Resource]] = field(default_factory=dict, init=False)
+    _builds: dict[str, Mapping[Key, Mapping[str, Any]]] = field(default_factory=dict, init=False)
     _looks: dict[tuple[str, frozenset[Resource]], TableLook | None] = field(default_factory=dict, init=False)
 
     def warning(
@@ -124,7 +126,7 @@ class LostRows:
 
     def lacking(self, target: Target, context: Context, parameters: Mapping[str, str]) -> str | None:
         """Return that the table of a target lacks its last build of an instance; None if it does not."""
-        if Phase.BUILD not in target.phases_in(context.workspace):
+        if target.kind == _ENTITY or Phase.BUILD not in target.phases_in(context.workspace):
             return None
         look = self.look(target.name, target.provides(context.workspace, Phase.BUILD))
         keys = [] if look is None else self.lacked_builds(target.name, look)
@@ -181,7 +183,7 @@ class LostRows:
 
     def _fault(self, target: Target, loss: _Loss, lost: Mapping[Instance, Job]) -> Fault | None:
         now = [tuple(sorted(self.journal.hide_secrets(each).items())) for each in self.instances]
-        others = [(name, key) for name, key in lost if key not in now]
+        others = [(name, key) for name, key in lost if key not in now or not self._is_chosen(name)]
         if not others:
             return None
         # What is emptied in this run is not built again in it.
@@ -228,6 +230,14 @@ class LostRows:
         }
         return self.job if is_own else job
 
+    def choose(self, targets: Collection[str]) -> None:
+        """Note which targets of the job the run is of."""
+        self._chosen.update(targets)
+
+    def _is_chosen(self, name: str) -> bool:
+        """Return whether a target is one of those of the run."""
+        return name in (self._chosen or self.job.targets)
+
     def known_targets(self) -> frozenset[str]:
         """Return the targets that one of the job's last runs built, or found built."""
         return frozenset(
@@ -236,13 +246,15 @@ class LostRows:
             if each["phase"] == Phase.BUILD.value and not is_entry_undone(each)
         )
 
-    def last_builds(self, name: str) -> dict[Key, Mapping[str, Any]]:
+    def last_builds(self, name: str) -> Mapping[Key, Mapping[str, Any]]:
         """Return the entries of instances of a target whose last step in the job's last runs was a build."""
-        found: dict[Key, Mapping[str, Any]] = {}
-        for each in self._last_entries():
-            if each["name"] == name and (each["phase"] in _CLEANUP or is_built(each)):
-                found.setdefault(tuple(sorted(each.get("instance", {}).items())), each)
-        return {key: each for key, each in found.items() if is_built(each)}
+        if name not in self._builds:
+            found: dict[Key, Mapping[str, Any]] = {}
+            for each in self._last_entries():
+                if each["name"] == name and (each["phase"] in _CLEANUP or is_built(each)):
+                    found.setdefault(tuple(sorted(each.get("instance", {}).items())), each)
+            self._builds[name] = {key: each for key, each in found.items() if is_built(each)}
+        return self._builds[name]
 
     def _last_entries(self) -> Sequence[Mapping[str, Any]]:
         """Return the entries of the job's last runs, the last ones first."""

@@ -85,6 +85,7 @@ class Planning:
         added = AddedBefore(lost)
         observer = _Observer(contexts, names, self._leftovers(), lost, added, self.request.resume)
         plan_request = self._plan_request(job, observer)
+        lost.choose(plan_request.targets or names)
         with self.lake.observing(), looking_ahead(plan_request.targets) as ahead:
             # A disk answers at once, and threads would take turns.
             instances = observer.instances()

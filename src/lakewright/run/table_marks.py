@@ -62,10 +62,16 @@ class TableMark:
         """Return whether this is the same state of the same table, or a later one."""
         return self.id == earlier.id and self.version >= earlier.version
 
-    def is_kept(self, lake: Lake, folder: str) -> bool:
-        """Return whether no later commit of the table has reverted this state, or removed all its rows."""
+    def is_kept(self, lake: Lake, folder: str, partition: Mapping[str, str]) -> bool:
+        """Return whether no later commit of the table has reverted this state, or removed all its rows.
+
+        Args:
+            lake: The lake.
+            folder: The folder of the table.
+            partition: The partition that counts; empty for the whole table.
+        """
         since = latest_commits(lake, Address(location=folder), lambda each: each.version <= self.version)
-        return is_effective(self.version, tuple(reversed(since)))
+        return is_effective(self.version, tuple(reversed(since)), partition)
 
 
 @dataclass(frozen=True, slots=True)

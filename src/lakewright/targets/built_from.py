@@ -52,7 +52,7 @@ def redefined(context: Context, target: Target, *mappings: str) -> tuple[str, ..
 
 
 def save_fingerprint(context: Context, target: Target, taken: dict[str, str] | None) -> None:
-    """Save the fingerprint that was taken just before the target was built."""
+    """Save the fingerprint that was taken just before the target was built; None forgets it."""
     context.ledger.store.write(Write(puts=(Put(BUILT, _key(context, target), taken),)))
 
 

@@ -72,7 +72,7 @@ class RelationTarget(WritingTarget):
     def _create(self, context: Context) -> Outcome:
         workspace = context.workspace
         relation = self.managed(workspace)
-        observed = relation.observe(workspace)
+        observed = relation.observe(workspace) if isinstance(relation, ViewRelation) else None
         if isinstance(observed, WaitingView) and observed.inputs:
             return Outcome(Status.SKIPPED, reasons=(f"{', '.join(observed.inputs)} does not exist yet",))
         return super()._create(context)

@@ -332,6 +332,8 @@ class WritingTarget(Target):
     def _truncate(self, context: Context) -> Outcome:
         relation = self.stored(context.workspace)
         relation.truncate(context.workspace, canonical_partition(relation.partitions, self.partition))
+        if self._is_fingerprinted(context.defaults):
+            save_fingerprint(context, self, None)  # others may fill what it has emptied
         return Outcome()
 
     def _destroy(self, context: Context) -> Outcome:

@@ -22,7 +22,7 @@ from lakewright.usecases.slice_times.target_times import declared_slice_time, pl
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
-    from lakewright.slices.placement import SlicePlace
+    from lakewright.slices.placement import Placement, SlicePlace
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["included_slices"]
@@ -52,7 +52,8 @@ def _included(app: App, entity: Entity, name: str, taken: set[datetime]) -> Appl
     _check_waits(app, entity, item)
     _check_unchanged(app, entity, item)
     declared = declared_slice_time(app, entity.called, slice_name(item))
-    place = placement_of(app, entity).place_of(slice_name(item), declared)
+    placement = placement_of(app, entity)
+    place = placement.place_of(slice_name(item), declared)
     if place is None:
         raise UsageError(
             f"{name} has no place among the slices of {entity.name}: it was never processed, and no job "
@@ -60,6 +61,8 @@ def _included(app: App, entity: Entity, name: str, taken: set[datetime]) -> Appl
             remedy=f"`{command('requeue', f'{entity.called}/{name}')} --late` applies it after the others.",
         )
     _check_place(entity, item, place)
+    if entity.strategy is Strategy.HISTORIC and place.at != declared:
+        _check_room(entity, item, place.at, placement)
     at = place.at
     while entity.strategy is Strategy.HISTORIC and at in taken:
         at += APART
@@ -97,6 +100,18 @@ def _check_place(entity: Entity, item: Item, place: SlicePlace) -> None:
     raise UsageError(
         f"{name} has the processing time {at.isoformat()}, at which it is not in its place: {older.words}",
         remedy=f"Give it a later time: `{typed} --processing-time {_second_after(older.at)}`. {ALL_DECLARED}",
+    )
+
+
+def _check_room(entity: Entity, item: Item, at: datetime, placement: Placement) -> None:
+    """Raise an error if a slice that is put apart from the one before it would not be before the next one."""
+    if placement.has_place(slice_name(item), at):
+        return
+    name = slice_name(item)
+    raise UsageError(
+        f"{name} has no place between those before and after it: its time would be {at.isoformat()}",
+        remedy="Undo those after it that have the same day with `lakewright undo "
+        f"{shlex.quote(entity.called)} SLICE --requeue`, then include all of them.",
     )
 
 

@@ -298,7 +298,10 @@ def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:
     arrivals = first_arrivals(app, application_of(app.project.name, entity), [plan.item]) or ()
     dirty = downstream_taints(app, entity, f"{table_words(entity)} {_changed_words(plan)}", arrivals)
     # A slice that is processed again makes the same targets dirty.
-    return dirty if plan.is_requeued else (*dirty, *arrival_answered(app, entity, plan.item))
+    if plan.is_requeued:
+        return dirty
+    keys = {put.key for put in dirty}
+    return (*dirty, *(put for put in arrival_answered(app, entity, plan.item) if put.key not in keys))
 
 
 def _changed_words(plan: UndoPlan) -> str:

@@ -7,6 +7,7 @@ from datetime import time
 from importlib import import_module
 from typing import Any
 
+import numpy
 import pandas
 import polars
 import pytest
@@ -68,6 +69,7 @@ NAIVE, AWARE = pandas.Timestamp("2024-07-01 08:00"), pandas.Timestamp("2024-07-0
         ([[NAIVE, AWARE]], "t[]"),
         ([{"a": AWARE}, None, {"a": NAIVE}], "t.a"),
         ([{"a": [{"b": AWARE}]}, {"a": [{"b": NAIVE}]}], "t.a[].b"),
+        ([numpy.array([AWARE, NAIVE], dtype="object")], "t[]"),
     ],
 )
 def test_times_with_an_offset_beside_times_without_one_are_refused(values: list[Any], path: str) -> None:
@@ -87,6 +89,7 @@ def test_times_of_one_kind_are_taken() -> None:
     ("frame", "told"),
     [
         (polars.DataFrame({"id": [1], "at": [time(8)]}), "column 'at' has times of day"),
+        (polars.DataFrame({"id": [1], "at": [[{"a": time(8)}]]}), "column 'at' has times of day"),
         (
             pandas.DataFrame({"p": pandas.period_range("2024", periods=1, freq="D")}),
             "column 'p' has values of",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lakewright.lake.commit import Commit, Since
+from lakewright.lake.commit_effects import is_effective
 from lakewright.lake.signature import Foreign, changes_of_others
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -69,3 +70,33 @@ def test_a_table_that_others_put_back_or_wrote_as_a_whole_lacks_later_builds(
 
     assert found is not None
     assert (found.version, found.is_reverted) == (version, True)
+
+
+def test_a_restore_to_what_nobody_knows_is_a_change_of_rows() -> None:
+    """A time of another zone led to the RESTORE itself, again and again."""
+    late = (START + timedelta(hours=9)).isoformat()
+    for given in ({"timestamp": late}, {"timestamp": "before"}, {}):
+        found = look(commit(4, "UPDATE"), commit(5, "RESTORE", **given), commit(6, "MERGE"))
+        assert found is not None
+        assert ([each.version for each in found.commits], found.version) == ([5, 6], 3)
+        assert not found.is_reverted
+
+
+def test_a_restore_of_the_deltalake_package_tells_its_time() -> None:
+    at = START + timedelta(hours=1, minutes=30)
+    found = look(commit(4, "RESTORE", datetime=str(int(at.timestamp() * 1000))))
+    assert found is not None
+    assert (found.version, found.is_reverted) == (1, True)
+
+
+def test_an_append_is_gone_once_its_partition_was_emptied_after_it() -> None:
+    """Rows that another target has added since were taken for its own."""
+    emptied = Commit(
+        5, START, "DELETE", {"predicate": '["x"]'}, {"by": "lakewright", "emptied": {"day": "1"}}
+    )
+    log = [commit(4, "WRITE", mode="Append"), emptied, commit(6, "WRITE", mode="Append")]
+    assert is_effective(4, log)
+    assert is_effective(4, log, {"day": "2"})
+    assert not is_effective(4, log, {"day": "1"})
+    assert not is_effective(4, log, {"day": "1", "region": "north"})
+    assert is_effective(4, [*log, commit(7, "RESTORE", version="4")], {"day": "1"})

@@ -115,6 +115,8 @@ class EntityTarget(Target):
         """Return those of `after`, and the targets of the entities that must process a slice before."""
         project = workspace.project
         before = {str(each) for each in applications_before(workspace.entity(self.entity))}
+        if not before:
+            return self.after
         entities = {
             each.called
             for each in project.entities.values()
@@ -123,7 +125,7 @@ class EntityTarget(Target):
         found = (
             name
             for name, declared in project.targets.items()
-            if entities and declared.kind == "entity" and entity_name(project, declared.raw) in entities
+            if declared.kind == "entity" and entity_name(project, declared.raw) in entities
         )
         return tuple(dict.fromkeys((*self.after, *found)))
 

@@ -27,6 +27,7 @@ from lakewright.usecases.slice_times.blocking_times import blocking_time
 from lakewright.usecases.slice_times.refused_times import (
     commands_for_times,
     gives_place,
+    is_timed,
     ready_timed,
     refused_time,
 )
@@ -96,7 +97,8 @@ def _blocked(app: App, run: Run) -> LakewrightError | None:
     names = {entity_name(app.project, app.project.targets[name].raw) for name, each in steps if each[False]}
     undone = {name: entity for name, entity in app.project.entities.items() if entity.called in names}
     ready = {entity.called: found for entity, found in ready_timed(app, undone)}
-    for entity in undone.values():
+    timed = (entity for entity in undone.values() if is_timed(app, entity))
+    for entity in timed:
         unseen = map(slice_name, _unseen(app, entity, application_of(app.project.name, entity)))
         known = sorted((*ready.get(entity.called, ()), *unseen), key=natural_key)
         if (error := blocking_time(app, entity, known)) is not None:

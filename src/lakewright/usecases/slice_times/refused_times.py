@@ -91,14 +91,14 @@ def ready_timed(app: App, ready: Container[str]) -> Iterator[tuple[Entity, list[
         ready: Names of the entities that have ready slices: only these are read.
     """
     for name, entity in app.project.entities.items():
-        if name not in ready or not entity.enabled or not _is_timed(app, entity):
+        if name not in ready or not entity.enabled or not is_timed(app, entity):
             continue
         with suppress(LakewrightError):  # what can't be read is told by itself
             timely = _not_refused_as_late(app, entity, _ready(app, entity, ALL_SLICES))
             yield entity, sorted(map(slice_name, timely), key=natural_key)
 
 
-def _is_timed(app: App, entity: Entity) -> bool:
+def is_timed(app: App, entity: Entity) -> bool:
     """Return whether a target declares a processing time for an entity."""
     targets = app.project.targets
     timed = (name for name in targets if declares_time(app, name))

@@ -253,16 +253,13 @@ def _reason(entity: Entity, names: Sequence[str], done: str) -> str:
 def arrival_answered(app: App, entity: Entity, item: Item) -> tuple[Put, ...]:
     """Return the puts that remove taints of which the arrival of a slice was the reason, as it is undone.
 
-    There are none if another slice has been processed since: what is tainted keeps its first reason.
+    There are none if a slice of the project has been processed since: what is tainted keeps its first reason.
     """
     application = application_of(app.project.name, entity)
-    processed = app.store.select(Query(application=application, verdicts=frozenset({Verdict.PROCESSED})))
-    times = {
-        each.item_id: [mark.since for mark in each.processed if mark.application.covers(application)]
-        for each in (*processed, item)
-    }
-    own = times.pop(item.item_id)
-    if not own or any(at > min(own) for others in times.values() for at in others):
+    own = [mark.since for mark in item.processed if mark.application.covers(application)]
+    processed = app.store.select(Query(verdicts=frozenset({Verdict.PROCESSED})))
+    since = (mark.since for each in processed if each.item_id != item.item_id for mark in each.processed)
+    if not own or any(at > min(own) for at in since):
         return ()
     reason = _reason(entity, [slice_name(item)], _ARRIVED)
     return tuple(

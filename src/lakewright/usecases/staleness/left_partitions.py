@@ -66,7 +66,7 @@ def own_partitions(app: App, job: Job, names: frozenset[str]) -> list[tuple[str,
 
 
 def _left(app: App, job: Job, names: frozenset[str]) -> Iterator[Built]:
-    """Yield the instances of targets that have left partitions, without those that others have built."""
+    """Yield the instances of targets that have left partitions, without those that only others have built."""
     others: dict[str, set[tuple[str, str]]] | None = None
     lake = offline_lake(app)
     for name, columns, folder in _outputs(app, job, names):
@@ -76,7 +76,8 @@ def _left(app: App, job: Job, names: frozenset[str]) -> Iterator[Built]:
                 continue
             others = _writers(app, job, names) if others is None else others
             places = written_by(app.project, lake, job, name, dict(instance)) if others else ()
-            if not places or not all(others.get(str(each), set()) - {(job.name, name)} for each in places):
+            writers = [others.get(str(each), set()) if others else set() for each in places]
+            if not writers or not all(writers) or any((job.name, name) in each for each in writers):
                 yield name, instance
 
 

@@ -1,0 +1,88 @@
+"""Targets of one job, and of two, that append to one partition of one table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.commands import InProcess
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
+MODEL = """
+relations:
+  log:
+    kind: delta
+    location: gold/log
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: who, type: string}]}
+mappings:
+  a: {kind: sql, sql: "SELECT 'a' AS who"}
+  b: {kind: sql, sql: "SELECT 'b' AS who"}
+  c: {kind: sql, sql: "SELECT 'c' AS who"}
+targets:
+  a:
+    kind: relation
+    mapping: a
+    relation: log
+    partition: {day: $day}
+    mode: APPEND
+    buildPolicy: IF_CHANGED
+  b:
+    kind: relation
+    mapping: b
+    relation: log
+    partition: {day: $day}
+    mode: APPEND
+    buildPolicy: IF_CHANGED
+  c: {kind: relation, mapping: c, relation: log, partition: {day: $d}, mode: APPEND}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [a, b]}
+  other: {parameters: [{name: d, type: date}], targets: [c]}
+"""
+
+
+def test_what_several_targets_append_to_one_partition_is_there_once(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text(PROJECT)
+    (tmp_path / "model/model.yml").write_text(MODEL)
+    shop = InProcess(tmp_path, spark)
+
+    def rows() -> list[str]:
+        found = spark.sql(f"SELECT who FROM delta.`{tmp_path / 'gold/log'}`").collect()
+        return sorted(str(row["who"]) for row in found)
+
+    def run(command: str) -> str:
+        done = shop.run(*command.split())
+        assert done.code == 0, done.all
+        return str(done.all)
+
+    # The one is not what the other was built from.
+    run("job daily build day=2026-01-02")
+    assert rows() == ["a", "b"]
+    run("job other build d=2026-01-02")
+    assert rows() == ["a", "b", "c"]
+    assert shop.run("status").all.startswith("Nothing is running")
+
+    # Who empties the partition for one of them is told of the others, also of the same instance.
+    planned = run("plan daily truncate -t a day=2026-01-02")
+    assert "2 other instances were built into it" in planned
+    run("job daily truncate -t a day=2026-01-02 --yes")
+    told = shop.run("status").all
+    assert ("b (day=2026-01-02)" in told, "c (d=2026-01-02)" in told) == (True, True)
+    # Its rows are gone, although others are in the partition again.
+    run("job other build -t c d=2026-01-02")
+    told = shop.run("status").all
+    assert ("b (day=2026-01-02)" in told, "c (d=2026-01-02)" in told) == (True, False)
+    assert "once more" not in run("plan daily build day=2026-01-02")
+    for command in re.findall(r"`lakewright ([^`]*)`", told):
+        run(command)
+    assert rows() == ["b", "c"]
+    run("job daily build day=2026-01-02")
+    assert rows() == ["a", "b", "c"]
+    assert shop.run("status").all.startswith("Nothing is running")
