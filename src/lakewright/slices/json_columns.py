@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["KnownColumns", "declared_types", "known_columns", "with_columns_of"]
+__all__ = ["KnownColumns", "columns_without_rows", "declared_types", "known_columns", "with_columns_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,22 @@ def declared_types(entity: Entity) -> Mapping[str, DataType]:
         if column.type is not None and not column.is_calculated
     ]
     return {each.name: each.dataType for each in _spark_columns(fields).fields}
+
+
+def columns_without_rows(known: KnownColumns, entity: Entity) -> StructType | None:
+    """Return the columns that an entity declares, for a slice of JSON that has no rows, and so tells none.
+
+    Those without a declared type have that of the table's column. None is returned if one has neither.
+    """
+    from pyspark.sql.types import StructType
+
+    declared, columns = declared_types(entity), StructType()
+    for name in (each.source for each in entity.columns if not each.is_calculated):
+        kind = declared.get(name.lower()) or known.types.get(entity.silver_name(name).lower())
+        if kind is None:
+            return None
+        columns.add(name, kind)
+    return columns
 
 
 def _spark_columns(fields: Iterable[Field]) -> StructType:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.lake.file_probe import has_typeless_json, holds_json_texts, is_near
+from lakewright.slices.json_columns import columns_without_rows
 from lakewright.slices.json_misfits import good_types, variants_of, with_good_values
 from lakewright.slices.json_shapes import with_known_shapes
 from lakewright.slices.json_suspects import Suspect, suspects_of
@@ -50,6 +51,10 @@ def read_json(
         options: The options with which they were read.
         known: What is known of the columns.
     """
+    if not set(frame.columns) - {CORRUPT} and frame.isEmpty():  # `[]`
+        empty = columns_without_rows(known, entity)
+        reader = session.read.format("json").options(**options)
+        return frame if empty is None else reader.schema(_with_corrupt(empty, options)).load(slice_.path)
     shaped = with_known_shapes(frame.schema, known, entity)
     columns = with_typed_values(shaped, known, entity)
     if _types(columns) != _types(frame.schema):

@@ -42,3 +42,21 @@ def test_nulls_and_empty_lists_in_json_have_the_tables_type_or_none_yet(
         (2, '[{"qty":1,"sku":"a"}]', '{"pct":5}', '{"name":"Bo","home":{"city":"Oslo"},"tags":[7]}'),
         (3, "[]", "{}", '{"name":"Cy","tags":[]}'),
     ]
+
+
+def test_a_slice_of_json_without_rows_is_an_empty_slice(lake: SmallLake) -> None:
+    """It lacked the columns of the key, and the remedy was to remove these from the declaration."""
+    typeless = {"name": "id", "fieldroles": ["businesskey"]}
+    unknown = entity(name="unknown", columns=[typeless], settings={"format": "json"})
+    put(lake, unknown, "s1.json", "[]")
+    refused = lake.process(unknown)
+    assert refused.error is not None
+    assert "lacks the configured column 'id'" in refused.error.message
+
+    things = entity(name="emptied", columns=[KEY], settings={"format": "json"})
+    for number, content in enumerate(("[]", '[{"id": 1, "n": 2}]', "[]", '[{"id": 3, "n": 4}]'), 1):
+        put(lake, things, f"s{number}.json", content)
+        result = lake.process(things)
+        assert result.error is None, result.error
+    rows = [tuple(row) for row in lake.table(things).select("id", "n").orderBy("id").collect()]
+    assert rows == [(1, 2), (3, 4)]
