@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.places import Address
 
-__all__ = ["Foreign", "changes_of_others", "foreign_changes", "sign_commits"]
+__all__ = ["Foreign", "changes_of_others", "foreign_changes", "sign_commits", "standing_changes"]
 
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The setting of a session that its commits carry."""
@@ -79,7 +79,18 @@ def foreign_changes(lake: Lake, address: Address, known: int = -1) -> Foreign | 
     found = commits_since(
         lake, address, lambda commit: _is_own(commit) or commit.version <= known, most=_MOST_COMMITS
     )
-    if found is None or not _is_own(found.start) or not any(map(_changes_rows, found.commits)):
+    return None if found is None or not _is_own(found.start) else standing_changes(lake, address, found)
+
+
+def standing_changes(lake: Lake, address: Address, found: Since) -> Foreign | None:
+    """Return what later commits than Lakewright's last one have done to rows; None if nothing is left of it.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        found: Lakewright's last commit, and the later ones.
+    """
+    if not any(map(_changes_rows, found.commits)):
         return None
     is_restored = any(each.operation == "RESTORE" for each in found.commits)
     log = read_commits(lake, address) if is_restored else (found.start, *found.commits)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.commit import commit_text, latest_commits
-from lakewright.lake.commit_effects import has_changed_rows
+from lakewright.lake.commit import commit_text, commits_since
 from lakewright.lake.observation import observe_table
+from lakewright.lake.signature import standing_changes
 from lakewright.slices.processed import first_processed
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -37,10 +37,12 @@ _MOST_NAMED = 3
 def commits_of_others(lake: Lake, address: Address) -> tuple[Commit, ...]:
     """Return the commits of other programs that changed rows since Lakewright's last commit, oldest first.
 
-    There are none if Lakewright has made no commit to the table. Usually one commit is read.
+    There are none if Lakewright has made no commit to the table, or if a RESTORE has taken them back. Usually
+    one commit is read.
     """
-    since = latest_commits(lake, address, lambda commit: "app" in commit.content)
-    return tuple(filter(has_changed_rows, reversed(since)))
+    found = commits_since(lake, address, lambda commit: "app" in commit.content)
+    foreign = None if found is None else standing_changes(lake, address, found)
+    return () if foreign is None else foreign.commits
 
 
 def find_other_writers(context: ProcessingContext, entity: Entity) -> Fault | None:

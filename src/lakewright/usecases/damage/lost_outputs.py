@@ -118,7 +118,10 @@ def lost_outputs(app: App, seconds: float = SECONDS) -> LostOutputs:
         app, ((each.job, each.target) for each in kept if each.target not in older), seconds
     )
     lost = (*filter(None, faults.values()), *older.values(), *partitions.lost)
-    changed = {each.place: fault for each in kept if (fault := _changed_fault(each)) is not None}
+    # What was removed is built again: to take the change back as well would bring it twice.
+    built_again = {fault.details["subject"] for fault in partitions.lost}
+    unlost = (each for each in kept if each.target not in built_again)
+    changed = {each.place: fault for each in unlost if (fault := _changed_fault(each)) is not None}
     return LostOutputs(lost, (*unseen, *partitions.unseen), tuple(changed.values()))
 
 

@@ -134,9 +134,12 @@ def due_rebuilds(app: App, seconds: float = SECONDS) -> RebuildStatus:
             refused = list(_refused(entity, seen.state))
             due += [*refused, *_of(app, entity, seen.state)]
             rows_changed += _changed_by_others(app, entity, seen, is_refused=bool(refused))
-        elif name in processed and not is_adoptable(entity, seen.state):
+        elif name in processed:
             # Without a slice, it is a table of another program, which no slices could make again.
-            due += _refused(entity, seen.state)
+            refused = [] if is_adoptable(entity, seen.state) else list(_refused(entity, seen.state))
+            due += refused
+            if not refused:  # the next slice replaces all of its rows, or goes on with them
+                rows_changed += _changed_by_others(app, entity, seen, is_refused=False)
     return RebuildStatus(tuple(due), tuple(unseen), tuple(rows_changed))
 
 

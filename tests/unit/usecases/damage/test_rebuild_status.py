@@ -299,6 +299,16 @@ def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path)
     assert observed.rebuilds.rows_changed_beside({fault.message}) == ()
 
 
+def test_a_full_table_that_another_program_made_anew_is_told_until_it_is_restored(tmp_path: Path) -> None:
+    shop = processed(tmp_path, "full", BY_SLICE)
+    silver = tmp_path / "lake/silver/orders"
+    sign_last_commit(silver)
+    DeltaTable.create(silver, schema=pa.schema([("id", pa.int64())]), mode="overwrite")
+    assert "rows of orders were changed by another program" in " ".join(shop.run("status").out.split())
+    DeltaTable(silver).restore(DeltaTable(silver).version() - 1)
+    assert shop.run("status").out.startswith("Nothing is running")
+
+
 def test_the_table_of_a_renamed_entity_is_told_with_its_former_name(tmp_path: Path) -> None:
     """Only that nobody declares the former one was told, and to process its slices again."""
     shop = processed(tmp_path, "historic", BY_SLICE)
