@@ -263,7 +263,7 @@ class DeltaRelation(StoredRelation):
             partitions=self.partitions,
             declared=self.declared(workspace),
             options=self.options if options is None else options,
-            merge_key=self._merge_key() if mode is OutputMode.UPDATE else (),
+            merge_key=self.update_key() if mode is OutputMode.UPDATE else (),
         )
         self.create(workspace, self.brought(frame) if self._place(workspace) else None)
         with commit_lock(target.address, _holder()):
@@ -292,7 +292,7 @@ class DeltaRelation(StoredRelation):
         frame = with_told_folders(frame, [each for each in self.partitions if each.name not in partition])
         for name, value in typed_columns(self.partitions, partition).items():
             frame = frame.withColumn(name, value)
-        by = () if condition else key or self._merge_key()
+        by = () if condition else key or self.update_key()
         matches = condition or same_key(by)
         own = written_columns(frame.columns, [each.name for each in self.partitions], clauses)
         self.create(workspace, self.brought(frame.select(*map(name_sql, own))))
@@ -310,7 +310,12 @@ class DeltaRelation(StoredRelation):
             with refusing_duplicates(self.label):
                 return merge_rows(delta_table(workspace, address), frame, matches, clauses)
 
-    def _merge_key(self) -> tuple[str, ...]:
+    def update_key(self) -> tuple[str, ...]:
+        """Return the columns by which rows are updated.
+
+        Raises:
+            SpecError: Nothing declares them.
+        """
         key = self.merge_key or (self.declared_schema.primary_key() if self.declared_schema else ())
         if not key:
             raise SpecError.of(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.lake.observation import delta_table, local_table_path
-from lakewright.lake.table import remove_uncommitted
+from lakewright.lake.table import drop_entry_alone, remove_uncommitted
 from lakewright.strategies.changes import ACTION, MATCH, Changes
 from lakewright.strategies.table_properties import silver_properties
 from lakewright.transform.sql import name_sql, text_sql
@@ -79,6 +79,7 @@ def create(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
 
     def write() -> None:
         remove_uncommitted(load.address)
+        drop_entry_alone(load.lake, load.address)
         writer.create()
 
     return write

@@ -76,6 +76,11 @@ class Arrived:
     refused: Fault | None = None
 
     @property
+    def is_refused(self) -> bool:
+        """Whether a run would refuse some of them."""
+        return self.late is not None or self.refused is not None
+
+    @property
     def late_names(self) -> tuple[str, ...]:
         """Names of the late slices."""
         return () if self.late is None else self.late.names

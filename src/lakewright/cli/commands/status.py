@@ -83,8 +83,10 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Warnings of the last runs", warned, "lakewright history")
     yield from _section("Running", running, f"{more}locked")
     told = {row.entity for row in found.waiting if row.entity in found.blocked and row.waits_for is None}
-    arrived = [_arrived(each, is_told=each.entity in told) for each in found.arrived]
-    yield from _section("Waiting", [*_waiting(found), *arrived], f"{more}ready")
+    arrived = ((each.is_refused, _arrived(each, is_told=each.entity in told)) for each in found.arrived)
+    # A run that takes the others would fail because of those that it refuses.
+    waiting = sorted((*_waiting(found), *arrived), key=lambda each: not each[0])
+    yield from _section("Waiting", [branch for _, branch in waiting], f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
@@ -293,7 +295,8 @@ def _unseen(found: ProjectStatus) -> Iterator[Block]:
         yield line(Span(f"Not looked at for a rebuild: {first_of(names, MOST_NAMED)}: {why}", "dim"))
 
 
-def _waiting(found: ProjectStatus) -> Iterator[Branch]:
+def _waiting(found: ProjectStatus) -> Iterator[tuple[bool, Branch]]:
+    """Yield what waits, with whether a run would refuse it."""
     groups: dict[tuple[str, str | None, bool, str | None], list[Row]] = {}
     for row in found.waiting:
         foreign = found.foreign.get(str(row.application))
@@ -332,7 +335,8 @@ def _waiting(found: ProjectStatus) -> Iterator[Branch]:
             why = "until no slice blocks the next run"
             told = (Branch(line(f"a run would process none of the entity's slices: {blocked.message}")),)
             below = tuple(remedy_branches(blocked.remedy))
-        yield Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), (*told, *below))
+        is_refused = bool(told) or (is_late and foreign is None)
+        yield is_refused, Branch(line(Span(name, "bold"), f": {what} {verb} {why}"), (*told, *below))
 
 
 def _name_of(row: Row) -> str:

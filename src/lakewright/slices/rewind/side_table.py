@@ -319,7 +319,9 @@ def _layout_sql(lake: Lake, session: Any, target: Address, side: Address, state:
     if state.partition_columns:
         return f"PARTITIONED BY ({', '.join(map(name_sql, state.partition_columns))})"
     # A side table that was built from nothing has no clustering; that of the old table is kept then.
-    columns = _clustering(lake, session, side) or _clustering(lake, session, target)
+    columns = _clustering(lake, session, side)
+    if not columns and observe_table(lake, target).exists:
+        columns = _clustering(lake, session, target)
     is_there = columns and all(state.column(name) for name in columns)
     return f"CLUSTER BY ({', '.join(map(name_sql, columns))})" if is_there else ""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.lake.commit import Commit, Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import last_commit_number, observe_table
+from lakewright.lake.table import drop_entry_alone
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.recover_from_log import counter_of, last_given_number
@@ -94,6 +95,8 @@ def swap_in(
     session = session or strict_session(lake)
     Tuning.of(built).apply(session, lake)
     reach_failpoint("before_swap")
+    if not state.exists:
+        drop_entry_alone(lake, silver)
     write = swap_write(lake, session, silver, beside, built)
     token = Token(app, number, content)
     return commit_rewind(context, session, silver, state, token, write=write, check=check)

@@ -15,7 +15,7 @@ __all__ = ["VALIDATED", "Locate", "faults_of", "holds_expression", "texts_in"]
 Locate = Callable[[tuple[str | int, ...]], Location]
 
 VALIDATED = "validated"
-"""Detail of faults of a value that a field does not accept."""
+"""Detail of faults of a value that a field does not accept: the path of the field."""
 
 _WHOLE = frozenset(("missing", "unknown_key", "unknown_kind", "extra_forbidden", "inconsistent"))
 """Types of errors that do not depend on the values of expressions."""
@@ -71,5 +71,5 @@ def _fault(found: Any, subject: str, locate: Locate) -> Fault:
         where + message,
         location=locate(tuple(found["loc"])),
         remedy=context.get("remedy"),
-        details={VALIDATED: found["type"] not in _WHOLE},
+        details={} if found["type"] in _WHOLE else {VALIDATED: list(found["loc"])},
     )

@@ -202,8 +202,13 @@ class _Walk:
             self._check_places(definition, entity)
             return entity
         except SpecError as error:
-            texts = list(texts_in(definition.raw))
-            self._report(fault for fault in error.faults if not self._is_about_value(fault, *texts))
+            self._report(
+                fault
+                for fault in error.faults
+                if not self._is_about_value(
+                    fault, *texts_in(_value_at(definition.raw, fault.details.get(VALIDATED) or ()))
+                )
+            )
             return None
 
     def _check_places(self, definition: Definition, entity: Entity) -> None:
@@ -230,7 +235,7 @@ class _Walk:
 
     def _is_about_value(self, fault: Fault, *texts: str) -> bool:
         """Return whether a fault may not occur for other values of the parameters."""
-        if not (fault.details.get(DEPENDS_ON_VALUE) or fault.details.get(VALIDATED)):
+        if not fault.details.get(DEPENDS_ON_VALUE) and VALIDATED not in fault.details:
             return False
         return self._depends_on_value(texts)
 

@@ -16,12 +16,13 @@ from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options
 from lakewright.relations.jdbc_table import JdbcTableRelation
-from lakewright.relations.relation import StoredRelation
+from lakewright.relations.relation import OutputMode, StoredRelation
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.console import ConsoleTarget
 from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.datasets.relation import RelationDataset
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.local import LocalTarget
 from lakewright.targets.merge import MergeTarget
 from lakewright.targets.truncate import TruncateTarget
@@ -39,6 +40,27 @@ DATASETS = ("source", "target", "input", "actual", "expected")
 """The keys of targets that hold datasets."""
 
 
+def _key_faults(each: Evaluated) -> Iterator[Fault]:
+    """Yield that a target updates rows of a Delta table of which no key is declared."""
+    model = each.model
+    if not isinstance(model, WritingTarget) or model.mapping is None:
+        return
+    if model.mode_of(TargetDefaults.of(each.workspace.project.config)) is not OutputMode.UPDATE:
+        return
+    try:
+        relation = model.output(each.workspace)
+    except LakewrightError:
+        return  # the relation has a fault of its own
+    try:
+        if isinstance(relation, DeltaRelation):
+            relation.update_key()
+    except SpecError as error:
+        for fault in error.faults:
+            yield Fault(
+                f"{each.definition.subject}: {fault.message}", each.definition.at("mode"), fault.remedy
+            )
+
+
 def named_column_faults(evaluation: Evaluation, checker: SqlChecker) -> MappingFaults:
     """Return the faults of partitions, columns and options that evaluated definitions name, each once.
 
@@ -49,6 +71,7 @@ def named_column_faults(evaluation: Evaluation, checker: SqlChecker) -> MappingF
     warnings: dict[Fault, None] = {}
     for each in evaluation.evaluated:
         errors |= dict.fromkeys(_partition_faults(each))
+        errors |= dict.fromkeys(_key_faults(each))
         columns = MappingColumns(each.workspace, checker)
         warnings |= dict.fromkeys(_column_faults(each, columns))
         warnings |= dict.fromkeys(_option_faults(each))
