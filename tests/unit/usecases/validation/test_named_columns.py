@@ -196,3 +196,44 @@ jobs: {daily: {targets: [gold]}}
         "module.yml:28: target 'gold': its documentation names a column 'idd', which it lacks "
         "(did you mean 'id'?)",
     ]
+
+
+def test_an_update_of_a_delta_table_without_a_key_is_an_error(tmp_path: Path) -> None:
+    """The run failed, once it had computed the rows."""
+    found = validation(
+        tmp_path,
+        """
+targets:
+  gold: {kind: relation, mapping: ids, relation: gold, partition: {day: 2024-05-01}, mode: UPDATE}
+  keyed:
+    kind: relation
+    mapping: ids
+    relation: {kind: delta, location: keyed, mergeKey: id}
+    mode: UPDATE
+jobs: {daily: {targets: [gold, keyed]}}
+""",
+    )
+    assert [str(fault) for fault in found.errors] == [
+        "module.yml:18: target 'gold': relation 'gold' has no key to update rows by (Add a `mergeKey` to it, "
+        "or a `primaryKey` to its schema.)"
+    ]
+
+
+def test_what_is_wrong_beside_a_parameter_is_an_error(tmp_path: Path) -> None:
+    """A parameter in another field of the target hid it: the run told it."""
+    found = validation(
+        tmp_path,
+        """
+connections: {shop: {settings: {bronze_path: "${entity}", silver_path: "${entity}"}}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+targets:
+  orders: {kind: entity, entity: orders, slices: "${day}*", processingTime: "${slice.dat}"}
+  other: {kind: entity, entity: orders, slices: "${day}*", processingTime: "${day}"}
+jobs: {daily: {parameters: [{name: day}], targets: [orders, other]}}
+""",
+    )
+    assert [fault.message for fault in found.errors] == [
+        "target 'orders': processingTime: a slice has no 'dat' in expressions; it has date and name in job "
+        "'daily'"
+    ]
