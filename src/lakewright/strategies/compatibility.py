@@ -175,13 +175,26 @@ def _check_system_columns(
 def _check_key(properties: Mapping[str, str], prepared: PreparedSlice, entity: Entity) -> None:
     kept, found = properties.get(KEY_PROPERTY), key_text(prepared)
     if kept is not None and kept != found:
-        raise _key_error(kept, found, entity)
+        is_same = json.loads(kept).keys() == json.loads(found).keys()
+        types = [column.type for column in entity.columns if column.is_business_key]
+        raise _key_error(kept, found, entity, is_undeclared=is_same and None in types)
 
 
-def _key_error(kept: str, found: str, entity: Entity) -> SchemaDriftError:
+def _key_error(kept: str, found: str, entity: Entity, *, is_undeclared: bool = False) -> SchemaDriftError:
+    """Return the error of a slice with another key than the table's.
+
+    Args:
+        kept: The key of the table, as text for users.
+        found: The key of the slice.
+        entity: The entity.
+        is_undeclared: Whether only types differ that are not declared: a rebuild alone would find them again.
+    """
+    restore = (
+        "Declare the `datatype` of the key" if is_undeclared else "Restore the business key and its types"
+    )
     return SchemaDriftError(
         f"the table's rows are keyed by {kept}, the slice's by {found}: no row would be found again",
-        remedy=f"Restore the business key and its types, or {_reload(entity)}.",
+        remedy=f"{restore}, {'then' if is_undeclared else 'or'} {_reload(entity)}.",
         details={"table": kept, "slice": found},
     )
 
