@@ -110,3 +110,15 @@ def test_a_late_slice_without_a_time_is_refused_as_late_and_blocks_nothing(tmp_p
         (tmp_path / "lake/bronze/orders" / name).write_text("id\n1\n")
     page = shop.run("status").out
     assert "has no value" not in page
+
+
+def test_what_a_run_refuses_stands_above_what_it_takes(tmp_path: Path) -> None:
+    """The job for the others stood first, and failed because of it."""
+    shop = shop_with(tmp_path, BY_SLICE, BAD)
+    model = (tmp_path / "m.yml").read_text()
+    first = "entities:\n  first: {id: 2, connection: shop, processtype: full}\n"
+    (tmp_path / "m.yml").write_text(model.replace("entities:\n", first, 1))
+    (tmp_path / "lake/bronze/first").mkdir()
+    (tmp_path / "lake/bronze/first/2026-01-02.csv").write_text("id\n1\n")
+    page = shop.run("status").out
+    assert 0 < page.index("orders: 1 slice") < page.index("first: 1 slice"), page
