@@ -43,7 +43,7 @@ DATASETS = ("source", "target", "input", "actual", "expected")
 def _key_faults(each: Evaluated) -> Iterator[Fault]:
     """Yield that a target updates rows of a Delta table of which no key is declared."""
     model = each.model
-    if not isinstance(model, WritingTarget) or model.mapping is None:
+    if not isinstance(model, WritingTarget) or isinstance(model, MergeTarget) or model.mapping is None:
         return
     if model.mode_of(TargetDefaults.of(each.workspace.project.config)) is not OutputMode.UPDATE:
         return

@@ -210,7 +210,8 @@ targets:
     mapping: ids
     relation: {kind: delta, location: keyed, mergeKey: id}
     mode: UPDATE
-jobs: {daily: {targets: [gold, keyed]}}
+  merged: {kind: merge, mapping: ids, relation: gold, mergeKey: id, partition: {day: 2024-05-01}}
+jobs: {daily: {targets: [gold, keyed, merged]}}
 """,
     )
     assert [str(fault) for fault in found.errors] == [
