@@ -6,7 +6,7 @@ table that was replaced by an older copy of itself lacks what was built since.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
@@ -21,9 +21,11 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step, parameters_text
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
-from lakewright.run.outputs import written_by
+from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS, Loss
+from lakewright.run.outputs import filled, target_of, written_by
 from lakewright.run.table_marks import TableLook, TableMark, changed_fault, look_at
 from lakewright.spec.words import counted, first_of
+from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 
@@ -36,19 +38,12 @@ if TYPE_CHECKING:
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
     from lakewright.targets.context import Context
-    from lakewright.targets.defaults import TargetDefaults
 
 __all__ = [
-    "LOST_ROWS",
-    "REMOVED_ROWS",
     "LostRows",
     "lost_taints",
     "replaces_whole",
 ]
-
-LOST_ROWS, REMOVED_ROWS = "lost_rows", "removed_rows"
-"""The codes of the warning: if CREATE makes the table anew, or it is an older copy; and if a run is asked to
-empty or remove it."""
 
 FEW, RUNS = 20, 1000
 """Numbers of last runs: of the job, in which a table is looked for at all; of the project, for all builds."""
@@ -113,7 +108,9 @@ class LostRows:
             return None  # CREATE enters it into the catalog
         lost = self._lost(target, context, places, is_whole=not phase.is_cleanup)
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
-        return self._fault(target, _Loss.of(phase, places, found), lost) if lost else None
+        partly = self.built_into(places, in_part=True) if phase is Phase.TRUNCATE else {}
+        parts = {key: job for key, (job, _) in partly.items()}
+        return self._fault(target, Loss.of(phase, places, found), lost, parts) if lost or parts else None
 
     def _older_warning(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Fault | None:
         look = self._look_into(target, context)
@@ -122,7 +119,7 @@ class LostRows:
         own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
         lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, look) if key != own}
         kept = target.kept_rows(context.defaults) if look.is_unknown else None
-        return self._fault(target, _Loss.of_older(look, kept), lost) if lost else None
+        return self._fault(target, Loss.of_older(look, kept), lost) if lost else None
 
     def lacking(self, target: Target, context: Context, parameters: Mapping[str, str]) -> str | None:
         """Return that the table of a target lacks its last build of an instance; None if it does not."""
@@ -134,10 +131,20 @@ class LostRows:
         own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
         return None if look is None or own not in keys else f"its last build is not in {look.place} any more"
 
-    def changed_warning(self, target: Target, context: Context) -> Fault | None:
-        """Return that other programs have changed rows of a table of which a build leaves some; or None."""
+    def changed_warning(
+        self, target: Target, context: Context, parameters: Mapping[str, str]
+    ) -> Fault | None:
+        """Return that other programs have changed rows of a table of which a build leaves some; or None.
+
+        A build that writes removed rows again is the remedy.
+        """
         look = self._look_into(target, context)
         if look is None or look.foreign is None or look.foreign.is_reverted:
+            return None
+        own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
+        is_removed = all(each.operation == "DELETE" for each in look.foreign.commits)
+        was_built = own in self.last_builds(target.name)
+        if is_removed and was_built and filled(target, context.workspace) is Answer.NO:
             return None
         return changed_fault(target.name, look)
 
@@ -181,11 +188,19 @@ class LostRows:
         gone = (same if is_whole else same[1:]) if replaces else []
         return {key: job for key, (job, _) in built.items() if key not in gone}
 
-    def _fault(self, target: Target, loss: _Loss, lost: Mapping[Instance, Job]) -> Fault | None:
+    def _fault(
+        self,
+        target: Target,
+        loss: Loss,
+        lost: Mapping[Instance, Job],
+        parts: Mapping[Instance, Job] | None = None,
+    ) -> Fault | None:
+        """Return the fault of builds that are lost, of some in part; None if the run builds them itself."""
         now = [tuple(sorted(self.journal.hide_secrets(each).items())) for each in self.instances]
         others = [(name, key) for name, key in lost if key not in now or not self._is_chosen(name)]
+        in_part = {each: job for each, job in (parts or {}).items() if not self._is_chosen(each[0])}
         if not others:
-            return None
+            return self._fault_in_part(target, loss, in_part) if in_part else None
         # What is emptied in this run is not built again in it.
         tainted = others if loss.code == REMOVED_ROWS else list(lost)
         typed = ", ".join(
@@ -200,11 +215,32 @@ class LostRows:
             code=loss.code,
             details={
                 "reason": loss.reason,
-                "lost": [[name, dict(key)] for name, key in tainted if not self._is_entity(name)],
+                "lost": [
+                    [name, dict(key), loss.kept, False] for name, key in tainted if not self._is_entity(name)
+                ]
+                + self._kept_in_part(in_part),
                 "is_older": loss.is_older,
-                "kept": loss.kept,
             },
         )
+
+    def _fault_in_part(self, target: Target, loss: Loss, parts: Mapping[Instance, Job]) -> Fault:
+        names = sorted({name for name, _ in parts})
+        return Fault(
+            f"target {target.name!r}: {loss.told}, and with it a part of what {first_of(names, MOST_NAMED)} "
+            "has built into the table",
+            remedy="Afterwards, `lakewright status` says what to type for it.",
+            code=loss.code,
+            details={"reason": loss.reason, "lost": self._kept_in_part(parts), "is_older": False},
+        )
+
+    def _kept_in_part(self, parts: Mapping[Instance, Job]) -> list[list[Any]]:
+        """Return builds of which a part is lost, each with why building it again leaves the rest."""
+        defaults, found = TargetDefaults.of(self.project.config), []
+        for (name, key), job in parts.items():
+            made = target_of(self.project, self.lake, job, name, dict(key))
+            kept = None if made is None else made[0].kept_rows(defaults)
+            found.append([name, dict(key), kept, True])
+        return found
 
     def _commands(
         self, built: Sequence[Instance], jobs: Mapping[Instance, Job], *, is_emptied: bool
@@ -264,10 +300,16 @@ class LostRows:
             self._last.extend(each for run in runs for each in reversed(list(names.entries(run))))
         return self._last
 
-    def built_into(self, created: frozenset[Resource]) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
+    def built_into(
+        self, created: frozenset[Resource], *, in_part: bool = False
+    ) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
         """Return what was built into a place since it was emptied, with its job and what it wrote.
 
         The last builds come first.
+
+        Args:
+            created: The place.
+            in_part: Whether only what is there in part is returned, with other parts in other places.
         """
         emptied: set[Resource] = set()
         seen: set[Instance] = set()
@@ -286,7 +328,10 @@ class LostRows:
                 continue
             seen.add(key)
             is_there = not all(any(one.contains(each) for one in emptied) for each in written)
-            if is_there and any(each.contains(one) for each in created for one in written):
+            pairs = [(each, one) for each in created for one in written]
+            is_within = any(each.contains(one) for each, one in pairs)
+            is_found = not is_within and any(e.intersects(o) for e, o in pairs) if in_part else is_within
+            if is_there and is_found:
                 found[key] = (job, written)
         return found
 
@@ -316,59 +361,6 @@ class LostRows:
                     yield job, each["name"], each["phase"], each.get("instance", {})
 
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """How the rows of a table are lost.
-
-    Attributes:
-        code: The code of the warning.
-        told: What happens to the table.
-        remedy: What to do about what was built into it, before the commands that build it again.
-        reason: Why that is to be built again, once a run has done it.
-        is_older: Whether the table is an older copy, so that it may hold older rows in the same places.
-        kept: Why building again leaves rows of which nobody knows; None if it replaces them, or none are.
-    """
-
-    code: str
-    told: str
-    remedy: str
-    reason: str
-    is_older: bool = False
-    kept: str | None = None
-
-    @classmethod
-    def of_older(cls, look: TableLook, kept: str | None) -> _Loss:
-        was = "an older copy, or another table," if look.foreign is None else "replaced by another program"
-        return cls(LOST_ROWS, look.told, look.advice, f"{look.place} was {was}", True, kept)
-
-    @classmethod
-    def of(cls, phase: Phase, places: Iterable[Resource], found: Observation) -> _Loss:
-        place = ", ".join(sorted(each.name for each in places))
-        if phase.is_cleanup:
-            parts = {f"{column}={value}" for each in places for column, value in each.partition}
-            part = f"the partition {' '.join(sorted(parts))}" if parts else "the whole"
-            does = f"empties {part} of {place}" if phase is Phase.TRUNCATE else f"removes {place}"
-            return cls(
-                REMOVED_ROWS,
-                f"{phase} {does}",
-                "Build these again afterwards",
-                f"its rows were removed by {phase}",
-            )
-        if found.exists is Answer.NO:
-            return cls(
-                LOST_ROWS,
-                f"{place} does not exist any more",
-                "If the table is to be brought back, do so before it is created. Otherwise build these again",
-                f"{place} did not exist any more, and was made anew",
-            )
-        return cls(
-            LOST_ROWS,
-            f"CREATE replaces {place} with an empty table",
-            "Build these again afterwards",
-            f"{place} was replaced with an empty table",
-        )
-
-
 def replaces_whole(target: Target, defaults: TargetDefaults) -> bool:
     """Return whether each build of a target replaces all rows of its table."""
     return isinstance(target, WritingTarget) and not target.partition and target.kept_rows(defaults) is None
@@ -390,8 +382,11 @@ def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
         return ()
     details = step.warning.details
     reason, lost_in = f"{details['reason']} in run {run_id}", None if details["is_older"] else run_id
-    kept = None if details["kept"] is None else f"{reason}, and {details['kept']}"
     return tuple(
-        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(reason, lost_in=lost_in, kept=kept)
-        for name, parameters in details["lost"]
+        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(
+            reason,
+            lost_in=None if is_part else lost_in,  # what is left of it is there
+            kept=None if kept is None else f"{reason}, and {kept}",
+        )
+        for name, parameters, kept, is_part in details["lost"]
     )

@@ -291,16 +291,22 @@ class _Observer:
             added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
             appended=partial(self._appended, target, context, tainted),
             lacking=partial(self.lost.lacking, target, context, parameters),
-            missing=partial(self._missing, target, context),
+            missing=partial(self._missing, target, context, parameters),
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),
             append=self._resumed(append, tainted),
         )
 
-    def _missing(self, target: Target, context: Context, is_made: Callable[[Resource], bool]) -> Fault | None:
+    def _missing(
+        self,
+        target: Target,
+        context: Context,
+        parameters: Mapping[str, str],
+        is_made: Callable[[Resource], bool],
+    ) -> Fault | None:
         """Return the warning of what a target reads, or else of what others have done to its table."""
         found = missing_input(target, context.workspace, is_made)
-        return found or self.lost.changed_warning(target, context)
+        return found or self.lost.changed_warning(target, context, parameters)
 
     def _taints(
         self, target: Target, context: Context, parameters: Mapping[str, str]

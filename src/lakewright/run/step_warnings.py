@@ -9,7 +9,7 @@ from lakewright.plan.planner import MAY_BE_ADDED
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import KEPT_ROWS, REPEATED_ROWS
-from lakewright.run.lost_rows import LOST_ROWS, REMOVED_ROWS
+from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS
 from lakewright.run.table_marks import CHANGED_ROWS
 
 if TYPE_CHECKING:
@@ -18,20 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = ["with_warning"]
 
-_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS, MAY_BE_ADDED)
+_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS, CHANGED_ROWS, MAY_BE_ADDED)
 """Those that are known before the step runs; entities tell theirs by themselves."""
 
 
 def with_warning(outcome: Outcome, step: Step) -> Outcome:
     """Return the outcome of a step with the warning of its plan; a failed one is told alone.
 
-    Rows that are added once more, or changed by another program, may be meant so, and what was removed was
-    asked for: none of these is an error.
+    Rows that are added once more may be meant so, and what was removed was asked for: neither is an error.
     """
     warning = step.warning
     if warning is None or outcome.status.is_failure:
         return outcome
-    if warning.code in (ADDED_BEFORE, CHANGED_ROWS, REMOVED_ROWS):
+    if warning.code in (ADDED_BEFORE, REMOVED_ROWS):
         return replace(outcome, warnings=(*outcome.warnings, f"{warning.message}. {warning.remedy}"))
     if warning.code not in _CODES:
         return outcome

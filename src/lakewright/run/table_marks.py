@@ -134,8 +134,9 @@ def changed_fault(target: str, look: TableLook, again: str | None = None) -> Fau
         f"target {target!r}: rows of {look.place} were changed by another program since the last build: "
         f"{told}",
         remedy=(
-            "Builds go on with the rows as they are now. If the change is unwanted, take it back before the "
-            f"next build, in SQL: RESTORE TABLE delta.`{look.place}` TO VERSION AS OF {version}."
+            "Builds go on with the rows as they are now. If the change is unwanted, this takes it back, in "
+            "SQL, with all builds since, which `lakewright status` then names: "
+            f"RESTORE TABLE delta.`{look.place}` TO VERSION AS OF {version}."
             if again is None
             else f"The next build writes all rows again. If the change is unwanted, type `{again}`."
         ),

@@ -102,13 +102,17 @@ def effective_mode(
     return mode, Outcome(Status.SKIPPED, reasons=(f"{present.subject} already holds rows ({mode})",))
 
 
-def _with_loss(label: str, observation: Observation, context: Context) -> Observation:
-    """Return the observation with the refusal of a migration that would lose data without permission."""
+def _with_loss(relation: Relation, observation: Observation, context: Context) -> Observation:
+    """Return the observation with the refusal of a migration that would lose data without permission.
+
+    The whole relation counts: a migration takes the rows of all partitions.
+    """
     lost = [change.loses for change in observation.changes if change.loses is not None]
-    is_refused = lost and observation.refusal is None and observation.filled is Answer.YES
-    if not is_refused or context.options.permissions.allow_data_loss:
+    if not lost or observation.refusal is not None or context.options.permissions.allow_data_loss:
         return observation
-    return replace(observation, refusal=data_loss(label, lost).as_fault())
+    if relation.observe(context.workspace).filled is not Answer.YES:
+        return observation
+    return replace(observation, refusal=data_loss(relation.label, lost).as_fault())
 
 
 class WritingTarget(Target):
@@ -195,7 +199,7 @@ class WritingTarget(Target):
         workspace = context.workspace
         relation = self.managed(workspace)
         observation = relation.observe(workspace, canonical_partition(relation.partitions, self.partition))
-        observation = _with_loss(relation.label, observation, context)
+        observation = _with_loss(relation, observation, context)
         if self.mapping is None:
             return observation
         if self._is_fingerprinted(context.defaults):

@@ -12,7 +12,7 @@ from lakewright.manifest.journal import Taint, TargetPhase
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.kept_rows import KEPT_ROWS
-from lakewright.run.lost_rows import LOST_ROWS
+from lakewright.run.losses import LOST_ROWS
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.other_writers import ROWS_CHANGED
 from lakewright.spec.expressions.secrets import HIDDEN

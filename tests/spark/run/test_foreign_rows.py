@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.commands import InProcess
 
 if TYPE_CHECKING:
@@ -37,74 +38,102 @@ jobs:
 CHANGED = "were changed by another program since the last build: version"
 
 
-def test_what_another_program_did_to_gold_is_told_until_it_is_mended(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "project.yml").write_text(PROJECT)
-    (tmp_path / "model/model.yml").write_text(MODEL)
-    shop = InProcess(tmp_path, spark)
-    days, log, whole = (f"delta.`{tmp_path / 'gold' / name}`" for name in ("days", "log", "whole"))
+class Shop:
+    """A project whose gold was built for three days."""
 
-    def is_calm() -> bool:
-        return shop.run("status").all.startswith("Nothing is running")
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        (folder / "model").mkdir()
+        (folder / "project.yml").write_text(PROJECT)
+        (folder / "model/model.yml").write_text(MODEL)
+        self.folder, self.spark, self.run = folder, spark, InProcess(folder, spark).run
+        done = self.run("job", "daily", "build", "day:start=2026-01-01", "day:end=2026-01-03")
+        assert (done.code, self.is_calm()) == (0, True), done.all
 
-    def type_commands(told: str) -> None:
+    def is_calm(self) -> bool:
+        return self.run("status").all.startswith("Nothing is running")
+
+    def type_commands(self, told: str) -> None:
         for command in re.findall(r"`lakewright ([^`]*)`", told):
-            done = shop.run(*command.split())
+            done = self.run(*command.split())
             assert done.code == 0, done.all
 
-    def rows(table: str) -> list[tuple[int, str]]:
-        return [tuple(row) for row in spark.sql(f"SELECT n, string(day) FROM {table} ORDER BY day").collect()]
+    def table(self, name: str) -> str:
+        return f"delta.`{self.folder / 'gold' / name}`"
 
-    done = shop.run("job", "daily", "build", "day:start=2026-01-01", "day:end=2026-01-03")
-    assert (done.code, is_calm()) == (0, True), done.all
+    def rows(self, name: str, columns: str = "n, string(day)") -> list[tuple[int, str]]:
+        found = self.spark.sql(f"SELECT {columns} FROM {self.table(name)} ORDER BY ALL").collect()
+        return sorted(tuple(row) for row in found)
 
+
+@pytest.fixture
+def shop(tmp_path: Path, spark: SparkSession) -> Shop:
+    return Shop(tmp_path, spark)
+
+
+def test_changed_rows_of_gold_are_told_until_they_are_taken_back_or_the_job_has_run(
+    shop: Shop, spark: SparkSession
+) -> None:
+    days = shop.table("days")
     spark.sql(f"OPTIMIZE {days}")
-    assert is_calm()
+    assert shop.is_calm()
     written = spark.sql(f"DESCRIBE HISTORY {days}").where("operation = 'WRITE'").collect()
     last = max(row["version"] for row in written)
     spark.sql(f"UPDATE {days} SET n = 5 WHERE day = '2026-01-02'")
     told = shop.run("status").all
     assert CHANGED in told
     assert "(UPDATE)" in told
-    (restore,) = re.findall(r"in SQL: (RESTORE .*)\.", told)
+    (restore,) = re.findall(r"(RESTORE TABLE .*)\.", told)
     assert restore.endswith(f" {last}")
     assert CHANGED in shop.run("plan", "daily", "build", "day=2026-01-04").all
     spark.sql(restore)
-    assert is_calm()
+    assert shop.is_calm()
 
-    # The next build goes on with the rows, says so, and ends the message.
+    # The next build goes on with the rows, and says so.
     spark.sql(f"UPDATE {days} SET n = 5 WHERE day = '2026-01-02'")
     assert CHANGED in shop.run("job", "daily", "build", "day=2026-01-04").all
-    assert is_calm()
+    told = shop.run("status").all
+    assert "Tables that another program has changed" not in told
+    assert "SUCCESS_WITH_ERRORS days (day=2026-01-04) BUILD" in told, "until the next run of the job"
+    assert shop.run("job", "daily", "build", "day=2026-01-04").code == 0
+    assert shop.is_calm()
 
-    # Builds that a RESTORE took out are built again by what is named, also where older rows are.
-    spark.sql(f"RESTORE TABLE {days} TO VERSION AS OF 2")
+
+def test_what_others_took_out_of_gold_is_built_again_once_by_what_is_named(
+    shop: Shop, spark: SparkSession
+) -> None:
+    # Also where older rows are.
+    spark.sql(f"RESTORE TABLE {shop.table('days')} TO VERSION AS OF 1")
     told = shop.run("status").all
     assert "was replaced by another program since the last build" in told
-    type_commands(told)
-    assert is_calm()
-    assert rows(days) == [(1, f"2026-01-0{n}") for n in range(1, 5)]
+    shop.type_commands(told)
+    assert shop.is_calm()
+    assert shop.rows("days") == [(1, f"2026-01-0{n}") for n in range(1, 4)]
 
     # Of a table that others wrote as a whole, nobody knows what it holds: nothing is added to it.
+    log = shop.table("log")
     kept = "SELECT n, day FROM _ WHERE day = '2026-01-02'".replace("_", log)
     spark.sql(f"CREATE OR REPLACE TABLE {log} USING delta PARTITIONED BY (day) AS {kept}")
     told = shop.run("status").all
     assert "It may lack" in told
-    assert (
-        "to others, which no recorded run has added"
-        in shop.run("plan", "daily", "build", "day=2026-01-02").all
-    )
-    type_commands(told)
-    assert is_calm()
-    assert rows(log) == [(1, f"2026-01-0{n}") for n in range(1, 5)]
+    planned = shop.run("plan", "daily", "build", "day=2026-01-02").all
+    assert "to others, which no recorded run has added" in planned
+    shop.type_commands(told)
+    assert shop.is_calm()
+    assert shop.rows("log") == [(1, f"2026-01-0{n}") for n in range(1, 4)]
 
-    spark.sql(f"DELETE FROM {whole}")
-    type_commands(shop.run("status").all)
-    spark.sql(f"UPDATE {whole} SET n = 7")
+    # A RESTORE and a build for the same rows would bring them twice.
+    spark.sql(f"DELETE FROM {log} WHERE day = '2026-01-02'")
+    told = shop.run("status").all
+    assert "RESTORE" not in told
+    shop.type_commands(told.partition("If somebody removed them on purpose")[0])
+    assert shop.is_calm()
+    assert shop.rows("log") == [(1, f"2026-01-0{n}") for n in range(1, 4)]
+
+    spark.sql(f"DELETE FROM {shop.table('whole')}")
+    shop.type_commands(shop.run("status").all.partition("If somebody removed them on purpose")[0])
+    spark.sql(f"UPDATE {shop.table('whole')} SET n = 7")
     told = shop.run("status").all
     assert "The next build writes all rows again" in told
-    type_commands(told)
-    assert is_calm()
-    assert [tuple(row) for row in spark.sql(f"SELECT n FROM {whole}").collect()] == [(1,)]
+    shop.type_commands(told)
+    assert shop.is_calm()
+    assert shop.rows("whole", "n, ''") == [(1, "")]

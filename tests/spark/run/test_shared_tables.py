@@ -23,6 +23,7 @@ mappings:
   a: {kind: sql, sql: "SELECT 'a' AS who"}
   b: {kind: sql, sql: "SELECT 'b' AS who"}
   c: {kind: sql, sql: "SELECT 'c' AS who"}
+  w: {kind: sql, sql: "SELECT 'w' AS who, explode(array(DATE'2026-01-02', DATE'2026-01-03')) AS day"}
 targets:
   a:
     kind: relation
@@ -39,9 +40,15 @@ targets:
     mode: APPEND
     buildPolicy: IF_CHANGED
   c: {kind: relation, mapping: c, relation: log, partition: {day: $d}, mode: APPEND}
+  w: {kind: relation, mapping: w, relation: log, mode: APPEND}
 jobs:
   daily: {parameters: [{name: day, type: date}], targets: [a, b]}
   other: {parameters: [{name: d, type: date}], targets: [c]}
+"""
+
+
+WEEKLY = """
+  weekly: {targets: [w]}
 """
 
 
@@ -86,3 +93,15 @@ def test_what_several_targets_append_to_one_partition_is_there_once(
     run("job daily build day=2026-01-02")
     assert rows() == ["a", "b", "c"]
     assert shop.run("status").all.startswith("Nothing is running")
+
+    # A target of another job that adds to all days is told of the part that goes.
+    (tmp_path / "model/model.yml").write_text(MODEL + WEEKLY)
+    run("job weekly build")
+    assert rows() == ["a", "b", "c", "w", "w"]
+    run("job other truncate -t c d=2026-01-02 --yes")
+    told = shop.run("status").all
+    assert "w: its rows were removed by TRUNCATE" in told
+    for command in re.findall(r"`lakewright ([^`]*)`", told):
+        shop.run(*command.split())
+    run("job other build d=2026-01-02 -t c") if "c" not in rows() else None
+    assert rows() == ["a", "b", "c", "w", "w"]

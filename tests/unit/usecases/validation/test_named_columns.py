@@ -210,7 +210,13 @@ targets:
     mapping: ids
     relation: {kind: delta, location: keyed, mergeKey: id}
     mode: UPDATE
-  merged: {kind: merge, mapping: ids, relation: gold, mergeKey: id, partition: {day: 2024-05-01}}
+  merged:
+    kind: merge
+    mapping: ids
+    relation: gold
+    mergeKey: id
+    clauses: [{action: update}]
+    partition: {day: 2024-05-01}
 jobs: {daily: {targets: [gold, keyed, merged]}}
 """,
     )
