@@ -158,18 +158,26 @@ class _InstancePlanning:
         by_name = {candidate.name: candidate for candidate in takes_part}
         steps: dict[str, Step] = {}
         for name in graph.order:
-            if self._is_selected(phase, name, patterns):
+            if self._is_selected(phase, by_name[name], patterns):
                 steps[name] = self._step(phase, by_name[name], _upstream(steps, graph, name))
         self._note_blocked(phase, steps.values())
         lacks = f"no target takes part in {phase}" if request.only is None else "no target was left undone"
         note = None if steps else lacks
         return PhasePlan(phase, tuple(steps.values()), graph.sources, graph.nearest(steps.keys()), note)
 
-    def _is_selected(self, phase: Phase, name: str, patterns: tuple[re.Pattern[str], ...]) -> bool:
-        request = self.planner.request
-        if request.only is not None and (self.index, phase, name) not in request.only:
+    def _is_selected(self, phase: Phase, candidate: Candidate, patterns: tuple[re.Pattern[str], ...]) -> bool:
+        request, name = self.planner.request, candidate.name
+        is_left = request.only is None or (self.index, phase, name) in request.only
+        if not is_left and not self._is_made_anew(phase, candidate):
             return False
         return _matches(name, patterns) and (request.targets is None or name in request.targets)
+
+    def _is_made_anew(self, phase: Phase, candidate: Candidate) -> bool:
+        """Return whether a resumed run needs CREATE again: what is left was declared anew, or is gone."""
+        left = self.planner.request.only or ()
+        if phase is not Phase.CREATE or (self.index, Phase.BUILD, candidate.name) not in left:
+            return False
+        return candidate.dirtiness(phase, self.planner.expected.of(candidate)).is_to_run
 
     def _note_blocked(self, phase: Phase, steps: Iterable[Step]) -> None:
         found = [step for step in steps if step.status is Planned.BLOCKED]

@@ -103,6 +103,39 @@ def test_force_and_dirty_and_leftovers_run_what_is_clean() -> None:
     assert left.steps()[0].reasons == ("failed in the run before",)
 
 
+def test_a_resumed_run_creates_again_what_does_not_conform_any_more() -> None:
+    """It failed for ever: CREATE, which had been done, was left out, and the declaration was mended since."""
+    left = frozenset({(0, Phase.BUILD, name) for name in ("changed", "same")})
+    request = PlanRequest(phases_until(Phase.BUILD), only=left)
+
+    plan = plan_of(target("changed"), target("same", filled=True), target("done"), selection=request)
+
+    assert [(step.phase, step.target, step.status) for step in plan.steps()] == [
+        (Phase.CREATE, "changed", Planned.WOULD_RUN),
+        (Phase.BUILD, "changed", Planned.WOULD_RUN),
+        (Phase.BUILD, "same", Planned.CLEAN),
+    ]
+
+
+def test_two_targets_of_one_place_are_not_clean_because_of_the_other() -> None:
+    """With IF_CHANGED, the second one was never built."""
+
+    def sharing(name: str) -> Candidate:
+        found = Observation(
+            "file:/log", exists=Answer.YES, filled=Answer.YES, fingerprint={name: "1"}, built={}
+        )
+        return replace(
+            target(name, provides="/log"),
+            observe=lambda: found,
+            dirtiness=lambda phase, seen: build_dirtiness(BuildPolicy.IF_CHANGED, seen, is_partitioned=False),
+        )
+
+    twice = plan_of(sharing("a"), sharing("b"), count=2)
+
+    said = [[step.status for phase in i.phases for step in phase.steps] for i in twice.instances]
+    assert said == [[Planned.WOULD_RUN] * 2, [Planned.CLEAN] * 2]
+
+
 def test_a_second_instance_finds_what_the_first_one_will_have_written() -> None:
     plan = plan_of(target("table"), selection=PlanRequest(phases_until(Phase.BUILD)), count=2)
 
