@@ -337,9 +337,9 @@ def test_a_replaced_slice_that_was_processed_is_said(
         shop.run("daily", "build", targets="orders").check()
         with pytest.warns(LakewrightWarning, match="was processed before it was replaced") as told:
             landed = orders.land(users.sql("SELECT 1 AS id, 'b' AS name"), "1", replace=True)
-        assert f'in Python: project.entity("orders").requeue("{landed.name}")' in str(told[0].message)
+        assert f'project.entity("orders").requeue("{landed.name}")' in str(told[0].message)
         assert landed.is_replaced
-        assert f"Process it again with `lakewright manifest requeue orders/{landed.name}`" in caplog.text
+        assert f"process it again with `lakewright manifest requeue orders/{landed.name}`" in caplog.text
 
         # A version or a time shows the table as it was.
         then = datetime.now(UTC)
