@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FOLDED",
+    "METADATA",
     "Commit",
     "LandedCommit",
     "Since",
@@ -51,7 +52,8 @@ __all__ = [
 
 _APP = "spark.databricks.delta.write.txnAppId"
 _NUMBER = "spark.databricks.delta.write.txnVersion"
-_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+"""The setting of a session that its commits carry."""
 
 FOLDED = "items"
 """Key of a commit's content under which the items are whose slices were folded into it."""
@@ -126,7 +128,7 @@ def strict_session(lake: Lake) -> SparkSession:
 @contextmanager
 def carrying_token(session: SparkSession, token: Token) -> Iterator[None]:
     """Make each Delta commit of the session carry the token inside the block, and none afterwards."""
-    values = {_APP: token.app_id, _NUMBER: str(token.number), _METADATA: token.text}
+    values = {_APP: token.app_id, _NUMBER: str(token.number), METADATA: token.text}
     left = [key for key in values if session.conf.get(key, None) is not None]
     if left:
         raise RuntimeError(f"the session still carries another commit's token: {left}")

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.lake.commit import METADATA
 from lakewright.lake.delta_log import TableLog, read_log
 from lakewright.lake.observation import delta_table, observe_table, table_log
 from lakewright.spec.models.places import Address
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CompactionResult", "TableShape", "compact", "observe_shape", "vacuum"]
 
-_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _OPTIMIZE = "spark.databricks.delta.optimize"
 
 
@@ -131,7 +131,7 @@ def compact(lake: Lake, address: Address, wanted: Maintenance, note: Mapping[str
         f"{_OPTIMIZE}.minFileSize": str(wanted.file_bytes),
         f"{_OPTIMIZE}.maxFileSize": str(wanted.file_bytes),
         f"{_OPTIMIZE}.maxDeletedRowsRatio": str(wanted.marked_rows),
-        _METADATA: json.dumps(dict(note), sort_keys=True),
+        METADATA: json.dumps(dict(note), sort_keys=True),
     }
     for key, value in conf.items():
         session.conf.set(key, value)

@@ -227,9 +227,11 @@ def _times(value: Any, path: str) -> Iterator[tuple[str, bool]]:
     elif isinstance(value, dict):
         for name, each in value.items():
             yield from _times(each, f"{path}.{name}")
-    elif isinstance(value, list | tuple) or (type(value).__module__ == "numpy" and hasattr(value, "tolist")):
-        for each in value if isinstance(value, list | tuple) else list(value.flat):
+    elif isinstance(value, list | tuple):
+        for each in value:
             yield from _times(each, f"{path}[]")
+    elif type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        yield from _times(list(value.flat), path)
 
 
 def _check_types(pa: Any, schema: Any) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.lake.commit import Since, commit_text, commits_since, read_commits
+from lakewright.lake.commit import METADATA, Since, commit_text, commits_since, read_commits
 from lakewright.lake.commit_effects import EMPTIED, has_changed_rows, replaces_all, restored_version
 from lakewright.spec.words import first_of
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.places import Address
 
 __all__ = ["Foreign", "changes_of_others", "foreign_changes", "sign_commits", "standing_changes"]
-
-_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-"""The setting of a session that its commits carry."""
 
 _BY, _NAME = "by", "lakewright"
 
@@ -41,9 +38,9 @@ def sign_commits(session: SparkSession, emptied: Mapping[str, str] | None = None
         session: The session.
         emptied: The partition whose rows they remove, if that is what they are for.
     """
-    if session.conf.get(_METADATA, None) is None:
+    if session.conf.get(METADATA, None) is None:
         content = {_BY: _NAME} if emptied is None else {_BY: _NAME, EMPTIED: dict(emptied)}
-        session.conf.set(_METADATA, json.dumps(content))
+        session.conf.set(METADATA, json.dumps(content))
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,7 +247,7 @@ class Mapping(Named):
                 f"{cut.before} in one input and becomes {cut.after}, as no decimal holds the digits of all "
                 "inputs. Cast them to a type that does"
             )
-            workspace.notes.add(self.name, partial(str, text))
+            self.note(workspace, partial(str, text))
 
     def note_absent(
         self,

@@ -6,7 +6,7 @@ Source: `lifecycles-and-phases.md`, "Jobs & Lifecycles" (dependency analysis of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 __all__ = ["Resource"]
@@ -40,6 +40,11 @@ class Resource:
     def jdbc(cls, name: str, partition: Mapping[str, object] | None = None) -> Resource:
         """Return the resource for a table in another database. Its name keeps its case."""
         return cls("jdbc", name, _sorted(partition))
+
+    @property
+    def whole(self) -> Resource:
+        """The folder or table that it is a partition of, or itself."""
+        return replace(self, partition=())
 
     def contains(self, other: Resource) -> bool:
         """Return whether `other` is this resource or a part of it.

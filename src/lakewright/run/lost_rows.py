@@ -7,7 +7,7 @@ table that was replaced by an older copy of itself lacks what was built since.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -116,7 +116,7 @@ class LostRows:
         look = self._look_into(target, context)
         if look is None:
             return None
-        own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
+        own = self._key(parameters)
         lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, look) if key != own}
         kept = target.kept_rows(context.defaults) if look.is_unknown else None
         return self._fault(target, Loss.of_older(look, kept), lost) if lost else None
@@ -128,7 +128,7 @@ class LostRows:
         look = self.look(target.name, target.provides(context.workspace, Phase.BUILD))
         keys = [] if look is None else self.lacked_builds(target.name, look)
         keys = keys[:1] if replaces_whole(target, context.defaults) else keys
-        own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
+        own = self._key(parameters)
         return None if look is None or own not in keys else f"its last build is not in {look.place} any more"
 
     def changed_warning(
@@ -139,14 +139,18 @@ class LostRows:
         A build that writes removed rows again is the remedy.
         """
         look = self._look_into(target, context)
-        if look is None or look.foreign is None or look.foreign.is_reverted:
+        if look is None or look.changes is None:
             return None
-        own = tuple(sorted(self.journal.hide_secrets(parameters).items()))
-        is_removed = all(each.operation == "DELETE" for each in look.foreign.commits)
+        own = self._key(parameters)
+        is_removed = all(each.operation == "DELETE" for each in look.changes.commits)
         was_built = own in self.last_builds(target.name)
         if is_removed and was_built and filled(target, context.workspace) is Answer.NO:
             return None
         return changed_fault(target.name, look)
+
+    def _key(self, parameters: Mapping[str, str]) -> Key:
+        """Return the key of an instance as the history has it."""
+        return tuple(sorted(self.journal.hide_secrets(parameters).items()))
 
     def _look_into(self, target: Target, context: Context) -> TableLook | None:
         """Return the table whose rows a build of a target leaves in part; None if there is none."""
@@ -156,7 +160,7 @@ class LostRows:
 
     def look(self, name: str, places: Collection[Resource]) -> TableLook | None:
         """Return the table that a target writes, which is looked at once; None if none is on this machine."""
-        key = (name, frozenset(map(_whole, places)))
+        key = (name, frozenset(each.whole for each in places))
         if key not in self._looks:
             self._looks[key] = look_at(self.lake, key[1], partial(self._marks, name))
         return self._looks[key]
@@ -196,7 +200,7 @@ class LostRows:
         parts: Mapping[Instance, Job] | None = None,
     ) -> Fault | None:
         """Return the fault of builds that are lost, of some in part; None if the run builds them itself."""
-        now = [tuple(sorted(self.journal.hide_secrets(each).items())) for each in self.instances]
+        now = list(map(self._key, self.instances))
         others = [(name, key) for name, key in lost if key not in now or not self._is_chosen(name)]
         in_part = {each: job for each, job in (parts or {}).items() if not self._is_chosen(each[0])}
         if not others:
@@ -318,8 +322,8 @@ class LostRows:
         for job, name, phase, parameters in self._steps():
             key = (name, tuple(sorted(parameters.items())))
             if name not in of_table:  # each name is looked up once
-                tables = set(map(_whole, self._written(job, name, parameters)))
-                of_table[name] = any(_whole(each).contains(one) for one in tables for each in created)
+                tables = {each.whole for each in self._written(job, name, parameters)}
+                of_table[name] = any(each.whole.contains(one) for one in tables for each in created)
             if key in seen or not of_table[name]:
                 continue
             written = self._written(job, name, parameters, phase)
@@ -370,10 +374,6 @@ def _has_table(resource: Resource) -> bool:
     """Return whether the log of a Delta table is in a folder on this machine."""
     folder = local_path(resource.name) if resource.category == "file" else None
     return folder is not None and (folder / "_delta_log").is_dir()
-
-
-def _whole(resource: Resource) -> Resource:
-    return replace(resource, partition=())
 
 
 def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:

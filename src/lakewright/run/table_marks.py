@@ -98,6 +98,11 @@ class TableLook:
         return self.is_other or (self.foreign is not None and self.foreign.version < 0)
 
     @property
+    def changes(self) -> Foreign | None:
+        """What other programs have done to rows, if all builds are in it still; None if nothing."""
+        return None if self.foreign is None or self.foreign.is_reverted else self.foreign
+
+    @property
     def told(self) -> str:
         """Why the table lacks what was built into it."""
         if self.foreign is not None:

@@ -283,7 +283,7 @@ def _older_fault(app: App, output: Output) -> Fault | None:
 def _changed_fault(output: Output) -> Fault | None:
     """Return that other programs have changed rows of a Delta table on this machine; None if none has."""
     look = output.history.look(output.target, (output.place,)) if output.is_delta else None
-    if look is None or look.foreign is None or look.foreign.is_reverted:
+    if look is None or look.changes is None:
         return None
     last = next(iter(output.history.last_builds(output.target)), None)
     again = None if last is None or not output.is_replaced else _commands(output, [last], "--force")[0]

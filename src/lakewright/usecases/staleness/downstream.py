@@ -255,16 +255,17 @@ def arrival_answered(app: App, entity: Entity, item: Item) -> tuple[Put, ...]:
 
     There are none if a slice of the project has been processed since: what is tainted keeps its first reason.
     """
+    reason = _reason(entity, [slice_name(item)], _ARRIVED)
+    taints = [each for each in app.journal.taints(app.project.name) if each.reason == reason]
+    if not taints:
+        return ()
     application = application_of(app.project.name, entity)
     own = [mark.since for mark in item.processed if mark.application.covers(application)]
     processed = app.store.select(Query(verdicts=frozenset({Verdict.PROCESSED})))
     since = (mark.since for each in processed if each.item_id != item.item_id for mark in each.processed)
     if not own or any(at > min(own) for at in since):
         return ()
-    reason = _reason(entity, [slice_name(item)], _ARRIVED)
-    return tuple(
-        each.place.untainted() for each in app.journal.taints(app.project.name) if each.reason == reason
-    )
+    return tuple(each.place.untainted() for each in taints)
 
 
 def forget_overwritten(app: App, before: Iterable[Taint], run: RunResult) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice, pairwise
 from pathlib import Path
@@ -86,11 +85,11 @@ def _writers(app: App, job: Job, names: frozenset[str]) -> dict[str, set[tuple[s
 
     It is empty if no other target, and no other job, writes there.
     """
-    tables = {_whole_place(each) for node in _nodes(app, job, names) for each in node.provides}
+    tables = {each.whole for node in _nodes(app, job, names) for each in node.provides}
     writers: dict[Resource, set[tuple[str, str]]] = {}
     for each in app.project.jobs.values():
         for node in _nodes(app, each, frozenset(each.targets)):
-            for table in tables & set(map(_whole_place, node.provides)):
+            for table in tables & {place.whole for place in node.provides}:
                 writers.setdefault(table, set()).add((each.name, node.name))
     shared = {one for of_table in writers.values() if len(of_table) > 1 for one in of_table}
     former, found = former_names(app), dict[str, set[tuple[str, str]]]()
@@ -101,10 +100,6 @@ def _writers(app: App, job: Job, names: frozenset[str]) -> dict[str, set[tuple[s
                     for place in entry.get(WRITES, ()):
                         found.setdefault(place, set()).add((name, entry["name"]))
     return found
-
-
-def _whole_place(place: Resource) -> Resource:
-    return replace(place, partition=())
 
 
 def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[str, Mapping[str, str]]]:
