@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.commands import InProcess
+from tests.spark.run.shops import make_shop
 
 from lakewright.lake.failpoint import FAILPOINT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
 MODEL = """
 relations:
   log: {kind: delta, location: gold/log, schema: {fields: [{name: day, type: date}, {name: n, type: int}]}}
@@ -40,10 +39,7 @@ COUNT = " UNION ALL ".join(
 def test_rows_that_a_run_has_added_are_there_once_after_it_is_resumed(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "project.yml").write_text(PROJECT)
-    (tmp_path / "model/model.yml").write_text(MODEL)
-    shop = InProcess(tmp_path, spark)
+    shop = make_shop(tmp_path, MODEL, spark)
 
     try:
         build = ("job", "daily", "build", "day=2022-01-02")

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.commands import InProcess
+from tests.spark.run.shops import make_shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,9 +32,7 @@ jobs:
 
 def test_a_catalog_table_whose_folder_is_gone_is_built_again(tmp_path: Path, spark: SparkSession) -> None:
     """The build that `status` named failed in CREATE, as the catalog still had its entry."""
-    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
-    (tmp_path / "m.yml").write_text(MODEL)
-    shop = InProcess(tmp_path, spark)
+    shop = make_shop(tmp_path, MODEL, spark)
     try:
         done = shop.run("job", "daily", "build")
         assert done.code == 0, done.all
@@ -70,12 +68,10 @@ def test_a_silver_table_of_the_catalog_whose_folder_is_gone_is_made_again_as_nam
     tmp_path: Path, spark: SparkSession
 ) -> None:
     """The rebuild that was named failed, and so did a build after TRUNCATE."""
-    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\nlake: {root_folder: lake}\n")
-    (tmp_path / "m.yml").write_text(ENTITY)
+    shop = make_shop(tmp_path, ENTITY, spark)
     bronze = tmp_path / "lake/bronze/orders"
     bronze.mkdir(parents=True)
     (bronze / "1.csv").write_text("id\n1\n")
-    shop = InProcess(tmp_path, spark)
 
     def lose() -> None:
         (row,) = spark.sql("DESCRIBE DETAIL gone.orders").select("location").collect()

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.commands import InProcess
+from tests.spark.run.shops import make_shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
 MODEL = """
 relations:
   days:
@@ -42,10 +41,7 @@ class Shop:
     """A project whose gold was built for three days."""
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
-        (folder / "model").mkdir()
-        (folder / "project.yml").write_text(PROJECT)
-        (folder / "model/model.yml").write_text(MODEL)
-        self.folder, self.spark, self.run = folder, spark, InProcess(folder, spark).run
+        self.folder, self.spark, self.run = folder, spark, make_shop(folder, MODEL, spark).run
         done = self.run("job", "daily", "build", "day:start=2026-01-01", "day:end=2026-01-03")
         assert (done.code, self.is_calm()) == (0, True), done.all
 

@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.commands import InProcess
+from tests.spark.run.shops import make_shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROJECT = "name: shop\nmodules: [model]\nlake: {root_folder: lake}\n"
 MODEL = """
 relations:
   log:
@@ -55,10 +54,7 @@ WEEKLY = """
 def test_what_several_targets_append_to_one_partition_is_there_once(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "project.yml").write_text(PROJECT)
-    (tmp_path / "model/model.yml").write_text(MODEL)
-    shop = InProcess(tmp_path, spark)
+    shop = make_shop(tmp_path, MODEL, spark)
 
     def rows() -> list[str]:
         found = spark.sql(f"SELECT who FROM delta.`{tmp_path / 'gold/log'}`").collect()
@@ -95,7 +91,7 @@ def test_what_several_targets_append_to_one_partition_is_there_once(
     assert shop.run("status").all.startswith("Nothing is running")
 
     # A target of another job that adds to all days is told of the part that goes.
-    (tmp_path / "model/model.yml").write_text(MODEL + WEEKLY)
+    (tmp_path / "m.yml").write_text(MODEL + WEEKLY)
     run("job weekly build")
     assert rows() == ["a", "b", "c", "w", "w"]
     run("job other truncate -t c d=2026-01-02 --yes")
