@@ -68,11 +68,15 @@ def restored_version(restore: Commit, log: Sequence[Commit]) -> int | None:
 
 
 def empties_partition(commit: Commit, partition: Mapping[str, str]) -> bool:
-    """Return whether a commit of Lakewright removed all rows of a partition, as its signature says."""
+    """Return whether a commit of Lakewright removed all rows of a partition, as its signature says.
+
+    Names of columns are compared as Delta does, whatever their case.
+    """
     emptied = commit.content.get(EMPTIED)
     if not partition or not isinstance(emptied, Mapping):
         return False
-    return all(partition.get(name) == value for name, value in emptied.items())
+    held = {name.lower(): value for name, value in partition.items()}
+    return all(held.get(str(name).lower()) == value for name, value in emptied.items())
 
 
 def empties(commit: Commit) -> bool:

@@ -21,9 +21,18 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.places import Address
 
-__all__ = ["Foreign", "changes_of_others", "foreign_changes", "sign_commits", "standing_changes"]
+__all__ = [
+    "Foreign",
+    "changes_of_others",
+    "emptying_signature",
+    "foreign_changes",
+    "is_signing",
+    "sign_commits",
+    "standing_changes",
+]
 
 _BY, _NAME = "by", "lakewright"
+_SIGNATURE = json.dumps({_BY: _NAME})
 
 _MOST_NAMED = 3
 
@@ -39,8 +48,20 @@ def sign_commits(session: SparkSession, emptied: Mapping[str, str] | None = None
         emptied: The partition whose rows they remove, if that is what they are for.
     """
     if session.conf.get(METADATA, None) is None:
-        content = {_BY: _NAME} if emptied is None else {_BY: _NAME, EMPTIED: dict(emptied)}
-        session.conf.set(METADATA, json.dumps(content))
+        session.conf.set(METADATA, _SIGNATURE if emptied is None else emptying_signature(emptied))
+
+
+def emptying_signature(partition: Mapping[str, str]) -> str:
+    """Return the signature of a commit that removes the rows of a partition, or replaces them.
+
+    Without it, the log would not tell whether the rows of an earlier commit are there.
+    """
+    return json.dumps({_BY: _NAME, EMPTIED: dict(partition)})
+
+
+def is_signing(session: SparkSession) -> bool:
+    """Return whether the commits of a session carry the signature, and nothing that the user has chosen."""
+    return bool(session.conf.get(METADATA, None) == _SIGNATURE)
 
 
 @dataclass(frozen=True, slots=True)

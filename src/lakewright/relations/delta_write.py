@@ -16,6 +16,7 @@ from lakewright.lake.partition import (
     typed_partition,
     with_told_folders,
 )
+from lakewright.lake.signature import emptying_signature, is_signing
 from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
 from lakewright.relations.delta_merge import refusing_duplicates, same_key, with_unique_keys
@@ -123,7 +124,12 @@ def _save(
     writer = writer.format("delta").options(**target.options)
     if target.partitions and (not state.exists or mode is OutputMode.OVERWRITE):
         writer = writer.partitionBy(*(each.name for each in target.partitions))
-    writer = _with_mode(writer, target, partition, mode) if state.exists else writer.mode("append")
+    if state.exists:
+        writer = _with_mode(writer, target, partition, mode)
+        if partition and mode is OutputMode.OVERWRITE and is_signing(workspace.spark):
+            writer = writer.option("userMetadata", emptying_signature(partition))
+    else:
+        writer = writer.mode("append")
     if target.address.location is not None:
         check_written(workspace.lake, target.address.location, "the table")
         writer.save(target.address.location)

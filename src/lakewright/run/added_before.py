@@ -15,9 +15,9 @@ from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
 from lakewright.relations.relation import OutputMode
+from lakewright.run.build_history import BuildHistory
 from lakewright.run.former_names import FormerNames
 from lakewright.run.leftovers import is_built, is_entry_undone
-from lakewright.run.lost_rows import LostRows
 from lakewright.run.outputs import (
     APPEND,
     WRITES,
@@ -64,7 +64,7 @@ class AddedBefore:
         looks_far: Whether tables in object stores are looked at, too.
     """
 
-    history: LostRows
+    history: BuildHistory
     looks_far: bool = True
     _read: dict[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict, init=False)
     _runs: list[Run] = field(default_factory=list, init=False)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.run.table_marks import TableLook
 
-__all__ = ["LOST_ROWS", "REMOVED_ROWS", "Loss"]
+__all__ = ["LOST_ROWS", "REMOVED_ROWS", "REPLACED_ROWS", "Loss"]
 
-LOST_ROWS, REMOVED_ROWS = "lost_rows", "removed_rows"
-"""The codes of the warning: if CREATE makes the table anew, or it is an older copy; and if a run is asked to
-empty or remove it."""
+LOST_ROWS, REMOVED_ROWS, REPLACED_ROWS = "lost_rows", "removed_rows", "replaced_rows"
+"""The codes of the warning: if CREATE makes the table anew, or it is an older copy; if a run is asked to
+empty or remove it; and if a build replaces what others have built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,22 @@ class Loss:
         return cls(LOST_ROWS, look.told, look.advice, f"{look.place} was {was}", True, kept)
 
     @classmethod
+    def of_replaced(cls, places: Iterable[Resource]) -> Loss:
+        """Return that a build replaces what others have built into the same places."""
+        place, part = _words(places)
+        return cls(
+            REPLACED_ROWS,
+            f"BUILD replaces {part} of {place}",
+            "Targets that replace each other's rows need tables, or partitions, of their own. Unless this "
+            "run builds these again after it, do so",
+            "its rows were replaced by another target",
+        )
+
+    @classmethod
     def of(cls, phase: Phase, places: Iterable[Resource], found: Observation) -> Loss:
         """Return what a phase does to the rows of places."""
-        place = ", ".join(sorted(each.name for each in places))
+        place, part = _words(places)
         if phase.is_cleanup:
-            parts = {f"{column}={value}" for each in places for column, value in each.partition}
-            part = f"the partition {' '.join(sorted(parts))}" if parts else "the whole"
             does = f"empties {part} of {place}" if phase is Phase.TRUNCATE else f"removes {place}"
             return cls(
                 REMOVED_ROWS,
@@ -74,3 +84,11 @@ class Loss:
             "Build these again afterwards",
             f"{place} was replaced with an empty table",
         )
+
+
+def _words(places: Iterable[Resource]) -> tuple[str, str]:
+    """Return places, and which part of them, as text."""
+    found = list(places)
+    parts = {f"{column}={value}" for each in found for column, value in each.partition}
+    part = f"the partition {' '.join(sorted(parts))}" if parts else "the whole"
+    return ", ".join(sorted({each.name for each in found})), part

@@ -6,11 +6,9 @@ table that was replaced by an older copy of itself lacks what was built since.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault
 from lakewright.lake.paths import local_path
@@ -19,22 +17,20 @@ from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import Step, parameters_text
-from lakewright.run.former_names import FormerNames
-from lakewright.run.leftovers import is_built, is_entry_undone
-from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS, Loss
-from lakewright.run.outputs import filled, target_of, written_by
-from lakewright.run.table_marks import TableLook, TableMark, changed_fault, look_at
+from lakewright.relations.relation import OutputMode
+from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS, REPLACED_ROWS, Loss
+from lakewright.run.outputs import filled, target_of
+from lakewright.run.table_marks import TableLook, changed_fault
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:
-    from lakewright.lake.lake import Lake
-    from lakewright.manifest.journal import Journal
     from lakewright.manifest.store import Put
     from lakewright.plan.observation import Observation
     from lakewright.plan.resource import Resource
+    from lakewright.run.build_history import BuildHistory, Instance, Key
     from lakewright.spec.models.job import Job
     from lakewright.spec.project import Project
     from lakewright.targets.context import Context
@@ -45,20 +41,12 @@ __all__ = [
     "replaces_whole",
 ]
 
-FEW, RUNS = 20, 1000
-"""Numbers of last runs: of the job, in which a table is looked for at all; of the project, for all builds."""
-
 MOST_NAMED = 3
 
-_CLEANUP = (Phase.TRUNCATE.value, Phase.DESTROY.value)
+_LATER = "Afterwards, `lakewright status` says what to type for that part."
+
 _ENTITY = "entity"
 """The kind of targets of which the manifest tells what is to be processed again."""
-
-Key: TypeAlias = tuple[tuple[str, str], ...]
-"""The sorted parameters of an instance."""
-
-Instance: TypeAlias = tuple[str, Key]
-"""The name of a target, and the sorted parameters of an instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +54,23 @@ class LostRows:
     """Finds what was built into a table that is gone, that a migration replaces, or that a run removes.
 
     Attributes:
-        job: The job that is planned.
+        history: What the runs of the project have built, for the job that is planned.
         instances: The parameters of the instances of the run.
     """
 
-    project: Project
-    lake: Lake
-    journal: Journal
-    job: Job
+    history: BuildHistory
     instances: Sequence[Mapping[str, str]]
     _chosen: set[str] = field(default_factory=set, init=False)
-    _seen: list[tuple[Job, str, str, Mapping[str, str]]] = field(default_factory=list, init=False)
-    _last: list[Mapping[str, Any]] = field(default_factory=list, init=False)
-    _places: dict[tuple[str, str, str, Key], frozenset[Resource]] = field(default_factory=dict, init=False)
-    _builds: dict[str, Mapping[Key, Mapping[str, Any]]] = field(default_factory=dict, init=False)
-    _looks: dict[tuple[str, frozenset[Resource]], TableLook | None] = field(default_factory=dict, init=False)
+
+    @property
+    def project(self) -> Project:
+        """The project."""
+        return self.history.project
+
+    @property
+    def job(self) -> Job:
+        """The job that is planned."""
+        return self.history.job
 
     def warning(
         self,
@@ -98,17 +88,18 @@ class LostRows:
         if Phase.BUILD not in target.phases_in(workspace):
             return None
         if phase is Phase.BUILD:
-            return self._older_warning(target, context, parameters)
+            older = self._older_warning(target, context, parameters)
+            return self._replaced_warning(target, context) if older is None else older
         if not phase.is_cleanup:
             is_made = found.exists is Answer.NO or found.loses_rows
-            if not is_made or target.name not in self.known_targets():
+            if not is_made or target.name not in self.history.known_targets():
                 return None
         places = target.provides(workspace, phase)
         if found.exists is Answer.NO and not phase.is_cleanup and any(map(_has_table, places)):
             return None  # CREATE enters it into the catalog
         lost = self._lost(target, context, places, is_whole=not phase.is_cleanup)
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
-        partly = self.built_into(places, in_part=True) if phase is Phase.TRUNCATE else {}
+        partly = self.history.built_into(places, in_part=True) if phase is Phase.TRUNCATE else {}
         parts = {key: job for key, (job, _) in partly.items()}
         return self._fault(target, Loss.of(phase, places, found), lost, parts) if lost or parts else None
 
@@ -117,16 +108,41 @@ class LostRows:
         if look is None:
             return None
         own = self._key(parameters)
-        lost = {(target.name, key): self.job for key in self.lacked_builds(target.name, look) if key != own}
+        lost = {
+            (target.name, key): self.job
+            for key in self.history.lacked_builds(target.name, look)
+            if key != own
+        }
         kept = target.kept_rows(context.defaults) if look.is_unknown else None
         return self._fault(target, Loss.of_older(look, kept), lost) if lost else None
+
+    def _replaced_warning(self, target: Target, context: Context) -> Fault | None:
+        """Return the warning for a build that replaces rows of other targets; None if it has its own place.
+
+        What a run builds afterwards is right again, and not marked any more.
+        """
+        workspace, defaults = context.workspace, context.defaults
+        if not isinstance(target, WritingTarget) or target.mode_of(defaults) is not OutputMode.OVERWRITE:
+            return None
+        places = target.provides(workspace, Phase.BUILD)
+        found = self.history.standing_of_others(target.name, places, self._replaces)
+        if not found:
+            return None
+        parts = {key: job for key, (job, is_in_part) in found.items() if is_in_part}
+        whole = {key: job for key, (job, is_in_part) in found.items() if not is_in_part}
+        return self._fault(target, Loss.of_replaced(places), whole, parts)
+
+    def _replaces(self, job: Job, name: str, parameters: Mapping[str, str]) -> bool:
+        """Return whether a build replaces all that was where it writes."""
+        made = target_of(self.project, self.history.lake, job, name, parameters)
+        return made is not None and made[0].kept_rows(TargetDefaults.of(self.project.config)) is None
 
     def lacking(self, target: Target, context: Context, parameters: Mapping[str, str]) -> str | None:
         """Return that the table of a target lacks its last build of an instance; None if it does not."""
         if target.kind == _ENTITY or Phase.BUILD not in target.phases_in(context.workspace):
             return None
-        look = self.look(target.name, target.provides(context.workspace, Phase.BUILD))
-        keys = [] if look is None else self.lacked_builds(target.name, look)
+        look = self.history.look(target.name, target.provides(context.workspace, Phase.BUILD))
+        keys = [] if look is None else self.history.lacked_builds(target.name, look)
         keys = keys[:1] if replaces_whole(target, context.defaults) else keys
         own = self._key(parameters)
         return None if look is None or own not in keys else f"its last build is not in {look.place} any more"
@@ -143,40 +159,20 @@ class LostRows:
             return None
         own = self._key(parameters)
         is_removed = all(each.operation == "DELETE" for each in look.changes.commits)
-        was_built = own in self.last_builds(target.name)
+        was_built = own in self.history.last_builds(target.name)
         if is_removed and was_built and filled(target, context.workspace) is Answer.NO:
             return None
         return changed_fault(target.name, look)
 
     def _key(self, parameters: Mapping[str, str]) -> Key:
         """Return the key of an instance as the history has it."""
-        return tuple(sorted(self.journal.hide_secrets(parameters).items()))
+        return tuple(sorted(self.history.journal.hide_secrets(parameters).items()))
 
     def _look_into(self, target: Target, context: Context) -> TableLook | None:
         """Return the table whose rows a build of a target leaves in part; None if there is none."""
         if Phase.BUILD not in target.phases_in(context.workspace) or replaces_whole(target, context.defaults):
             return None
-        return self.look(target.name, target.provides(context.workspace, Phase.BUILD))
-
-    def look(self, name: str, places: Collection[Resource]) -> TableLook | None:
-        """Return the table that a target writes, which is looked at once; None if none is on this machine."""
-        key = (name, frozenset(each.whole for each in places))
-        if key not in self._looks:
-            self._looks[key] = look_at(self.lake, key[1], partial(self._marks, name))
-        return self._looks[key]
-
-    def _marks(self, name: str) -> Iterator[TableMark]:
-        """Yield the marks of the last builds of a target."""
-        yield from filter(None, map(TableMark.from_entry, self.last_builds(name).values()))
-
-    def lacked_builds(self, name: str, look: TableLook) -> list[Key]:
-        """Return the instances of a target whose last builds its table does not have, newest first."""
-
-        def is_lacked(built: tuple[Key, Mapping[str, Any]]) -> bool:
-            written = TableMark.from_entry(built[1])
-            return written is not None and not look.mark.comes_after(written)
-
-        return [key for key, _ in takewhile(is_lacked, self.last_builds(name).items())]
+        return self.history.look(target.name, target.provides(context.workspace, Phase.BUILD))
 
     def _lost(
         self, target: Target, context: Context, places: frozenset[Resource], *, is_whole: bool
@@ -186,7 +182,7 @@ class LostRows:
         Of instances that replace what the others wrote, only the last one counts; none if the target is built
         afterwards as a whole.
         """
-        own, built = target.provides(context.workspace, Phase.BUILD), self.built_into(places)
+        own, built = target.provides(context.workspace, Phase.BUILD), self.history.built_into(places)
         replaces = target.kept_rows(context.defaults) is None and (is_whole or target.kind != _ENTITY)
         same = [key for key, (_, written) in built.items() if key[0] == target.name and written == own]
         gone = (same if is_whole else same[1:]) if replaces else []
@@ -200,9 +196,10 @@ class LostRows:
         parts: Mapping[Instance, Job] | None = None,
     ) -> Fault | None:
         """Return the fault of builds that are lost, of some in part; None if the run builds them itself."""
-        now = list(map(self._key, self.instances))
+        # A build that replaces rows does not make the run build these again.
+        now = [] if loss.code == REPLACED_ROWS else list(map(self._key, self.instances))
         others = [(name, key) for name, key in lost if key not in now or not self._is_chosen(name)]
-        in_part = {each: job for each, job in (parts or {}).items() if not self._is_chosen(each[0])}
+        in_part = {each: job for each, job in (parts or {}).items() if not (now and self._is_chosen(each[0]))}
         if not others:
             return self._fault_in_part(target, loss, in_part) if in_part else None
         # What is emptied in this run is not built again in it.
@@ -210,12 +207,13 @@ class LostRows:
         typed = ", ".join(
             f"`{each}`" for each in self._commands(others, lost, is_emptied=loss.kept is not None)
         )
-        instances = [parameters_text(dict(key)) for key in sorted({key for _, key in others})]
-        were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
+        partly, later = "", ""
+        if in_part:
+            partly = f", and a part of what {_names(in_part)} has built is gone, too"
+            later = f" {_LATER}"
         return Fault(
-            f"target {target.name!r}: {loss.told}, and {were} built into it: "
-            f"{first_of(instances, MOST_NAMED)}",
-            remedy=f"{loss.remedy}: {typed}.",
+            f"target {target.name!r}: {loss.told}, and {_built_words(loss, others)}{partly}",
+            remedy=f"{loss.remedy}: {typed}.{later}",
             code=loss.code,
             details={
                 "reason": loss.reason,
@@ -228,11 +226,10 @@ class LostRows:
         )
 
     def _fault_in_part(self, target: Target, loss: Loss, parts: Mapping[Instance, Job]) -> Fault:
-        names = sorted({name for name, _ in parts})
         return Fault(
-            f"target {target.name!r}: {loss.told}, and with it a part of what {first_of(names, MOST_NAMED)} "
-            "has built into the table",
-            remedy="Afterwards, `lakewright status` says what to type for it.",
+            f"target {target.name!r}: {loss.told}, and with it a part of what {_names(parts)} has built into "
+            "the table",
+            remedy=_LATER,
             code=loss.code,
             details={"reason": loss.reason, "lost": self._kept_in_part(parts), "is_older": False},
         )
@@ -241,7 +238,7 @@ class LostRows:
         """Return builds of which a part is lost, each with why building it again leaves the rest."""
         defaults, found = TargetDefaults.of(self.project.config), []
         for (name, key), job in parts.items():
-            made = target_of(self.project, self.lake, job, name, dict(key))
+            made = target_of(self.project, self.history.lake, job, name, dict(key))
             kept = None if made is None else made[0].kept_rows(defaults)
             found.append([name, dict(key), kept, True])
         return found
@@ -278,91 +275,22 @@ class LostRows:
         """Return whether a target is one of those of the run."""
         return name in (self._chosen or self.job.targets)
 
-    def known_targets(self) -> frozenset[str]:
-        """Return the targets that one of the job's last runs built, or found built."""
-        return frozenset(
-            each["name"]
-            for each in self._last_entries()
-            if each["phase"] == Phase.BUILD.value and not is_entry_undone(each)
+
+def _names(built: Iterable[Instance]) -> str:
+    """Return the targets that built instances as text."""
+    return first_of(sorted({name for name, _ in built}), MOST_NAMED)
+
+
+def _built_words(loss: Loss, built: Sequence[Instance]) -> str:
+    """Return what was built into a table as text."""
+    instances = [parameters_text(dict(key)) for key in sorted({key for _, key in built})]
+    texts = first_of(instances, MOST_NAMED)
+    if loss.code == REPLACED_ROWS:
+        return (
+            f"{first_of(sorted({name for name, _ in built}), MOST_NAMED)} had built {texts or 'rows'} into it"
         )
-
-    def last_builds(self, name: str) -> Mapping[Key, Mapping[str, Any]]:
-        """Return the entries of instances of a target whose last step in the job's last runs was a build."""
-        if name not in self._builds:
-            found: dict[Key, Mapping[str, Any]] = {}
-            for each in self._last_entries():
-                if each["name"] == name and (each["phase"] in _CLEANUP or is_built(each)):
-                    found.setdefault(tuple(sorted(each.get("instance", {}).items())), each)
-            self._builds[name] = {key: each for key, each in found.items() if is_built(each)}
-        return self._builds[name]
-
-    def _last_entries(self) -> Sequence[Mapping[str, Any]]:
-        """Return the entries of the job's last runs, the last ones first."""
-        if not self._last:
-            names = FormerNames(self.project, self.lake, self.journal)
-            runs = self.journal.runs(FEW, project=self.project.name, job=self.job.name)
-            self._last.extend(each for run in runs for each in reversed(list(names.entries(run))))
-        return self._last
-
-    def built_into(
-        self, created: frozenset[Resource], *, in_part: bool = False
-    ) -> dict[Instance, tuple[Job, frozenset[Resource]]]:
-        """Return what was built into a place since it was emptied, with its job and what it wrote.
-
-        The last builds come first.
-
-        Args:
-            created: The place.
-            in_part: Whether only what is there in part is returned, with other parts in other places.
-        """
-        emptied: set[Resource] = set()
-        seen: set[Instance] = set()
-        of_table: dict[str, bool] = {}
-        found = {}
-        for job, name, phase, parameters in self._steps():
-            key = (name, tuple(sorted(parameters.items())))
-            if name not in of_table:  # each name is looked up once
-                tables = {each.whole for each in self._written(job, name, parameters)}
-                of_table[name] = any(each.whole.contains(one) for one in tables for each in created)
-            if key in seen or not of_table[name]:
-                continue
-            written = self._written(job, name, parameters, phase)
-            if phase in _CLEANUP:
-                emptied |= written
-                continue
-            seen.add(key)
-            is_there = not all(any(one.contains(each) for one in emptied) for each in written)
-            pairs = [(each, one) for each in created for one in written]
-            is_within = any(each.contains(one) for each, one in pairs)
-            is_found = not is_within and any(e.intersects(o) for e, o in pairs) if in_part else is_within
-            if is_there and is_found:
-                found[key] = (job, written)
-        return found
-
-    def _written(
-        self, job: Job, name: str, parameters: Mapping[str, str], phase: str = Phase.BUILD.value
-    ) -> frozenset[Resource]:
-        """Return what an instance has written or emptied; each answer is looked up once."""
-        key = (job.name, name, phase, tuple(sorted(parameters.items())))
-        if key not in self._places:
-            self._places[key] = written_by(self.project, self.lake, job, name, parameters, phase=Phase(phase))
-        return self._places[key]
-
-    def _steps(self) -> Sequence[tuple[Job, str, str, Mapping[str, str]]]:
-        """Return the steps of the history that have built or emptied something, the last one first."""
-        if not self._seen:
-            self._seen.extend(self._read_steps())
-        return self._seen
-
-    def _read_steps(self) -> Iterator[tuple[Job, str, str, Mapping[str, str]]]:
-        names = FormerNames(self.project, self.lake, self.journal)
-        for run in islice(self.journal.runs(project=self.project.name), RUNS):
-            job = self.project.jobs.get(run.job)
-            entries = [] if job is None else list(names.entries(run))
-            for each in reversed(entries):
-                is_emptied = each["phase"] in _CLEANUP and not is_entry_undone(each)
-                if job is not None and (is_built(each) or is_emptied):
-                    yield job, each["name"], each["phase"], each.get("instance", {})
+    were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
+    return f"{were} built into it: {texts}"
 
 
 def replaces_whole(target: Target, defaults: TargetDefaults) -> bool:
@@ -378,7 +306,7 @@ def _has_table(resource: Resource) -> bool:
 
 def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
     """Return the taints of what was in a table that a step has made anew, emptied or removed."""
-    if step.warning is None or step.warning.code not in (LOST_ROWS, REMOVED_ROWS):
+    if step.warning is None or step.warning.code not in (LOST_ROWS, REMOVED_ROWS, REPLACED_ROWS):
         return ()
     details = step.warning.details
     reason, lost_in = f"{details['reason']} in run {run_id}", None if details["is_older"] else run_id

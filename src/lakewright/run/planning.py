@@ -24,6 +24,7 @@ from lakewright.plan.planner import Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.selectors import select
 from lakewright.plan.step import Append, Plan
 from lakewright.run.added_before import AddedBefore
+from lakewright.run.build_history import BuildHistory
 from lakewright.run.contexts import Contexts
 from lakewright.run.former_names import FormerNames
 from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
@@ -81,8 +82,9 @@ class Planning:
         if not contexts.parameters:
             log.warning("the arguments of %s expand to no instance, so there is nothing to run", job.name)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
-        added = AddedBefore(lost)
+        history = BuildHistory(self.project, self.lake, self.journal, job)
+        lost = LostRows(history, contexts.parameters)
+        added = AddedBefore(history)
         observer = _Observer(contexts, names, self._leftovers(), lost, added, self.request.resume)
         plan_request = self._plan_request(job, observer)
         lost.choose(plan_request.targets or names)
@@ -102,8 +104,9 @@ class Planning:
         """
         contexts = self._contexts(job)
         names = job.target_names(self.project.job_scope(job, is_forced=self.request.force))
-        lost = LostRows(self.project, self.lake, self.journal, job, contexts.parameters)
-        added = AddedBefore(lost)
+        history = BuildHistory(self.project, self.lake, self.journal, job)
+        lost = LostRows(history, contexts.parameters)
+        added = AddedBefore(history)
         observer = _Observer(contexts, names, lambda *_: {}, lost, added)
         found = observer.instance(0).candidates if contexts.parameters else ()
         observer.check_faults()

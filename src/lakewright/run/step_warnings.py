@@ -9,7 +9,7 @@ from lakewright.plan.planner import MAY_BE_ADDED
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import KEPT_ROWS, REPEATED_ROWS
-from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS
+from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS, REPLACED_ROWS
 from lakewright.run.table_marks import CHANGED_ROWS
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ _CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS, CHANGED_ROWS, MAY_BE_ADDED)
 def with_warning(outcome: Outcome, step: Step) -> Outcome:
     """Return the outcome of a step with the warning of its plan; a failed one is told alone.
 
-    Rows that are added once more may be meant so, and what was removed was asked for: neither is an error.
+    Rows that are added once more may be meant so, what was removed was asked for, and
+    what was replaced may be built again after it: none is an error.
     """
     warning = step.warning
     if warning is None or outcome.status.is_failure:
         return outcome
-    if warning.code in (ADDED_BEFORE, REMOVED_ROWS):
+    if warning.code in (ADDED_BEFORE, REMOVED_ROWS, REPLACED_ROWS):
         return replace(outcome, warnings=(*outcome.warnings, f"{warning.message}. {warning.remedy}"))
     if warning.code not in _CODES:
         return outcome

@@ -35,6 +35,7 @@ from lakewright.usecases.validation.mappings import analyse_with_spark, mapping_
 from lakewright.usecases.validation.named_columns import named_column_faults
 from lakewright.usecases.validation.past import past_faults
 from lakewright.usecases.validation.records import value_faults
+from lakewright.usecases.validation.replaced_outputs import replaced_output_faults
 from lakewright.usecases.validation.sql import mapping_cycles, sql_faults
 from lakewright.workspace.sql_check import SqlChecker
 from lakewright.workspace.workspace import Workspace
@@ -94,6 +95,7 @@ def validate_project(app: App, *, with_spark: bool = False) -> Validation:
         *named.warnings,
         *documented,
         *past.warnings,
+        *replaced_output_faults(app.project, _offline(app.project, session)),
         *_idle_jobs(app.project),
     ]
     analysed = 0

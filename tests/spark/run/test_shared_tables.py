@@ -101,3 +101,67 @@ def test_what_several_targets_append_to_one_partition_is_there_once(
         shop.run(*command.split())
     run("job other build d=2026-01-02 -t c") if "c" not in rows() else None
     assert rows() == ["a", "b", "c", "w", "w"]
+
+
+OVERWRITING = """
+relations:
+  log:
+    kind: delta
+    location: gold/log
+    partitions: [{name: Day, type: date}]  # its partitions are written with a capital
+    schema: {fields: [{name: who, type: string}]}
+mappings:
+  a: {kind: sql, sql: "SELECT 'a' AS who"}
+  o: {kind: sql, sql: "SELECT 'o' AS who"}
+  w: {kind: sql, sql: "SELECT 'w' AS who, explode(array(DATE'2026-01-02', DATE'2026-01-03')) AS Day"}
+targets:
+  a: {kind: relation, mapping: a, relation: log, partition: {Day: $day}, mode: APPEND}
+  o: {kind: relation, mapping: o, relation: log, partition: {Day: $day}, mode: OVERWRITE}
+  w: {kind: relation, mapping: w, relation: log, mode: APPEND}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [a]}
+  other: {parameters: [{name: day, type: date}], targets: [o]}
+  weekly: {targets: [w]}
+"""
+
+
+def test_a_build_that_replaces_a_partition_tells_the_others_whose_rows_were_there(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    shop = make_shop(tmp_path, OVERWRITING, spark)
+    day = "day=2026-01-02"
+
+    def rows() -> list[str]:
+        found = spark.sql(f"SELECT who FROM delta.`{tmp_path / 'gold/log'}`").collect()
+        return sorted(str(row["who"]) for row in found)
+
+    def run(command: str) -> str:
+        done = shop.run(*command.split())
+        assert done.code == 0, done.all
+        return str(done.all)
+
+    run("job other build " + day)
+    run("job daily build " + day)
+    assert rows() == ["a", "o"]
+    run("job daily build day=2026-01-03")
+    told = "target 'o': BUILD replaces the partition day=2026-01-02 of"
+    planned = run(f"plan other build {day} --force")
+    assert (told in planned, "a had built day=2026-01-02 into it" in planned) == (True, True)
+    assert told in run(f"job other build {day} --force")
+    assert rows() == ["a", "o"]
+    status = shop.run("status").all
+    assert f"a ({day}): its rows were replaced by another target" in status
+    # Its rows are not counted as there, although nobody has emptied the partition.
+    commands = re.findall(r"`lakewright (job [^`]*)`", status)
+    assert commands == [f"job daily build {day}"]
+    assert "once more" not in run(commands[0])
+    assert rows() == ["a", "a", "o"]
+    assert shop.run("status").all.startswith("Nothing is running")
+
+    # What another target has in other partitions as well is lost in part.
+    run("job weekly build")
+    assert "a part of what w has built is gone, too" in run(f"job other build {day} --force")
+    assert rows() == ["a", "o", "w"]
+    told = shop.run("status").all
+    assert "w: its rows were replaced by another target" in told
+    assert "`lakewright job weekly truncate -t w --yes`" in told

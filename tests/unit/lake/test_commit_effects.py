@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -74,6 +75,15 @@ def test_a_restore_or_an_overwrite_removes_the_rows_of_a_commit(later: list[tupl
 )
 def test_what_removes_some_rows_or_none_leaves_a_commit(later: list[tuple[str, Any]]) -> None:
     assert is_effective(MARK, log(*later))
+
+
+@pytest.mark.parametrize(("partition", "is_there"), [({"day": "1"}, False), ({"DAY": "2"}, True), ({}, True)])
+def test_a_commit_that_empties_a_partition_names_it_in_any_case(
+    partition: Mapping[str, str], *, is_there: bool
+) -> None:
+    first, second = log(("DELETE", {"predicate": '["(day = 1)"]'}))
+    emptying = replace(second, content={"by": "lakewright", "emptied": {"Day": "1"}})
+    assert is_effective(MARK, (first, emptying), partition) is is_there
 
 
 def test_a_commit_that_the_log_has_no_more_is_gone_only_after_an_overwrite() -> None:

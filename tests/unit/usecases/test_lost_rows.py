@@ -20,8 +20,9 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.relations.file import FileRelation
+from lakewright.run.build_history import BuildHistory
 from lakewright.run.job import Recorder
-from lakewright.run.lost_rows import LostRows, lost_taints
+from lakewright.run.lost_rows import lost_taints
 from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.run.result import TargetResult
@@ -230,7 +231,7 @@ def test_the_history_is_not_searched_for_a_table_that_the_last_runs_do_not_know(
     app = lake(tmp_path)
     for day in DAYS:
         built(app, "daily", ("names",), day=day)
-    monkeypatch.setattr(LostRows, "built_into", lambda *_: pytest.fail("it was searched"))
+    monkeypatch.setattr(BuildHistory, "built_into", lambda *_: pytest.fail("it was searched"))
     request = JobRequest("daily", Phase.BUILD, ("day=2022-01-01",), targets=("whole",))
     warnings = (each.warning for each in plan_job(app, request).steps())
     assert {each.code for each in warnings if each is not None} == {MISSING_INPUT}

@@ -18,7 +18,8 @@ from lakewright.manifest.journal import Taint, TargetPhase
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
-from lakewright.run.lost_rows import LostRows, replaces_whole
+from lakewright.run.build_history import BuildHistory
+from lakewright.run.lost_rows import replaces_whole
 from lakewright.run.table_marks import changed_fault
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.defaults import TargetDefaults
@@ -136,7 +137,7 @@ class Output:
         is_replaced: Whether each build replaces all of its rows.
     """
 
-    history: LostRows
+    history: BuildHistory
     target: str
     kind: str
     is_kept: bool
@@ -158,7 +159,7 @@ def _outputs(app: App, job: Job) -> Iterator[Output]:
         nodes = list(declared_nodes(workspace, names, Phase.CREATE))
         built = {node.name for node in declared_nodes(workspace, names, Phase.BUILD)}
         defaults = TargetDefaults.of(app.project.config)
-        history = LostRows(app.project, offline_lake(app), app.journal, job, ())
+        history = BuildHistory(app.project, offline_lake(app), app.journal, job)
     except LakewrightError:
         return
     for node in nodes:

@@ -18,7 +18,7 @@ from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
-from lakewright.run.lost_rows import LostRows
+from lakewright.run.build_history import BuildHistory
 from lakewright.run.outputs import target_of
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.session import NoSession
@@ -72,9 +72,9 @@ def lost_partitions(app: App, targets: Iterable[tuple[Job, str]], seconds: float
     """
     found: dict[str, _Filled] = {}
     lake = _lake(app)
-    rows: dict[str, LostRows] = {}
+    rows: dict[str, BuildHistory] = {}
     for job, name in targets:
-        history = rows.setdefault(job.name, LostRows(app.project, lake, app.journal, job, ()))
+        history = rows.setdefault(job.name, BuildHistory(app.project, lake, app.journal, job))
         if name not in found:
             found[name] = _Filled(name, history, dict(_partitions(name, history)))
     looks = {name: _look(each, lake) for name, each in found.items() if each.partitions}
@@ -121,11 +121,11 @@ class _Filled:
     """The partitions that the last runs of a job have filled by a target."""
 
     target: str
-    history: LostRows
+    history: BuildHistory
     partitions: Mapping[Instance, _Partition]
 
 
-def _partitions(name: str, history: LostRows) -> Iterator[tuple[Instance, _Partition]]:
+def _partitions(name: str, history: BuildHistory) -> Iterator[tuple[Instance, _Partition]]:
     """Yield the instances of a target whose last build wrote rows to a partition of their own."""
     builds = [key for key, entry in history.last_builds(name).items() if _has_rows(entry)]
     for key in builds[:MOST]:

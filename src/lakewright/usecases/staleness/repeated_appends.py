@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun, commands_of
 from lakewright.run.added_before import AddedBefore
-from lakewright.run.lost_rows import LostRows
+from lakewright.run.build_history import BuildHistory
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def targets_adding_once(
 
 def added_before(app: App, job: str) -> AddedBefore:
     """Return what finds earlier builds of a job's instances on this machine, without Spark."""
-    history = LostRows(app.project, offline_lake(app), app.journal, app.project.jobs[job], ())
+    history = BuildHistory(app.project, offline_lake(app), app.journal, app.project.jobs[job])
     return AddedBefore(history, looks_far=False)
 
 

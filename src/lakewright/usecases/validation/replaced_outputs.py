@@ -1,0 +1,72 @@
+"""Validate that no target of a job replaces the rows that another target of the job has just built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from lakewright.errors import Fault, LakewrightError
+from lakewright.plan.graph import build_graph
+from lakewright.plan.phase import Phase
+from lakewright.relations.relation import OutputMode
+from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.target import Target
+from lakewright.targets.writing import WritingTarget
+from lakewright.usecases.staleness.declared_nodes import declared_nodes, sample_workspace
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.plan.graph import Node
+    from lakewright.spec.models.job import Job
+    from lakewright.spec.project import Project
+
+__all__ = ["replaced_output_faults"]
+
+
+def replaced_output_faults(project: Project, lake: Lake) -> Iterator[Fault]:
+    """Yield a warning for each two targets of a job of which the later one replaces what the other builds.
+
+    Parameters without a default get a sample value of their type.
+    """
+    told: set[tuple[str, str]] = set()
+    for job in project.jobs.values():
+        for fault, pair in _of_job(project, job, lake):
+            if pair not in told:
+                told.add(pair)
+                yield fault
+
+
+def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tuple[str, str]]]:
+    try:
+        workspace = sample_workspace(project, job, lake)
+        names = job.target_names(workspace.scope)
+        nodes = {node.name: node for node in declared_nodes(workspace, names, Phase.BUILD)}
+        order = build_graph(list(nodes.values()), Phase.BUILD).order
+        replacing = [name for name in order if _replaces(Target.named(workspace, name), project)]
+    except LakewrightError:  # told elsewhere
+        return
+    for name in replacing:
+        for earlier in order[: order.index(name)]:
+            if _share(nodes, name, earlier):
+                place = ", ".join(sorted({each.name for each in nodes[name].provides}))
+                yield (
+                    Fault(
+                        f"job {job.name!r}: target {name!r} is built after target {earlier!r}, and replaces "
+                        f"what it has written to {place}",
+                        project.targets[name].at(),
+                        "Give each of them a table or a partition of its own. Or have "
+                        f"{earlier!r} run later, with `after: {name}`, and add rows, with `mode: APPEND`.",
+                    ),
+                    (name, earlier),
+                )
+
+
+def _replaces(target: Target, project: Project) -> bool:
+    """Return whether a build of a target replaces all that is where it writes."""
+    if not isinstance(target, WritingTarget):
+        return False
+    return target.mode_of(TargetDefaults.of(project.config)) is OutputMode.OVERWRITE
+
+
+def _share(nodes: Mapping[str, Node], name: str, other: str) -> bool:
+    return any(each.intersects(one) for each in nodes[name].provides for one in nodes[other].provides)
