@@ -77,7 +77,7 @@ class RewindActions(OperatorActions):
 
     def record_rewind(
         self,
-        rewind: Rewind,
+        rewind: Rewind | None,
         application: Application,
         slices: Sequence[RewoundSlice],
         watermarks: Mapping[str, StoredWatermark | None],
@@ -91,7 +91,7 @@ class RewindActions(OperatorActions):
         written if somebody else has recorded the rewind.
 
         Args:
-            rewind: The rewind as announced.
+            rewind: The rewind as announced; None if a table's log tells it and the manifest does not.
             application: The application that processes the slices.
             slices: The slices; one with a later revision was changed by an operator and is left alone.
             watermarks: Column to its watermark after the rewind; None removes it.
@@ -101,16 +101,19 @@ class RewindActions(OperatorActions):
         Returns:
             The items with new revisions.
         """
+        ended = () if rewind is None else (rewind.removal,)
         for _ in range(MOST_RACES):
-            if self.rewind_of(rewind.key) != rewind:
+            if rewind is not None and self.rewind_of(rewind.key) != rewind:
                 return ()
             appends = tuple(self._rewound(slices, application, reason))
+            if rewind is None and not appends:
+                return ()
             puts = tuple(self._watermark_puts(application, watermarks, reason))
             try:
-                return self.store.write(Write(appends, (*puts, *also, rewind.removal))).items
+                return self.store.write(Write(appends, (*puts, *also, *ended))).items
             except SequenceConflict:
                 continue
-        raise SequenceConflict(f"too many processes write to {rewind.key} at once")
+        raise SequenceConflict(f"too many processes write to the slices of {application} at once")
 
     def _rewound(
         self, slices: Sequence[RewoundSlice], application: Application, reason: str

@@ -166,8 +166,9 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     waits = () if observation.waits_for is None else (observation.waits_for,)
-    if not observation.pending and observation.recovered:
-        return Dirtiness.yes(*observation.notes, *waits)
+    unrecorded = observation.unrecorded
+    if not observation.pending and (observation.recovered or unrecorded):
+        return Dirtiness.yes(*unrecorded, *observation.notes, *waits)
     if not observation.pending:
         taken = " that it takes" if observation.others else ""
         own = observation.idle or f"every slice{taken} has been processed"
@@ -175,9 +176,9 @@ def entity_dirtiness(observation: Observation) -> Dirtiness:
     reason = slices_text(observation.pending, "to process")
     late = observation.overtaken
     if not late:
-        return Dirtiness.yes(reason, *observation.notes, *waits)
+        return Dirtiness.yes(reason, *unrecorded, *observation.notes, *waits)
     is_are = "is older and is late afterwards" if len(late) == 1 else "are older and are late afterwards"
-    return Dirtiness.yes(reason, f"{named_slices(late)} {is_are}", *observation.notes, *waits)
+    return Dirtiness.yes(reason, f"{named_slices(late)} {is_are}", *unrecorded, *observation.notes, *waits)
 
 
 def left_slices(names: Sequence[str], runs: Sequence[OtherRun] = ()) -> str:

@@ -72,6 +72,7 @@ class Observation:
         others: Slices that the target leaves to other targets and instances.
         late: That others are late, so that every run refuses them, with what to type; None if none is.
         recovered: Slices that the output holds and the manifest lacks; the run records them as processed.
+        unrecorded: What the run records of the output before it processes slices, and the manifest lacks.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
         hold: The lock or failure that blocks the entity.
         idle: Why an entity has no slice to process, or None for the usual reason.
@@ -95,6 +96,7 @@ class Observation:
     others: tuple[str, ...] = ()
     late: str | None = None
     recovered: tuple[str, ...] = ()
+    unrecorded: tuple[str, ...] = ()
     overtaken: tuple[str, ...] = ()
     hold: Hold | None = None
     idle: str | None = None
@@ -130,6 +132,7 @@ class Observation:
                 filled=Answer.YES,
                 pending=(),
                 recovered=(),
+                unrecorded=(),
                 idle=None,
                 overtaken=(),
                 notes=(),

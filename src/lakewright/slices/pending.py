@@ -30,6 +30,7 @@ from lakewright.slices.late import Place, is_late, last_processed, place_of
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.processed import first_processed
 from lakewright.slices.recover_from_log import as_if_recovered, recover_slices
+from lakewright.slices.rewind.unrecorded import as_if_rewound, record_rewinds, unrecorded_rewinds
 from lakewright.slices.settle import without_unsettled
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Pending:
         waits_for: What is awaited, as text; None if nothing is.
         recovered: Items that the manifest lacks, which a run first records as the table's log tells; empty if
             that was done.
+        rewound: Items of slices that an undo or a rebuild concerns which the manifest lacks, as they are once
+            a run has recorded it from the table's log; empty if that was done.
     """
 
     ready: tuple[Item, ...] = ()
@@ -72,6 +75,7 @@ class Pending:
     awaited: Item | None = None
     waits_for: str | None = None
     recovered: tuple[Item, ...] = ()
+    rewound: tuple[Item, ...] = ()
 
     def taken_by(self, selection: SliceSelection) -> Pending:
         """Return the items that a selection takes; those it leaves are in `others`.
@@ -128,7 +132,9 @@ def find_pending(
         moved = former_name_error(context.lake, store, silver, context.application, others)
     if moved is not None:
         raise moved
+    rewound: dict[str, Item] = {}
     if is_recorded:
+        record_rewinds(context, entity)
         found = context.ledger.discover(
             discovered(slices, context.application, entity.called), run_id=context.holder.run_id
         )
@@ -137,9 +143,11 @@ def find_pending(
         recovered: dict[str, Item] = {}
     else:
         items = _as_if_recorded(context, entity, slices)
-        recovered = as_if_recovered(
-            context.lake, context.ledger, places.silver, items.values(), context.application
-        )
+        lake, ledger, application = context.lake, context.ledger, context.application
+        rewinds = unrecorded_rewinds(lake, ledger, places.silver, application)
+        rewound = as_if_rewound(ledger, rewinds, application)
+        items |= rewound
+        recovered = as_if_recovered(lake, ledger, places.silver, items.values(), application)
         items |= recovered
     deviations = find_deviations(context, entity, listing, items)
     if is_requeued_here(context, entity, deviations):
@@ -155,6 +163,7 @@ def find_pending(
         _held_by_change(entity, pending, deviations),
         deviations=deviations,
         recovered=tuple(sorted(recovered.values(), key=place_of)),
+        rewound=tuple(sorted(rewound.values(), key=place_of)),
     )
     pending = pending.taken_by(context.options.selection)
     if pending.awaited is not None:

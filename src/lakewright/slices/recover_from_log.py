@@ -40,6 +40,7 @@ __all__ = [
     "recover_slices",
     "summary_from_commit",
     "unrecorded_commits",
+    "unwritten_mark",
 ]
 
 
@@ -117,17 +118,17 @@ def as_if_recovered(
     if found is None:
         return {}
     processed = {
-        item.item_id: replace(item, processed=(*item.processed, _mark(item, application)))
+        item.item_id: replace(item, processed=(*item.processed, unwritten_mark(item, application)))
         for item, _ in found.held
     }
     skipped = {
-        item.item_id: replace(item, skipped=(*item.skipped, _mark(item, application)))
+        item.item_id: replace(item, skipped=(*item.skipped, unwritten_mark(item, application)))
         for item, _ in found.undone
     }
     return {**processed, **skipped}
 
 
-def _mark(item: Item, application: Application) -> Mark:
+def unwritten_mark(item: Item, application: Application) -> Mark:
     """Return the mark of a record that is still to be written."""
     since = item.since or datetime.fromtimestamp(0, UTC)
     return Mark("", application, None, since, item.sequence)

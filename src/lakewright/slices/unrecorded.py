@@ -1,4 +1,4 @@
-"""Slices of an entity that its table holds and the manifest does not know of, as the next run records them.
+"""Slices of an entity that its table holds, or lost, and of which the manifest does not know it.
 
 The manifest is then an older copy, or was lost. Nothing is recorded here.
 """
@@ -13,6 +13,7 @@ from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices
 from lakewright.slices.late import place_of
 from lakewright.slices.recover_from_log import as_if_recovered, lacks_commits
+from lakewright.slices.rewind.unrecorded import as_if_rewound, unrecorded_rewinds
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -50,13 +51,16 @@ def unrecorded_items(
         called: What commands call the entity.
         lists_bronze: Whether slices are looked for that the manifest does not list at all.
     """
+    rewinds = unrecorded_rewinds(lake, ledger, places.silver, application)
+    rewound = as_if_rewound(ledger, rewinds, application)
     if not lacks_commits(lake, ledger, places.silver, application):
-        return ()
+        return tuple(sorted(rewound.values(), key=place_of))
     store, prefix = ledger.store, item_id(places.bronze) + "/"
     items = {item.item_id: item for item in store.select(Query(verdicts=_OPEN, prefix=prefix))}
     if lists_bronze:
         found = (new_item(each) for each in discovered(list_slices(places.bronze, lake), application, called))
         new = {item.item_id: item for item in found}
         items = {**new, **store.read(list(new)), **items}
-    recovered = as_if_recovered(lake, ledger, places.silver, items.values(), application)
+    items |= rewound
+    recovered = {**rewound, **as_if_recovered(lake, ledger, places.silver, items.values(), application)}
     return tuple(sorted(recovered.values(), key=place_of))

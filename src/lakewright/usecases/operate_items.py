@@ -22,7 +22,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import natural_key, slice_name
+from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
@@ -96,19 +96,28 @@ class Requeued:
     notes: tuple[str, ...] = ()
 
 
-def _check_not_rewinding(app: App, items: Iterable[Item]) -> None:
-    """Raise an error if an undo or a rebuild goes on that gives items which it applies another state.
+def _end_rewinds(app: App, items: Iterable[Item], author: str) -> None:
+    """End undos and rebuilds that died, and whose entities process items: they may give these another state.
 
     Raises:
-        LeaseHeld: It has begun and has not ended.
+        LeaseHeld: An undo or a rebuild goes on that applies slices which were processed.
     """
     taken = list(items)
     for entity in app.project.entities.values():
+        places = entity.places(app.project.lake)
+        rewind = app.ledger.rewind_of(counter_of(places.silver))
+        if rewind is None:
+            continue
         application = application_of(app.project.name, entity)
-        if any(item.is_processed_by(application) for item in taken):
-            rewind = app.ledger.rewind_of(counter_of(entity.places(app.project.lake).silver))
-            if rewind is not None and app.ledger.is_rewinding(rewind):
-                raise rewind.error()
+        is_processed = any(item.is_processed_by(application) for item in taken)
+        prefix = item_id(places.bronze) + "/"
+        if not app.ledger.is_rewinding(rewind):
+            if is_processed or any(item.item_id.startswith(prefix) for item in taken):
+                from lakewright.usecases.rewinding import end_rewind  # few need what processes slices
+
+                end_rewind(app, entity, author=author)
+        elif is_processed:
+            raise rewind.error()
 
 
 def resolve_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, ...]:
@@ -132,7 +141,7 @@ def accept_item(app: App, text: str, *, author: str, reason: str) -> tuple[Row, 
         LeaseHeld: An undo or a rebuild of the table goes on.
     """
     item = find_item(app, text)
-    _check_not_rewinding(app, [item])
+    _end_rewinds(app, [item], author)
     now = inventory_of(app).fingerprint_now(item)
     if now is None:
         raise UsageError(
@@ -167,7 +176,7 @@ def skip_item(app: App, text: str, *, application: str | None = None, author: st
         LeaseHeld: It was processed, and an undo or a rebuild of the table goes on.
     """
     item = find_or_record_item(app, text)
-    _check_not_rewinding(app, [item])
+    _end_rewinds(app, [item], author)
     whom = _application(app, item, application, may_come_later=True)
     ledger = app.ledger_of(app.store, author)
     skipped = _written(item, lambda: ledger.skip(item.item_id, reason, application=whom))
@@ -183,6 +192,7 @@ def unskip_item(app: App, text: str, *, application: str | None = None, author: 
         UsageError: The manifest has no such item, or there is no such application.
     """
     item = find_item(app, text)
+    _end_rewinds(app, [item], author)
     whom = _application(app, item, application)
     skipped = {mark.application for mark in item.skipped}
     if application is None and len(skipped) == 1:
@@ -257,7 +267,7 @@ def requeue_items(
         )
     inventory = inventory_of(app)
     items = {item.item_id: item for item in (find_or_record_item(app, text) for text in texts)}
-    _check_not_rewinding(app, items.values())
+    _end_rewinds(app, items.values(), author)
     later_of: dict[str, tuple[str, ...]] = {}
     entities: dict[str, Entity] = {}
     for item in items.values():

@@ -33,6 +33,7 @@ from lakewright.usecases.rewinding import (
     listed,
     rewind_as_json,
     rewind_context,
+    settled,
     skipped_words,
     table_lease,
 )
@@ -46,11 +47,12 @@ from lakewright.usecases.staleness.downstream import (
 from lakewright.usecases.staleness.earlier_builds import Arrival, first_arrivals
 
 if TYPE_CHECKING:
+    from lakewright.manifest.journal import Run
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
-__all__ = ["Rebuilt", "rebuild_table"]
+__all__ = ["Rebuilt", "ended_rebuild", "rebuild_table"]
 
 MOST_NAMED = 5
 
@@ -196,7 +198,8 @@ def rebuild_table(
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)
     words = f"rebuild of {found.name}"
-    start_facts = {"from": from_slice, "from-time": from_time, "include": list(include) or None}
+    start_facts = _facts(from_slice, from_time, include)
+    start_facts["over-foreign"] = is_over_foreign
     build = partial(build_beside, is_compared=_was_compared(app, found))
     facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
     with (
@@ -213,8 +216,7 @@ def rebuild_table(
             beside = side_address(found.places(app.project.lake).silver)
             difference = compare_beside(context, found, plan)
             return Rebuilt(found.name, plan, difference, beside=beside, called=found.called)
-        with announced(app, context, found, words) as rewind:
-            attempt.is_begun = True
+        with announced(app, context, found, words, attempt) as rewind:
             contents = build(context, found, plan, check=check)
             difference = compare_beside(context, found, plan)
             told = f"{words} by {author}: {reason}"
@@ -234,6 +236,25 @@ def rebuild_table(
             )
     tainted = tainted_words(taints, recovered_words(app, found))
     return Rebuilt(found.name, plan, difference, version, tainted, called=found.called)
+
+
+def ended_rebuild(
+    app: App,
+    entity: str,
+    *,
+    from_slice: str | None = None,
+    from_time: str | None = None,
+    include: Sequence[str] = (),
+    author: str,
+) -> Run | None:
+    """Return the run that did the same rebuild, if its process died before it was recorded: it is now."""
+    facts = {**_facts(from_slice, from_time, include), "check": False}
+    return settled(app, app.project.entity(entity), PHASE, facts, author=author)
+
+
+def _facts(from_slice: str | None, from_time: str | None, include: Sequence[str]) -> dict[str, Any]:
+    """Return what tells a rebuild from others of the same table, as the history has it."""
+    return {"from": from_slice, "from-time": from_time, "include": list(include) or None}
 
 
 def _brought_back(

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
+from lakewright.errors import UsageError
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import find_lease
 from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.recover_from_log import counter_of
-from lakewright.slices.rewind.settle import conclude
+from lakewright.slices.rewind.settle import conclude, settle_rewind
 from lakewright.spec.words import first_of
 from lakewright.strategies.failures import storage_error
 from lakewright.target_contexts import target_contexts
@@ -30,14 +31,31 @@ if TYPE_CHECKING:
 __all__ = [
     "announced",
     "check_of",
+    "check_settled",
+    "end_rewind",
+    "ended_words",
     "listed",
     "rewind_as_json",
     "rewind_context",
+    "settled",
     "skipped_words",
     "table_lease",
 ]
 
 MOST_NAMED = 10
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A rewind as the history lists it.
+
+    Attributes:
+        is_begun: Whether it has passed its checks. One that is refused before has nothing to be done again.
+        is_landed: Whether it has changed the table, although it ended with an error.
+    """
+
+    is_begun: bool = False
+    is_landed: bool = False
 
 
 def rewind_as_json(
@@ -93,11 +111,77 @@ def check_of(app: App, interruption: Interruption | None) -> Callable[[], None]:
     return check
 
 
+def end_rewind(app: App, entity: Entity, *, author: str) -> Run | None:
+    """End a rewind of an entity's table whose process died; return its run if its commit is recorded now.
+
+    Raises:
+        LeaseHeld: It goes on.
+    """
+    app.make_store()
+    context = rewind_context(app, entity, author=author)
+    rewind = context.ledger.rewind_of(counter_of(entity.places(app.project.lake).silver))
+    is_landed = rewind is not None and settle_rewind(context, entity)
+    return app.journal.run(rewind.holder.run_id) if rewind is not None and is_landed else None
+
+
+def settled(app: App, entity: Entity, phase: str, facts: Mapping[str, Any], *, author: str) -> Run | None:
+    """Return the run of the same undo or rebuild whose process died after its commit; it is recorded now.
+
+    None if there is none, or if the one that died was another: it is ended, too.
+
+    Args:
+        app: The project.
+        entity: The entity.
+        phase: The phase under which it is listed.
+        facts: What tells one of an entity from another; an entry that is not given is None.
+        author: Who records it.
+    """
+    run = end_rewind(app, entity, author=author)
+    if run is None or run.phase != phase:
+        return None
+    return (
+        run if all((run.facts.get(name) or None) == (each or None) for name, each in facts.items()) else None
+    )
+
+
+def ended_words(run: Run) -> str:
+    """Return that a run has done what was asked for, although its process died before it was recorded."""
+    return f"run {run.run_id} had done this before its process ended: it is recorded now"
+
+
+def check_settled(app: App, entity: Entity) -> None:
+    """Raise an error if a rewind of an entity's table has begun and is not recorded.
+
+    Raises:
+        LeaseHeld: It goes on.
+        UsageError: Its process has ended.
+    """
+    rewind = app.ledger.rewind_of(counter_of(entity.places(app.project.lake).silver))
+    if rewind is None:
+        return
+    if app.ledger.is_rewinding(rewind):
+        raise rewind.error()
+    raise UsageError(
+        f"the {rewind.words} did not end, so that nobody knows yet what the table holds",
+        remedy="Type the command without --dry-run: it first records what was done, or drops it, and asks "
+        "before it does anything else.",
+    )
+
+
 @contextmanager
-def announced(app: App, context: ProcessingContext, entity: Entity, words: str) -> Iterator[Rewind]:
+def announced(
+    app: App, context: ProcessingContext, entity: Entity, words: str, attempt: Attempt
+) -> Iterator[Rewind]:
     """Announce a rewind under the lease that this process holds, so that no slice begins meanwhile.
 
     If the block raises an error, the rewind is recorded if its commit landed, and otherwise ended.
+
+    Args:
+        app: The project.
+        context: The context of the rewind.
+        entity: The entity.
+        words: What the rewind does.
+        attempt: Is told that it has begun, and whether its commit landed.
 
     Raises:
         ItemLocked: A slice of the entity is being processed.
@@ -107,22 +191,12 @@ def announced(app: App, context: ProcessingContext, entity: Entity, words: str) 
     if lease is None:
         raise RuntimeError("the lease on the table is not held")
     rewind = context.ledger.announce_rewind(counter_of(silver), words, lease, app.ids(), context.application)
+    attempt.is_begun = True
     try:
         yield rewind
     except BaseException:
-        conclude(context, entity, rewind)
+        attempt.is_landed = conclude(context, entity, rewind)
         raise
-
-
-@dataclass(slots=True)
-class Attempt:
-    """A rewind as the history lists it.
-
-    Attributes:
-        is_begun: Whether it has passed its checks. One that is refused before has nothing to be done again.
-    """
-
-    is_begun: bool = False
 
 
 @contextmanager
@@ -154,5 +228,7 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
             raise
         raise ours from error
     finally:
+        if attempt.is_landed:
+            status = "SUCCESS_WITH_ERRORS"
         refused = {} if status == "SUCCESS" or attempt.is_begun else {"refused": True}
         app.journal.finish_run(run, status, finished=app.clock(), **refused)

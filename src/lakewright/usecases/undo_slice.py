@@ -25,9 +25,11 @@ from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
+    check_settled,
     listed,
     rewind_as_json,
     rewind_context,
+    settled,
     skipped_words,
     table_lease,
 )
@@ -42,12 +44,13 @@ from lakewright.usecases.staleness.downstream import (
 from lakewright.usecases.staleness.earlier_builds import first_arrivals
 
 if TYPE_CHECKING:
+    from lakewright.manifest.journal import Run
     from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.rewind.side_table import Beside
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["Undone", "preview_undo", "undo_slice"]
+__all__ = ["Undone", "ended_undo", "preview_undo", "undo_slice"]
 
 MOST_NAMED = 10
 
@@ -186,11 +189,13 @@ def preview_undo(
         with_rows: Whether rows are compared, for which Spark is started.
 
     Raises:
-        UsageError: The slice is not in the table.
+        UsageError: The slice is not in the table, or an earlier rewind is not recorded yet.
+        LeaseHeld: Another rewind of the table goes on.
         DataLossError: Commits of other writers, or files of old versions, stand against it.
         SliceError: Slices that must be applied again are gone from bronze, or have changed.
     """
     found = app.project.entity(entity)
+    check_settled(app, found)
     context = rewind_context(app, found)
     plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
     beside = beside_undo(context, found, plan)
@@ -198,6 +203,12 @@ def preview_undo(
     taints = _taints(app, found, plan)
     recovered = None if plan.undone is None else recovered_words(app, found)
     return Undone(found.name, plan, difference, beside=beside, taints=taints, recovered_words=recovered)
+
+
+def ended_undo(app: App, entity: str, slice: str, *, is_requeued: bool, author: str) -> Run | None:
+    """Return the run that did the same undo, if its process died before it was recorded: it is now."""
+    facts = {"slice": slice, "requeue": is_requeued}
+    return settled(app, app.project.entity(entity), PHASE, facts, author=author)
 
 
 def _is_comparable(plan: UndoPlan) -> bool:
@@ -261,7 +272,8 @@ def undo_slice(
     settle_rewind(context, found)
     check_recorded(context, found, slice)
     words = f"undo of {slice} of {found.name}"
-    facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
+    facts = {"slice": slice, "requeue": is_requeued, "over-foreign": is_over_foreign}
+    facts |= {"author": author, "reason": reason}
     with (
         told_command(app, "undo", found),
         listed(app, f"undo {found.name}", PHASE, facts) as attempt,
@@ -271,8 +283,7 @@ def undo_slice(
         check = check_of(app, interruption)
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
         check_each_once(context, found, plan, check=check)
-        with announced(app, context, found, words) as rewind:
-            attempt.is_begun = True
+        with announced(app, context, found, words, attempt) as rewind:
             beside = beside_undo(context, found, plan)
             told, taints = f"{words} by {author}: {reason}", _taints(app, found, plan)
             version = undo(

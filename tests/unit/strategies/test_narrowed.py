@@ -14,9 +14,8 @@ from tests.projects import make_workspace
 
 from lakewright.lake import delta_log, observation
 from lakewright.lake.table_state import ABSENT, TableState
-from lakewright.slices import process
+from lakewright.slices import process, rehearse
 from lakewright.slices.context import ProcessingOptions
-from lakewright.slices.rewind import rehearse
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.strategies.narrowed import narrowed_columns

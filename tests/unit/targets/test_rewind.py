@@ -90,7 +90,7 @@ def test_a_rewind_that_died_before_its_commit_is_dropped_and_said(tmp_path: Path
     stage.context.leases.release(stage.announce())
     observed = Target.named(stage.context.workspace, "orders").observe(stage.context)
     assert observed.pending == ("2022-01-01",)
-    assert any("the rebuild of orders did not end" in note for note in observed.notes)
+    assert any("the rebuild of orders did not end" in note for note in observed.unrecorded)
     from lakewright.slices.rewind.settle import settle_rewind
 
     assert settle_rewind(stage.processing, stage.entity) is False

@@ -52,7 +52,8 @@ def rebuild(call: Call, /, entity: str, **options: Any) -> int:
     It is built beside the old one, compared with it, and swapped in by one commit. Slices that arrive
     meanwhile wait. The old rows stay reachable by Delta's time travel.
     """
-    from lakewright.usecases.rebuild_table import rebuild_table
+    from lakewright.usecases.rebuild_table import ended_rebuild, rebuild_table
+    from lakewright.usecases.rewinding import ended_words
 
     is_check, is_sure = options.pop("check"), options.pop("yes")
     over_foreign = options.pop("over_foreign")
@@ -71,6 +72,13 @@ def rebuild(call: Call, /, entity: str, **options: Any) -> int:
                 **options,
             )
 
+    if not is_check:
+        asked = {name: options[name] for name in ("from_slice", "from_time", "include", "author")}
+        ended = ended_rebuild(call.app, entity, **asked)
+        if ended is not None:
+            told = {"entity": entity, "done": True, "recorded_run": ended.run_id}
+            call.output.result(told, [line(Span(entity, "bold"), f": {ended_words(ended)}")])
+            return 0
     if is_check or not is_sure:
         found = run(is_only_check=True)
         if is_check or not _is_confirmed(call, found):

@@ -50,12 +50,20 @@ def undo(call: Call, /, entity: str, slice_name: str | None, **options: Any) -> 
     The last slice, or any slice with --requeue, is undone by one commit that writes no rows, unless
     that of the slice holds others before it. What would change is shown first.
     """
-    from lakewright.usecases.undo_slice import preview_undo, undo_slice
+    from lakewright.usecases.rewinding import ended_words
+    from lakewright.usecases.undo_slice import ended_undo, preview_undo, undo_slice
 
     entity, slice_name = slice_named(entity, slice_name)
     if slice_name is None:
         raise click.MissingParameter(param_hint="'SLICE'", param_type="argument")
     choices = {"is_requeued": not options["is_skipped"], "is_over_foreign": options["over_foreign"]}
+    if not options["dry_run"]:
+        is_requeued, author = choices["is_requeued"], options["author"]
+        ended = ended_undo(call.app, entity, slice_name, is_requeued=is_requeued, author=author)
+        if ended is not None:
+            told = {"entity": entity, "slice": slice_name, "done": True, "recorded_run": ended.run_id}
+            call.output.result(told, [line(Span(entity, "bold"), f": {ended_words(ended)}")])
+            return 0
     if options["dry_run"] or not options["yes"]:
         with working(call.output, "comparing"):
             planned = preview_undo(call.app, entity, slice_name, **choices)

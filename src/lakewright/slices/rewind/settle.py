@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lakewright.lake.commit import Commit
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Item
-from lakewright.manifest.journal import TAINT
+from lakewright.manifest.journal import TAINT, Journal
 from lakewright.manifest.processed_marks import processed_put
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.store import Put
@@ -45,6 +45,8 @@ def check_not_rewinding(context: ProcessingContext, entity: Entity) -> None:
 def settle_rewind(context: ProcessingContext, entity: Entity) -> bool:
     """End a rewind of an entity's table whose process died; return whether its commit was recorded now.
 
+    If so, the history says that its run has done its work.
+
     Raises:
         LeaseHeld: The process of the rewind is alive.
     """
@@ -57,6 +59,11 @@ def settle_rewind(context: ProcessingContext, entity: Entity) -> bool:
     is_landed = conclude(context, entity, rewind)
     what = "had changed the table, and is recorded now" if is_landed else "ended before it changed the table"
     context.warn(f"{entity.name}: the {rewind.words} {what}")
+    if is_landed:
+        journal = Journal(ledger.store)
+        run = journal.run(rewind.holder.run_id)
+        if run is not None:
+            journal.finish_run(run, "SUCCESS", finished=ledger.store.now())
     return is_landed
 
 
@@ -79,9 +86,11 @@ def _landed(context: ProcessingContext, entity: Entity, rewind: Rewind) -> Commi
 
 
 def record_landed(
-    context: ProcessingContext, entity: Entity, rewind: Rewind, commit: Commit
+    context: ProcessingContext, entity: Entity, rewind: Rewind | None, commit: Commit
 ) -> tuple[Item, ...]:
     """Record what the commit of a rewind says in the manifest; return the items with new revisions.
+
+    Without `rewind`, the manifest has no announcement of it: it was put back to an older copy.
 
     What is left beside the table is removed before, so that a process that dies in between leaves nothing; it
     stays if the rewind made no commit. The quarantine goes with it: rows of a slice that is skipped are
@@ -117,7 +126,7 @@ def _settle_quarantine(context: ProcessingContext, entity: Entity, commit: Commi
 
 def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:
     """Return a slice with the version of the commit that holds it, if it does, and the number of bad rows."""
-    if rewound.token is None:
+    if rewound.token is None or "delta_version" in rewound.content:
         return rewound
     metrics = {**rewound.content.get("metrics", {}), "deltaVersion": commit.version}
     content = {**rewound.content, "metrics": metrics, "delta_version": commit.version}

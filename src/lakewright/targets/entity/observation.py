@@ -84,6 +84,7 @@ def observe_entity(work: EntityWork) -> Observation:
         others=tuple(map(slice_name, timely)),
         late=refused_note(work, late) if late else None,
         recovered=tuple(map(slice_name, pending.recovered)),
+        unrecorded=(*_rewind_note(work), *_rewound_note(pending)),
         overtaken=tuple(slice_name(item) for item in pending.overtaken() if item not in late),
         waits_for=pending.waits_for,
         hold=hold,
@@ -94,7 +95,6 @@ def observe_entity(work: EntityWork) -> Observation:
             *_renamed_note(work, pending),
             *_fold_note(work, pending),
             *_recovery_note(work, pending),
-            *_rewind_note(work),
             *_beside_note(work),
             *_misfit_note(misfit, hold),
             *outdated_rows(state, work.entity, work.lake.settings),
@@ -343,6 +343,17 @@ def _rewind_note(work: EntityWork) -> tuple[str, ...]:
     if found is None or found[1]:
         return ()
     return (f"the {found[0].words} did not end: the run first records what it did, or drops it",)
+
+
+def _rewound_note(pending: Pending) -> tuple[str, ...]:
+    """Return that the run records an undo or a rebuild that the manifest lacks, if it does."""
+    if not pending.rewound:
+        return ()
+    names = first_of([*map(slice_name, pending.rewound)], _MOST_NAMED)
+    return (
+        "the manifest lacks an undo or a rebuild of the table: the run first records it as the table's log "
+        f"tells it, of {counted(len(pending.rewound), 'slice')}: {names}",
+    )
 
 
 def _beside_note(work: EntityWork) -> tuple[str, ...]:

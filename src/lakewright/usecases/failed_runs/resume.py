@@ -240,7 +240,8 @@ def _choice(run: Run) -> tuple[str, ...]:
 def _rewind_command(run: Run) -> str:
     """Return the command that does an undo or a rebuild again; it continues one that was interrupted."""
     facts = run.facts
-    flags = [f"--{flag}" for flag in ("requeue", "check") if facts.get(flag)]
+    flags = [f"--{flag}" for flag in ("requeue", "check", "over-foreign") if facts.get(flag)]
     started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
+    started += [word for name in facts.get("include") or () for word in ("--include", str(name))]
     names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]
     return shlex.join(["lakewright", *map(str, names), *started, *flags])

@@ -103,7 +103,7 @@ def undo(folder: Path, name: str, number: int) -> None:
     """Commit to the table that a slice was undone, as an undo does."""
     with app_of(folder) as app:
         app_id = str(application_of("shop", app.project.entity("orders")))
-    told = {"item_id": (folder / "lake/bronze/orders" / name).as_uri(), "is_skipped": True}
+    told = {"item_id": (folder / "lake/bronze/orders" / name).as_uri(), "revision": 1, "is_skipped": True}
     base = DeltaTable(folder / "lake/silver/orders").version()
     content = {"app": app_id, "number": number, "rewind": {"slices": [told], "reason": "undo", "base": base}}
     silver = folder / "lake/silver/orders"
