@@ -201,6 +201,25 @@ class BuildHistory:
         """Yield the marks of the last builds of a target."""
         yield from filter(None, map(TableMark.from_entry, self.last_builds(name).values()))
 
+    def may_hold_former_rows(self, name: str, look: TableLook) -> bool:
+        """Return whether a table may hold rows of a target that runs have removed since its present state.
+
+        Nobody knows which rows another table holds; and an older copy holds what was emptied after it.
+        """
+        if look.is_unknown:
+            return True
+        is_emptied = False
+        for each in self._last_entries():
+            if each["name"] != name or is_entry_undone(each):
+                continue
+            if each["phase"] in _CLEANUP:
+                is_emptied = True
+            elif is_built(each):
+                written = TableMark.from_entry(each)
+                if written is not None and look.mark.comes_after(written):
+                    break
+        return is_emptied
+
     def lacked_builds(self, name: str, look: TableLook) -> list[Key]:
         """Return the instances of a target whose last builds its table does not have, newest first."""
 

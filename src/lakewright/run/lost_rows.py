@@ -113,7 +113,8 @@ class LostRows:
             for key in self.history.lacked_builds(target.name, look)
             if key != own
         }
-        kept = target.kept_rows(context.defaults) if look.is_unknown else None
+        may_hold = bool(lost) and self.history.may_hold_former_rows(target.name, look)
+        kept = target.kept_rows(context.defaults) if may_hold else None
         return self._fault(target, Loss.of_older(look, kept), lost) if lost else None
 
     def _replaced_warning(self, target: Target, context: Context) -> Fault | None:

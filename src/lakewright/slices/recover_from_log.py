@@ -181,12 +181,17 @@ def _undone(
 ) -> Iterator[tuple[Item, str]]:
     """Yield the items of slices that were undone, as the table's log tells, with the reason for a skip."""
     by_key = {slice_key(item.item_id): item for item in items if item.item_id not in held}
-    for commit in effective_commits(read_commits(lake, silver), str(application)):
+    # The last rewind that names a slice decides: one before it may not be among what the table builds on.
+    for commit in reversed(read_commits(lake, silver)):
         rewind = commit.content.get("rewind") or {}
-        for told in rewind.get("slices", ()):
-            item = by_key.pop(slice_key(told["item_id"]), None) if told["is_skipped"] else None
-            if item is not None:
+        for told in rewind.get("slices", ()) if _is_of(commit, application) else ():
+            item = by_key.pop(slice_key(told["item_id"]), None)
+            if item is not None and told["is_skipped"]:
                 yield item, f"according to the table's log: {rewind['reason']}"
+
+
+def _is_of(commit: Commit, application: Application) -> bool:
+    return commit.content.get("app") in (str(application), f"{application}/undo")
 
 
 def unrecorded_commits(

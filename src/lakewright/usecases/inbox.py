@@ -35,7 +35,7 @@ from lakewright.usecases.concerns import (
     concerns_of_manifest,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
-from lakewright.usecases.failed_runs.undone_runs import runs_to_resume
+from lakewright.usecases.failed_runs.undone_runs import builds_left, runs_to_resume
 from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
 from lakewright.usecases.observed_lake import (
@@ -128,7 +128,9 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     listed = [run for run in failures if run.run_id not in repeated]
     undone = [concern_of_run(app, run) for run in listed[:MOST]]
     running_ids = {run.run_id for run in running}
-    tainted = tuple(tainted_targets(app, {run.run_id for run in failures}, running_ids))
+    tainted = tuple(
+        tainted_targets(app, {run.run_id for run in failures}, running_ids, builds_left(app, failures))
+    )
     unread = () if observed is None else observed.bronze.unreadable
     warnings = list(warned_beside(unanswered(app, warned_targets(app.journal, runs), runs), unread))
     warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]

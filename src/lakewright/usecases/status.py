@@ -34,7 +34,13 @@ from lakewright.usecases.damage.rebuild_status import due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import items_after_recovery, unrecorded_slices
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.failed_runs.resume import next_step
-from lakewright.usecases.failed_runs.undone_runs import covers, has_steps, recorded_phases, runs_to_resume
+from lakewright.usecases.failed_runs.undone_runs import (
+    builds_left,
+    covers,
+    has_steps,
+    recorded_phases,
+    runs_to_resume,
+)
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.placed import placed_entities
@@ -99,7 +105,11 @@ def project_status(app: App) -> ProjectStatus:
     running = tuple(run for run in runs if run.status == RUNNING)
     left, triggers = runs_to_resume(app, runs), list_triggers(app)
     repeated = repeated_runs(triggers)
-    tainted = tuple(tainted_targets(app, {run.run_id for run in left}, {run.run_id for run in running}))
+    tainted = tuple(
+        tainted_targets(
+            app, {run.run_id for run in left}, {run.run_id for run in running}, builds_left(app, left)
+        )
+    )
     undone = tuple(run for run in left if run.run_id not in repeated)
     return ProjectStatus(
         running=running,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ targets:
 jobs:
   daily: {parameters: [{name: day, type: date}], targets: [days, log, whole]}
 """
+DAYS = "day:start=2026-01-01 day:end=2026-01-03"
 CHANGED = "were changed by another program since the last build: version"
 
 
@@ -133,3 +135,20 @@ def test_what_others_took_out_of_gold_is_built_again_once_by_what_is_named(
     shop.type_commands(told)
     assert shop.is_calm()
     assert shop.rows("whole", "n, ''") == [(1, "")]
+
+
+def test_an_older_copy_from_before_a_truncate_is_emptied_before_its_rows_are_added_again(
+    shop: Shop, tmp_path: Path
+) -> None:
+    """The commands that were named added them to those that the copy had from before."""
+    rows = shop.rows("log")
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "gold/log", copy)
+    for command in (f"truncate -t log {DAYS} --yes", f"build -t log {DAYS}"):
+        assert shop.run("job", "daily", *command.split()).code == 0
+    shutil.rmtree(tmp_path / "gold/log")
+    shutil.copytree(copy, tmp_path / "gold/log")
+    told = shop.run("status").all
+    assert "gold/log is at version" in told
+    shop.type_commands(told)
+    assert (shop.rows("log"), shop.is_calm()) == (rows, True)

@@ -85,14 +85,17 @@ def unrecorded_rewinds(
     is_behind = lacks_commits(lake, ledger, silver, application)
     if not is_behind and not _lacking(ledger, newest.start, application):
         return ()
-    found: list[UnrecordedRewind] = []
-    later: dict[str, tuple[AppliedSlice, Commit]] = {}
-    for commit in effective_commits(read_commits(lake, silver), app):
+    log = read_commits(lake, silver)
+    # A slice is in the table by its last commit; what a later rewind took back has none.
+    last: dict[str, tuple[AppliedSlice, Commit]] = {}
+    for commit in effective_commits(log, app):
         for applied in reversed(slices_in(commit, app)):
-            later.setdefault(applied.item_id, (applied, commit))
+            last.setdefault(applied.item_id, (applied, commit))
+    found: list[UnrecordedRewind] = []
+    for commit in log:
         if lacking := _lacking(ledger, commit, application):
-            slices = (_as_applied(each, *later.get(each.item_id, (None, None))) for each in lacking)
-            found.insert(0, UnrecordedRewind(commit, tuple(slices)))
+            slices = (_as_applied(each, commit, *last.get(each.item_id, (None, None))) for each in lacking)
+            found.append(UnrecordedRewind(commit, tuple(slices)))
     return tuple(found)
 
 
@@ -115,9 +118,11 @@ def _lacking(ledger: Ledger, commit: Commit, application: Application) -> tuple[
     return tuple(filter(is_lacking, slices))
 
 
-def _as_applied(rewound: RewoundSlice, applied: AppliedSlice | None, commit: Commit | None) -> RewoundSlice:
+def _as_applied(
+    rewound: RewoundSlice, rewind: Commit, applied: AppliedSlice | None, commit: Commit | None
+) -> RewoundSlice:
     """Return a slice of a rewind as the table has it now: it may have been processed again since."""
-    if applied is None or commit is None or rewound.token is not None:
+    if applied is None or commit is None or rewound.token is not None or commit.version < rewind.version:
         return rewound
     told = applied.content
     metrics = {**told.get("metrics", {}), "deltaVersion": commit.version}

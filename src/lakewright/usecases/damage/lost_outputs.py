@@ -265,7 +265,8 @@ def _older_fault(app: App, output: Output) -> Fault | None:
     if look is None or not keys:
         return None
     keys = keys[:1] if output.is_replaced else keys
-    kept = kept_rows_of(app, output.job, [output.target]).get(output.target) if look.is_unknown else None
+    may_hold = output.history.may_hold_former_rows(output.target, look)
+    kept = kept_rows_of(app, output.job, [output.target]).get(output.target) if may_hold else None
     typed = _commands(output, keys) if kept is None else _emptying_commands(app, output, keys, kept)
     texts = first_of([parameters_text(dict(key)) for key in sorted(keys) if key], MOST_NAMED)
     lacks = "may lack" if look.is_unknown else "lacks"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
 
 __all__ = [
+    "builds_left",
     "covers",
     "given_instances",
     "has_steps",
@@ -122,6 +123,32 @@ def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
     instances = given_instances(app.project)
     found = undone_runs(app.journal, newest_first, instances, WorkElsewhere(app))
     return tuple(run for run in found if not is_of_former_job(app.project, run))
+
+
+def builds_left(app: App, runs: Iterable[Run]) -> frozenset[tuple[str, _Instance]]:
+    """Return the targets and instances that runs have left to build, which resuming them builds.
+
+    Of a run that was killed, all that it has not recorded as built is left, as far as its arguments tell it.
+    """
+    found: set[tuple[str, _Instance]] = set()
+    for run in runs:
+        job = app.project.jobs.get(run.job)
+        if job is None or run.phase not in Phase.__members__ or not _reaches_build(run):
+            continue
+        results = _results(app.journal.targets(run.run_id))
+        found |= {(name, instance) for instance, phase, name in results.undone if phase == Phase.BUILD}
+        if run.finished is None:
+            names = run.facts.get("targets") or job.targets
+            done = {(name, instance) for instance, phase, name in results.done if phase == Phase.BUILD}
+            given = given_instances(app.project)(run)
+            found |= {(str(name), instance) for name in names for instance in given} - done
+    return frozenset(found)
+
+
+def _reaches_build(run: Run) -> bool:
+    phase = Phase[run.phase]
+    alone = bool(run.facts.get("no_lifecycle"))
+    return phase is Phase.BUILD if alone else Phase.BUILD in phases_until(phase)
 
 
 def is_superseded(app: App, run: Run) -> bool:

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from lakewright.run.added_before import AddedBefore
     from lakewright.spec.models.job import Job
 
-__all__ = ["TaintedTarget", "brought_back", "tainted_targets"]
+__all__ = ["Instance", "TaintedTarget", "brought_back", "tainted_targets"]
 
 _Subject: TypeAlias = tuple[str, str, str]
 """A target, why it is dirty, and what to do if no job builds it."""
 
-_Instance: TypeAlias = tuple[tuple[str, str], ...]
+Instance: TypeAlias = tuple[tuple[str, str], ...]
+"""The sorted parameters of an instance."""
 
 _UNBUILT = "no job builds it: add it to one, or remove the target"
 
@@ -68,7 +69,10 @@ class TaintedTarget:
 
 
 def tainted_targets(
-    app: App, told: Collection[str] = (), running: Collection[str] = ()
+    app: App,
+    told: Collection[str] = (),
+    running: Collection[str] = (),
+    left: Collection[tuple[str, Instance]] = (),
 ) -> Iterator[TaintedTarget]:
     """Yield the targets that are dirty until they are built again, each with its reasons.
 
@@ -83,6 +87,8 @@ def tainted_targets(
         told: Ids of runs that are told of by themselves, as they have failed: what these have left undone is
             left out, unless what it writes must be emptied before.
         running: Ids of runs that go on: what these have begun is left out.
+        left: The targets and instances that such failed runs build once they are resumed: these are left out
+            as well, as two builds might add their rows twice.
     """
     begun = [each for each in former_names(app).taints() if each.run_id not in running]
     jobs = list(_targets_of_jobs(app)) if begun else []
@@ -91,10 +97,10 @@ def tainted_targets(
     taints = [
         each
         for each in present
-        if (each.kept is not None or each.run_id not in told)
+        if (each.kept is not None or not (each.run_id in told or _builds(each) in left))
         and not (each.lost_in is not None and back(each))
     ]
-    found: dict[_Subject, dict[_Instance, OtherRun | None]] = {}
+    found: dict[_Subject, dict[Instance, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}
     for taint in taints:
         place = taint.place
@@ -132,6 +138,11 @@ def tainted_targets(
             yield TaintedTarget(target, reason, instances, commands, advice, is_emptied)
 
 
+def _builds(taint: Taint) -> tuple[str, Instance]:
+    """Return the target and the instance that a taint is about."""
+    return taint.place.target, tuple(sorted(taint.place.parameters.items()))
+
+
 def brought_back(app: App) -> tuple[Taint, ...]:
     """Return the taints of rows that a run has removed and that are there again."""
     found = [each for each in former_names(app).taints() if each.lost_in is not None]
@@ -145,7 +156,7 @@ class _Line:
     """A target with a reason, and the run of each of its instances; None if no job builds it."""
 
     subject: _Subject
-    instances: tuple[_Instance, ...]
+    instances: tuple[Instance, ...]
     runs: tuple[OtherRun | None, ...]
 
     @property

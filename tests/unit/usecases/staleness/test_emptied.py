@@ -12,7 +12,7 @@ from tests.unit.usecases.staleness.test_downstream import built
 from tests.unit.usecases.staleness.test_downstream import lake as new_lake
 
 from lakewright.app import App
-from lakewright.manifest.journal import Run, TargetPhase
+from lakewright.manifest.journal import ABORTED, Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -22,6 +22,7 @@ from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.answered_warnings import unanswered
+from lakewright.usecases.failed_runs.undone_runs import builds_left
 from lakewright.usecases.history import Warned
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import plan_job
@@ -220,4 +221,23 @@ def test_a_run_that_destroys_a_table_in_one_instance_has_emptied_it_for_all(tmp_
     assert [each.kept is None for each in app.journal.taints("shop")] == [False]  # the other partition
     forget_emptied(app, before, emptied_by(app, "2022-01-01", targets=("names",), by=Phase.DESTROY))
     assert [each.kept is None for each in app.journal.taints("shop")] == [True]
+    app.close()
+
+
+def test_what_a_killed_run_builds_once_it_is_resumed_is_not_named_twice(tmp_path: Path) -> None:
+    """Its own command stood below `--resume`: who typed both had the rows of an append twice."""
+    app = lake(tmp_path)
+    for day in ("2022-01-01", "2022-01-02"):
+        place = TargetPhase("shop", "added", "BUILD", {"day": day})
+        app.store.write(Write(puts=(place.tainted("its rows were removed by TRUNCATE", lost_in="r0"),)))
+    app.begin_run()
+    at = app.store.now()
+    run = Run(app.run_id, "shop", "daily", "BUILD", {"day": "2022-01-01"}, at, app.holder, ABORTED)
+    app.journal.start_run(run)
+    left = project_status(app)
+    assert [each.run_id for each in left.undone] == [run.run_id]
+    assert [each.commands for each in left.tainted] == [
+        ("lakewright job daily build -t added day=2022-01-02",)
+    ]
+    assert builds_left(app, left.undone) >= {("added", (("day", "2022-01-01"),))}
     app.close()

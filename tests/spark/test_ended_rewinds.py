@@ -1,0 +1,88 @@
+"""Undos and rebuilds that the manifest lacks: their process died, or the manifest is an older copy."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.test_rewind import HISTORY, SLICES, Shop, _die_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIRST, SECOND, THIRD = SLICES
+
+
+def is_calm(shop: Shop) -> bool:
+    return shop.run("status").all.startswith("Nothing is running")
+
+
+def test_an_undo_that_died_after_its_commit_is_recorded_by_the_command_that_is_named(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused, as the log showed no commit of the slice; and the run was told as failed for ever."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("prices", *SLICES)
+    _die_in(shop, monkeypatch, "after_rewind", "undo", "prices", THIRD)
+    assert f"`lakewright undo prices {THIRD}`" in shop.run("status").all
+    dry = shop.run("undo", "prices", THIRD, "--dry-run")
+    assert (dry.code, "did not end" in dry.err) == (2, True), dry.all
+    done = shop.run("undo", "prices", THIRD)
+    assert (done.code, "had done this before its process ended" in done.out) == (0, True), done.all
+    assert shop.verdicts("prices") == {FIRST: "processed", SECOND: "processed", THIRD: "skipped"}
+    assert is_calm(shop)
+
+
+def test_a_rebuild_that_died_after_its_commit_is_recorded_by_the_next_run_or_before_an_operator_acts(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run without slices said that it would, and did not; `skip` took a slice that the table holds."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("prices", *SLICES)
+    assert shop.run("undo", "prices", SECOND, "--yes").code == 0
+    assert shop.run("manifest", "unskip", f"prices/{SECOND}").code == 0
+    _die_in(shop, monkeypatch, "after_rewind", "rebuild", "prices", "--include", SECOND)
+    assert shop.versions("prices") == HISTORY
+    assert f"`lakewright rebuild prices --include {SECOND}`" in shop.run("status").all
+    manifest = next(path.parent for path in shop.folder.rglob("manifest.db"))
+    shutil.copytree(manifest, tmp_path / "backup")
+    planned = shop.run("plan", "daily", "build", "-t", "prices").all
+    assert "the rebuild of prices did not end: the run first records what it did" in planned
+    run = shop.run("job", "daily", "build", "-t", "prices")
+    assert "had changed the table, and is recorded now" in run.all, run.all
+    assert (set(shop.verdicts("prices").values()), is_calm(shop)) == ({"processed"}, True)
+
+    shutil.rmtree(manifest)
+    shutil.copytree(tmp_path / "backup", manifest)
+    skipped = shop.run("manifest", "skip", f"prices/{SECOND}")
+    assert "had changed the table, and is recorded now" in skipped.err, skipped.all
+    assert skipped.code != 0 or "stay" in skipped.all, skipped.all
+    assert shop.json("doctor", "prices")["ok"]
+
+
+def test_an_undo_that_an_older_manifest_lacks_is_told_and_recorded_by_the_next_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its slices counted as processed, and nobody said that the table does not hold them."""
+    shop = Shop.make(tmp_path / "shop", spark)
+    shop.load("prices", *SLICES)
+    manifest, backup = shop.folder / "lake/.lakewright", tmp_path / "backup"
+    manifest = next(path.parent for path in shop.folder.rglob("manifest.db"))
+    shutil.copytree(manifest, backup)
+    for command in (f"undo prices {THIRD} --yes", f"undo prices {SECOND} --requeue --yes", "process prices"):
+        assert shop.run(*command.split()).code == 0
+    rows = shop.versions("prices")
+    shutil.rmtree(manifest)
+    shutil.copytree(backup, manifest)
+    assert shop.verdicts("prices")[THIRD] == "processed"
+    told = " ".join(shop.run("status").all.split())
+    assert f"1 slice was undone, to be recorded as skipped: {THIRD}" in told
+    assert "the manifest lacks an undo or a rebuild of the table" in shop.run("plan", "daily", "build").all
+    run = shop.run("job", "daily", "build", "-t", "prices")
+    assert run.code == 0, run.all
+    assert shop.verdicts("prices") == {FIRST: "processed", SECOND: "processed", THIRD: "skipped"}
+    assert (shop.versions("prices"), is_calm(shop)) == (rows, True)
+    assert rows != HISTORY
+    assert shop.json("doctor", "prices")["ok"]
