@@ -171,6 +171,7 @@ def _no_folder(match: re.Match[str], _text: str, moment: str) -> LakewrightError
 _CAUSES = re.compile(r"(?:\b[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error)): ")
 
 _DENIED = "(Permission denied)"
+_REFUSALS = (_DENIED, "(Operation not permitted)")
 
 
 def _no_access(match: re.Match[str], text: str, moment: str) -> LakewrightError:
@@ -180,8 +181,9 @@ def _no_access(match: re.Match[str], text: str, moment: str) -> LakewrightError:
     causes = list(_CAUSES.finditer(line))
     cause = causes[-1] if causes else None
     said = line.strip() if cause is None else line[cause.end() :].strip()
-    if _DENIED in said:
-        said = said.partition(_DENIED)[0] + _DENIED
+    refusal = next((each for each in _REFUSALS if each in said), None)
+    if refusal is not None:
+        said = said.partition(refusal)[0] + refusal
     elif cause is not None and cause[1].startswith("Access"):
         said = said if "denied" in said else f"{said} {_DENIED}"
     elif cause is not None:
@@ -238,7 +240,8 @@ EVERYWHERE: tuple[Meaning, ...] = (
     # Names of Java's classes and its own form: a value of a row may hold the plain words.
     (
         re.compile(
-            r"AccessControlException|AccessDeniedException|\(Permission denied\)|UnknownHostException|"
+            r"AccessControlException|AccessDeniedException|\((?:Permission denied|Operation not permitted)\)|"
+            r"UnknownHostException|"
             r"java\.net\.(?:NoRouteToHost|Connect|SocketTimeout)Exception"
         ),
         _no_access,

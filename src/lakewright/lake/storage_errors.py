@@ -106,6 +106,10 @@ _STORE_FAULTS = (
 )
 
 
+DENIED = ("Permission denied", "Operation not permitted")
+"""What the operating system says of a file that a user may not read or write, or nobody may change."""
+
+
 def _one_line(text: str) -> str:
     """Return what an error says, in one line, without colours and the client's debug output."""
     line = " ".join(_COLOUR.sub("", text).replace("↳", " ").split())
@@ -125,5 +129,6 @@ def _reason(error: OSError) -> str:
 
 
 def _remedy(error: OSError) -> str | None:
-    is_denied = isinstance(error, PermissionError) or "Permission denied" in str(error)
+    said = str(error)
+    is_denied = isinstance(error, PermissionError) or any(words in said for words in DENIED)
     return "Give the user who runs Lakewright access to it, then run again." if is_denied else None

@@ -260,9 +260,9 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
     seen: dict[tuple[str, str], list[Run]] = {}
     for run in newest_first:
         later = seen.setdefault((run.project, run.job), [])
-        if run.status == RUNNING or is_replaced(run, later):
+        if run.status == RUNNING:
             continue
-        if run.status != Status.SUCCESS:
+        if run.status != Status.SUCCESS and not is_replaced(run, later):
             since = {step for each in later for step in done(each.run_id)}
             entries = (e for e in journal.targets(run.run_id) if (e["phase"], e["name"]) not in since)
             found = (each for each in entries if each["status"] == Status.SUCCESS_WITH_ERRORS)

@@ -127,6 +127,12 @@ UNREAD = (
             "denied)",
         ),
         (
+            "[X] x\nCaused by: java.io.FileNotFoundException: /lake/silver/_delta_log/.tmp (Operation not "
+            "permitted)",
+            StorageUnavailable,
+            "processed: /lake/silver/_delta_log/.tmp (Operation not permitted)",
+        ),
+        (
             "[X] x\nCaused by: java.nio.file.AccessDeniedException: /lake/silver/_delta_log",
             StorageUnavailable,
             "processed: /lake/silver/_delta_log (Permission denied)",

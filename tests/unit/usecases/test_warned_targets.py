@@ -61,6 +61,13 @@ def test_a_warning_stays_until_its_target_is_done_without_it(
     assert warned(later, BOTH) == [("both", name) for name in left]
 
 
+def test_a_warning_that_ended_does_not_come_back_with_a_later_run_that_fails_before_its_target() -> None:
+    """A run of the whole job, of another day, stood for the one that had ended the warning."""
+    failed = (replace(run("failed"), status="FAILED"), [entry("orders", {"status": "FAILED"})])
+    mended = (replace(run("mended"), status="SUCCESS"), [entry("orders", CLEAN)])
+    assert warned(failed, mended, (run("verified", "VERIFY"), [entry("orders", WARNED)])) == []
+
+
 @pytest.mark.parametrize("status", ["FAILED", "ABORTED"])
 def test_warnings_of_a_run_that_did_not_succeed_are_listed(status: str) -> None:
     """Nobody heard of a failed check of the documentation in a run that another target had failed."""
