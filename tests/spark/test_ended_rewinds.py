@@ -80,8 +80,11 @@ def test_an_undo_that_an_older_manifest_lacks_is_told_and_recorded_by_the_next_r
     told = " ".join(shop.run("status").all.split())
     assert f"1 slice was undone, to be recorded as skipped: {THIRD}" in told
     assert "the manifest lacks an undo or a rebuild of the table" in shop.run("plan", "daily", "build").all
+    fsck = " ".join(shop.run("manifest", "fsck").all.split())
+    assert "the manifest lacks an undo or a rebuild of the table of prices" in fsck
     run = shop.run("job", "daily", "build", "-t", "prices")
     assert run.code == 0, run.all
+    assert shop.run("manifest", "fsck").code == 0
     assert shop.verdicts("prices") == {FIRST: "processed", SECOND: "processed", THIRD: "skipped"}
     assert (shop.versions("prices"), is_calm(shop)) == (rows, True)
     assert rows != HISTORY

@@ -19,7 +19,7 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
-from lakewright.slices.discover import called_name, slice_name
+from lakewright.slices.discover import called_name, slice_name, slice_of_id
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.reconcile import has_no_commit
 from lakewright.slices.unrecorded import UNRECORDED_ADVICE
@@ -190,6 +190,13 @@ def _beside_table(inventory: Inventory, entity: Entity, recorded_by: RecordedBy)
             yield _lost_commit(item, entity, number, last)
         elif not is_done and inventory.has_landed(entity, item) and not _is_at_work(inventory, item):
             yield Damage(item.item_id, None, _unrecorded_commit(item, entity, number, recorded_by))
+    rewinds = inventory.unrecorded_rewinds(entity)
+    if rewinds:
+        names = [slice_of_id(each.item_id) for rewind in rewinds for each in rewind.slices]
+        typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, names))
+        told = f"the manifest lacks an undo or a rebuild of the table of {entity.called}"
+        words = first_of([each.words for each in rewinds], MOST_NAMED)
+        yield Damage(ANSWERS, None, f"{told}: {words}. The next run records it: {typed}")
     given = inventory.last_given_number(entity)
     if last is None or last <= given:
         return
@@ -197,7 +204,11 @@ def _beside_table(inventory: Inventory, entity: Entity, recorded_by: RecordedBy)
     if moved is not None:
         yield Damage(ANSWERS, None, f"{moved.message}. {moved.remedy}".rstrip("."))
     else:
-        names = list(map(slice_name, inventory.unrecorded_items(entity)))
+        told_of = {each.item_id for rewind in rewinds for each in rewind.slices}
+        unrecorded = [item for item in inventory.unrecorded_items(entity) if item.item_id not in told_of]
+        if rewinds and not unrecorded:
+            return
+        names = list(map(slice_name, unrecorded))
         known = f"but the manifest only knows those up to {given}"
         ends = f"the table of {entity.called} ends with commit {last}, {known}"
         yield Damage(ANSWERS, None, f"{ends}. {_recorded_how(entity, names, last, recorded_by)}")

@@ -30,6 +30,7 @@ from lakewright.slices.recover_from_log import (
     last_given_number,
     unrecorded_commits,
 )
+from lakewright.slices.rewind.unrecorded import UnrecordedRewind, unrecorded_rewinds
 from lakewright.slices.unrecorded import unrecorded_items
 
 if TYPE_CHECKING:
@@ -207,6 +208,11 @@ class Inventory:
         """Return the items of an entity that its next run records from the table's log, as they are then."""
         application, places = self.application_of(entity), self.places_of(entity)
         return unrecorded_items(self.lake, self.ledger, places, application, entity.called)
+
+    def unrecorded_rewinds(self, entity: Entity) -> tuple[UnrecordedRewind, ...]:
+        """Return the rewinds of an entity's table that its next run records, oldest first."""
+        silver, application = self.places_of(entity).silver, self.application_of(entity)
+        return unrecorded_rewinds(self.lake, self.ledger, silver, application)
 
     def moved(self, entity: Entity) -> LakeMoved | None:
         """Return the error of slices that were processed in another folder than the entity's, or None."""

@@ -30,7 +30,12 @@ from lakewright.slices.late import Place, is_late, last_processed, place_of
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.processed import first_processed
 from lakewright.slices.recover_from_log import as_if_recovered, recover_slices
-from lakewright.slices.rewind.unrecorded import as_if_rewound, record_rewinds, unrecorded_rewinds
+from lakewright.slices.rewind.unrecorded import (
+    as_if_rewound,
+    count_commits,
+    record_rewinds,
+    unrecorded_rewinds,
+)
 from lakewright.slices.settle import without_unsettled
 
 if TYPE_CHECKING:
@@ -134,12 +139,14 @@ def find_pending(
         raise moved
     rewound: dict[str, Item] = {}
     if is_recorded:
-        record_rewinds(context, entity)
+        is_rewound = record_rewinds(context, entity)
         found = context.ledger.discover(
             discovered(slices, context.application, entity.called), run_id=context.holder.run_id
         )
         items = {item.item_id: item for item in (*found.new, *found.known)}
         items |= recover_slices(context, entity, items.values())
+        if is_rewound:
+            count_commits(context, entity)
         recovered: dict[str, Item] = {}
     else:
         items = _as_if_recorded(context, entity, slices)

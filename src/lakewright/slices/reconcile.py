@@ -34,7 +34,7 @@ class Mismatch:
     """A slice on which manifest and table disagree.
 
     Attributes:
-        kind: `commit_lost` or `commit_unrecorded`.
+        kind: `commit_lost`, `commit_unrecorded` or `undo_unrecorded`.
         words: The disagreement, as a sentence.
         remedy: The command that repairs it.
     """
@@ -98,7 +98,11 @@ def mismatches(
             continue
         name = slice_name(item)
         is_processed = item.verdict(application) is Verdict.PROCESSED
-        if is_processed and number in undone:
+        if is_processed and number in undone and "rewind" in undone[number].content:
+            words = f"{name} is recorded as processed, but version {undone[number].version} undid it"
+            remedy = "The manifest is an older copy: the next run records the undo."
+            yield Mismatch("undo_unrecorded", name, item.item_id, words, remedy)
+        elif is_processed and number in undone:
             words = (
                 f"{name} is recorded as processed, but version {undone[number].version} reverted its commit"
             )

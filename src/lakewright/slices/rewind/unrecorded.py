@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import Commit, commits_since, read_commits
-from lakewright.lake.observation import table_log
+from lakewright.lake.observation import last_commit_number, table_log
+from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.slices.applied import AppliedSlice, effective_commits, slices_in
 from lakewright.slices.discover import slice_of_id
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
-__all__ = ["UnrecordedRewind", "as_if_rewound", "record_rewinds", "unrecorded_rewinds"]
+__all__ = [
+    "UnrecordedRewind",
+    "as_if_rewound",
+    "count_commits",
+    "record_rewinds",
+    "unrecorded_rewinds",
+]
 
 _MOST_NAMED = 3
 
@@ -164,10 +171,14 @@ def _rewound(item: Item, rewound: RewoundSlice, application: Application) -> Ite
     return replace(item, processed=processed, skipped=skipped, tokens=tokens, revision=item.revision + 1)
 
 
-def record_rewinds(context: ProcessingContext, entity: Entity) -> None:
-    """Record the rewinds that the log of an entity's table tells and the manifest lacks."""
+def record_rewinds(context: ProcessingContext, entity: Entity) -> bool:
+    """Record the rewinds that the log of an entity's table tells and the manifest lacks; return whether any.
+
+    The counter of commits is left as it is: slices that the manifest lacks as well are found by it.
+    """
     silver, ledger = entity.places(context.lake.settings).silver, context.ledger
-    for rewind in unrecorded_rewinds(context.lake, ledger, silver, context.application):
+    rewinds = unrecorded_rewinds(context.lake, ledger, silver, context.application)
+    for rewind in rewinds:
         items = ledger.store.read([each.item_id for each in rewind.slices])
         slices = [replace(each, revision=items[each.item_id].revision) for each in rewind.slices]
         told = {**rewind.commit.content["rewind"], "slices": list(map(asdict, slices))}
@@ -177,3 +188,12 @@ def record_rewinds(context: ProcessingContext, entity: Entity) -> None:
                 f"{entity.name}: the manifest lacked version {commit.version} of the table, and it is "
                 f"recorded now: {rewind.words} ({told['reason']})"
             )
+    return bool(rewinds)
+
+
+def count_commits(context: ProcessingContext, entity: Entity) -> None:
+    """Raise the manifest's counter of commits to the last one of an entity's table."""
+    silver = entity.places(context.lake.settings).silver
+    last = last_commit_number(context.lake, silver, str(context.application))
+    if last is not None:
+        raise_counter(context.ledger.store, counter_of(silver), last)
