@@ -47,7 +47,6 @@ def commands_of(
     *,
     phase: Phase = Phase.BUILD,
     options: Sequence[str] = (),
-    of_job: str | None = None,
 ) -> tuple[str, ...]:
     """Return the commands that start runs: one for each job, if its runs differ in one parameter only.
 
@@ -57,14 +56,13 @@ def commands_of(
         runs: The runs.
         phase: The phase up to which they run; a command that removes rows does not ask.
         options: Options of the commands, such as `-t`, `NAME`.
-        of_job: The job whose commands get the options; None for all.
 
     Example:
         >>> days = [OtherRun(f"{day}.csv", "daily", (("day", day),)) for day in ("2024-05-01", "2024-05-02")]
         >>> commands_of(days)
         ('lakewright job daily build day=2024-05-01,2024-05-02',)
     """
-    form = _Form(phase, tuple(options), of_job)
+    form = _Form(phase, tuple(options))
     listed: dict[tuple[str, ...], list[str]] = {}
     commands: dict[str, None] = {}
     for run in runs:
@@ -82,21 +80,19 @@ def commands_of(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What the commands have in common: the phase, and options for one job or all."""
+    """What the commands have in common: the phase, and options."""
 
     phase: Phase
     options: tuple[str, ...]
-    of_job: str | None
 
     def command(
         self, job: str, parameters: Sequence[tuple[str, Sequence[str]]], unknown: Sequence[str]
     ) -> str:
         given = [shlex.quote(argument_text(name, *values)) for name, values in parameters]
-        options = self.options if self.of_job in (None, job) else ()
         return " ".join(
             [
                 f"lakewright job {shlex.quote(job)} {self.phase.value.lower()}",
-                *map(shlex.quote, options),
+                *map(shlex.quote, self.options),
                 *given,
                 *(f"{name}=<{name}>" for name in unknown),
                 *(["--yes"] if self.phase in _REMOVING else []),

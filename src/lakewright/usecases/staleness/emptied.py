@@ -84,23 +84,36 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
     apart = _adding_apart(app, job, taints, names)
     together = [each for each in taints if each.place.target not in apart]
     instances = [run_of(job.name, each.place.parameters) for each in together]
-    others = [run for run in _others(app, job, kept) if run not in instances]
-    builds = sorted([*instances, *others], key=lambda run: (run.job != job.name, run.job, run.parameters))
+    others = _others(app, job, kept)
+    own = dict.fromkeys(run for name in names for run in others.pop((job.name, name), ()))
+    builds = sorted(dict.fromkeys((*instances, *own)), key=lambda run: run.parameters)
     # In all instances that are built then: those that add rows to a part of their own would add them twice.
     emptied = commands_of(
-        (run for run in builds if run.job == job.name),
-        phase=Phase.TRUNCATE,
-        options=[text for name in names for text in ("-t", name)],
+        builds, phase=Phase.TRUNCATE, options=[text for name in names for text in ("-t", name)]
     )
-    options = [f"--dirty={name}" for name in names] if any(run.job == job.name for run in others) else []
+    options = [f"--dirty={name}" for name in names] if set(own) - set(instances) else []
     if _has_other_appends(app, job, names):
         # The other targets of the job that add rows must not add theirs once more.
         chosen = sorted({each.place.target for each in together})
         options += [text for name in chosen for text in ("-t", f"+{name}")]
+    else:  # what a run of the job finds empty, it builds
+        others = {key: runs for key, runs in others.items() if key[0] != job.name or set(runs) - set(builds)}
+    # What else was there, with nothing that was not: a target that adds rows elsewhere would add them again.
+    alone = {name: _runs(job, taints, name) for name in sorted(apart)}
+    known = {*alone, *(each.place.target for each in together)}
+    by_job: dict[str, dict[str, list[OtherRun]]] = {}
+    for (of_job, name), runs in others.items():
+        if of_job != job.name or name not in known:
+            by_job.setdefault(of_job, {})[name] = sorted(runs, key=lambda run: run.parameters)
     return (
         *emptied,
-        *commands_of(builds, options=options, of_job=job.name),
-        *building_commands(app, job, {name: _runs(job, taints, name) for name in sorted(apart)}),
+        *commands_of(builds, options=options),
+        *building_commands(app, job, {**by_job.pop(job.name, {}), **alone}),
+        *(
+            command
+            for name in sorted(by_job)
+            for command in building_commands(app, app.project.job(name), by_job[name])
+        ),
     )
 
 
@@ -148,12 +161,18 @@ def _has_other_appends(app: App, job: Job, names: Collection[str]) -> bool:
     return bool(kept_rows_of(app, job, targets).keys() - set(names))
 
 
-def _others(app: App, job: Job, places: Sequence[TargetPhase]) -> Iterator[OtherRun]:
-    """Yield the runs that build what else is in the places that are emptied, as the history tells it."""
+def _others(app: App, job: Job, places: Sequence[TargetPhase]) -> dict[tuple[str, str], dict[OtherRun, None]]:
+    """Return the runs that build what else is in the places that are emptied, as the history tells it.
+
+    They are listed by job and target. A target that the job has, too, is built by its runs.
+    """
     emptied = {each for place in places for each in _written_by(app, job, place.target, place.parameters)}
+    found: dict[tuple[str, str], dict[OtherRun, None]] = {}
     for other, name, parameters in _writers(app, emptied):
         is_of_job = name in job.targets and parameters.keys() == {each.name for each in job.parameters}
-        yield run_of(job.name if is_of_job else other.name, parameters)
+        run = run_of(job.name if is_of_job else other.name, parameters)
+        found.setdefault((run.job, name), {})[run] = None
+    return found
 
 
 def _writers(app: App, places: Iterable[Resource]) -> Iterator[tuple[Job, str, Mapping[str, str]]]:

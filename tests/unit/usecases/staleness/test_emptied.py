@@ -241,3 +241,33 @@ def test_what_a_killed_run_builds_once_it_is_resumed_is_not_named_twice(tmp_path
     ]
     assert builds_left(app, left.undone) >= {("added", (("day", "2022-01-01"),))}
     app.close()
+
+
+def test_only_what_was_in_an_emptied_table_is_built_again_and_all_of_it(tmp_path: Path) -> None:
+    """A target of the other job, with a table of its own, added its rows again; one of the job was left."""
+    app = lake(tmp_path)
+    model = tmp_path / "model/model.yml"
+    more = """
+  beside: {kind: relation, mapping: orders, relation: added, mode: APPEND}
+  late: {kind: relation, mapping: orders, relation: added, mode: APPEND}
+  elsewhere: {kind: relation, mapping: orders, relation: report, mode: APPEND}
+jobs:
+  later: {parameters: [{name: date, type: date}], targets: [late, elsewhere]}"""
+    text = model.read_text().replace("\njobs:", more).replace("added, merged]", "added, beside, merged]")
+    model.write_text(text)
+    app.close()
+    app = App.open(tmp_path)
+    for day in ("2022-01-01", "2022-01-02"):
+        built(app, "daily", ("orders", "added", "merged"), hours_ago=3, day=day)
+        built(app, "later", ("late", "elsewhere"), hours_ago=2, date=day)
+    built(app, "daily", ("beside",), hours_ago=1, day="2022-01-02")
+    place = TargetPhase("shop", "added", "BUILD", {"day": "2022-01-01"})
+    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build adds its rows"),)))
+    (found,) = tainted_targets(app)
+    assert found.commands == (
+        "lakewright job daily truncate -t added day=2022-01-01,2022-01-02 --yes",
+        "lakewright job daily build --dirty=added -t +added day=2022-01-01,2022-01-02",
+        "lakewright job daily build -t beside day=2022-01-02",
+        "lakewright job later build -t late date=2022-01-01,2022-01-02",
+    )
+    app.close()
