@@ -33,7 +33,7 @@ from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.kept_rows import kept_of
+from lakewright.run.kept_rows import after_build, kept_of, may_have_added
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.lost_rows import lost_taints
@@ -153,7 +153,7 @@ class Recorder:
         place = _place(self.run, self.plan, instance, step)
         ended = "failed" if result.status is Status.FAILED else _UNDONE
         if not result.is_undone:
-            return (place.untainted(), *self._lost(instance, step))
+            return (after_build(place, step), *self._lost(instance, step))
         return (self._undone(instance, step, ended, is_cut_off=result.status is Status.ABORTED),)
 
     def _lost(self, instance: int, step: Step) -> tuple[Put, ...]:
@@ -176,7 +176,7 @@ class Recorder:
         if append is not None and append.is_once:
             append_id = self._begun.get(key, append.begun)
         elif append is not None and is_cut_off and key in self._begun:
-            kept = f"run {self.run.run_id} may have added its rows already, and {append.words}"
+            kept = f"{may_have_added(self.run.run_id)}, and {append.words}"
         return place.tainted(ended, self.run.run_id, kept=kept, append_id=append_id)
 
 

@@ -11,14 +11,24 @@ from lakewright.plan.phase import Phase
 from lakewright.run.outputs import is_gone
 
 if TYPE_CHECKING:
-    from lakewright.manifest.journal import Taint
+    from lakewright.manifest.journal import Taint, TargetPhase
+    from lakewright.manifest.store import Put
     from lakewright.plan.resource import Resource
     from lakewright.plan.step import Step
 
-__all__ = ["KEPT_ROWS", "REPEATED_ROWS", "kept_of", "kept_rows_warning", "repeated_rows_warning"]
+__all__ = [
+    "KEPT_ROWS",
+    "REPEATED_ROWS",
+    "after_build",
+    "kept_of",
+    "kept_rows_warning",
+    "repeated_rows_warning",
+]
 
 KEPT_ROWS, REPEATED_ROWS = "kept_rows", "repeated_rows"
 """The codes of the warnings."""
+
+_MAY_HAVE = "may have added its rows already"
 
 
 def kept_rows_warning(
@@ -61,3 +71,19 @@ def kept_of(step: Step) -> str | None:
     """Return why building a step's target leaves rows of before, or None."""
     warning = step.warning
     return None if warning is None or warning.code != KEPT_ROWS else str(warning.details["kept"])
+
+
+def may_have_added(run_id: str) -> str:
+    """Return that a run was cut off while it added rows: nobody knows whether they are there."""
+    return f"run {run_id} {_MAY_HAVE}"
+
+
+def after_build(place: TargetPhase, step: Step) -> Put:
+    """Return the put that a built target is clean, unless it holds rows of before, until it is emptied.
+
+    Who builds what may have been added already knows what is there.
+    """
+    kept = kept_of(step)
+    if kept is None or _MAY_HAVE in kept:
+        return place.untainted()
+    return place.tainted("was built with rows of before", kept=kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from lakewright.run.losses import LOST_ROWS
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.other_writers import ROWS_CHANGED
 from lakewright.spec.expressions.secrets import HIDDEN
+from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptied import emptying_commands
 
 if TYPE_CHECKING:
@@ -32,19 +33,32 @@ def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Itera
 
     One of rows that a build has kept names the commands that empty what it wrote and build all of it again.
     """
+    kept: frozenset[str] | None = None
     for each in warned:
-        if not (_is_told_elsewhere(each) or is_requeued(app, each) or _is_rebuilt(app, each, runs)):
+        if kept is None and each.entry["error"].get("code") == KEPT_ROWS:
+            kept = frozenset(one.place.key for one in former_names(app).taints() if one.kept is not None)
+        if not (
+            _is_told_elsewhere(each, kept or ()) or is_requeued(app, each) or _is_rebuilt(app, each, runs)
+        ):
             yield _with_commands(app, each)
 
 
-def _is_told_elsewhere(warned: Warned) -> bool:
-    """Return whether a warning is only of a table that was gone before the run.
+def _is_told_elsewhere(warned: Warned, kept: Collection[str]) -> bool:
+    """Return whether a warning is only of a table that was gone before the run, or of rows of before.
 
     While it is gone, `status` tells that; what was built into one that was made anew is to be built again.
-    Once it is back, the commands would add its rows twice.
+    Once it is back, the commands would add its rows twice. What holds rows of before is to be built again,
+    too, until it is emptied.
+
+    Args:
+        warned: The warning.
+        kept: The keys of the places of targets that must be emptied.
     """
-    error = warned.entry["error"]
-    return error.get("code") == LOST_ROWS and "\n" not in str(error["message"])
+    error, entry = warned.entry["error"], warned.entry
+    if "\n" in str(error["message"]):
+        return False
+    place = TargetPhase(warned.run.project, entry["name"], Phase.BUILD.value, entry.get("instance") or {})
+    return error.get("code") == LOST_ROWS or (error.get("code") == KEPT_ROWS and place.key in kept)
 
 
 def _with_commands(app: App, warned: Warned) -> Warned:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 from lakewright.app import App
 from lakewright.errors import BackdatedError, Fault, StorageUnavailable, TargetError
@@ -21,13 +21,12 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.late_advice import LateSlices
-from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.usecases.answered_warnings import unanswered
-from lakewright.usecases.bronze_status import Arrived, look_at_bronze
+from lakewright.usecases.bronze_status import look_at_bronze
 from lakewright.usecases.damage.damaged_tables import damaged_tables, lost_beside
 from lakewright.usecases.damage.lost_outputs import lost_outputs
 from lakewright.usecases.damage.rebuild_status import due_rebuilds
@@ -51,14 +50,12 @@ from lakewright.usecases.slice_times.late_slices import late_items, late_slices_
 from lakewright.usecases.slice_times.refused_times import (
     commands_for_times,
     gives_place,
-    refused_arrived,
     refused_waiting,
 )
-from lakewright.usecases.staleness.readers import dependents
-from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.usecases.triggers import list_triggers, repeated_runs, withheld_triggers
 from lakewright.usecases.undeclared import undeclared_entities
+from lakewright.usecases.waiting_slices import WaitingSlices
 
 __all__ = [
     "project_status",
@@ -92,9 +89,10 @@ def project_status(app: App) -> ProjectStatus:
     waiting = tuple(row for row in found if row.verdict is Verdict.READY)
     foreign = dict(_foreign(app.project, waiting))
     own = tuple(row for row in waiting if str(row.application) not in foreign)
+    left, triggers = runs_to_resume(app, runs), list_triggers(app)
     late = frozenset(_late(app, own))
     timely = tuple(row for row in own if row.item.item_id not in late)
-    limits = _limits(app.project)
+    waits = WaitingSlices(app, builds_left(app, left))
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
     blocked = dict(_blocked(app, timely)) | dict(bronze.blocked)
@@ -103,13 +101,8 @@ def project_status(app: App) -> ProjectStatus:
     answered = unanswered(app, warned_targets(app.journal, runs), runs)
     warned = tuple(warned_beside(answered, bronze.unreadable))
     running = tuple(run for run in runs if run.status == RUNNING)
-    left, triggers = runs_to_resume(app, runs), list_triggers(app)
-    repeated = repeated_runs(triggers)
-    tainted = tuple(
-        tainted_targets(
-            app, {run.run_id for run in left}, {run.run_id for run in running}, builds_left(app, left)
-        )
-    )
+    repeated, running_ids = repeated_runs(triggers), {run.run_id for run in running}
+    tainted = tuple(tainted_targets(app, {run.run_id for run in left}, running_ids, waits.resumed))
     undone = tuple(run for run in left if run.run_id not in repeated)
     return ProjectStatus(
         running=running,
@@ -120,8 +113,8 @@ def project_status(app: App) -> ProjectStatus:
         undone=undone,
         warned=warned,
         last_runs=runs[:LAST_RUNS],
-        limits=limits,
-        commands=dict(_commands(app, timely, limits))
+        limits=waits.limits,
+        commands=dict(waits.commands(timely))
         | {name: commands_for_times(error)[0] for name, error in refused.items()},
         refused={name: error.message for name, error in refused.items()},
         misplaced=frozenset(name for name, error in refused.items() if gives_place(error)),
@@ -129,7 +122,7 @@ def project_status(app: App) -> ProjectStatus:
         late=late,
         foreign=foreign,
         arrived=tuple(
-            _told(app, each, blocked.get(each.entity), is_limited=each.entity in limits)
+            waits.told(each, blocked.get(each.entity))
             for each in bronze.arrived
             if each.entity not in unrecorded
         ),
@@ -340,52 +333,3 @@ def _blocked(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, Fault]]:
         entity = app.project.entity(name)
         if entity.enabled and (error := blocking_time(app, entity, sorted(slices, key=natural_key))):
             yield name, error.as_fault()
-
-
-def _commands(
-    app: App, waiting: Iterable[Row], limits: Container[str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the entities of which only some slices are taken, with the commands that process what waits."""
-    slices: dict[str, list[str]] = {}
-    for row in waiting:
-        if row.waits_for is None and row.application.is_of_entity and row.entity in limits:
-            slices.setdefault(row.entity or "", []).append(row.slice)
-    for entity, names in slices.items():
-        if commands := _runs_of(app, entity, sorted(names, key=natural_key)):
-            yield entity, commands
-
-
-def _with_commands(app: App, arrived: Arrived) -> Arrived:
-    """Return new slices with the commands that process those which no run would refuse."""
-    timely = [name for name in arrived.slices if name not in arrived.late_names]
-    return replace(arrived, commands=_runs_of(app, arrived.entity, timely))
-
-
-def _told(app: App, arrived: Arrived, blocked: Fault | None, *, is_limited: bool) -> Arrived:
-    """Return new slices with what a run would do about them."""
-    if blocked is not None:
-        return replace(arrived, refused=arrived.refused or blocked)
-    return _with_refusal(app, _with_commands(app, arrived) if is_limited else arrived)
-
-
-def _with_refusal(app: App, arrived: Arrived) -> Arrived:
-    """Return new slices with the error of a run that would refuse their processing times."""
-    timely = [name for name in arrived.slices if name not in arrived.late_names]
-    error = refused_arrived(app, arrived.entity, timely) if arrived.refused is None else None
-    return arrived if error is None else replace(arrived, refused=error.as_fault())
-
-
-def _runs_of(app: App, entity: str, slices: Sequence[str]) -> tuple[str, ...]:
-    """Return the commands of jobs that take slices; of several, the one that builds most from the table."""
-    runs = find_other_runs(app.project, entity, slices, partial(dependents, app))
-    return commands_adding_once(app, runs)
-
-
-def _limits(project: Project) -> dict[str, tuple[str, ...]]:
-    """Return what the targets of entities take that no target takes as a whole."""
-    taken: dict[str, list[str]] = {}
-    for name, definition in project.targets.items():
-        if definition.kind == "entity" and (entity := entity_name(project, definition.raw)) is not None:
-            limits = [f"{key}: {definition.raw[key]}" for key in ("slices", "until") if key in definition.raw]
-            taken.setdefault(entity, []).append(f"{name} takes {', '.join(limits)}" if limits else "")
-    return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from lakewright.errors import LakewrightError
@@ -68,9 +69,10 @@ def _left(app: App, job: Job, names: frozenset[str]) -> Iterator[Built]:
     """Yield the instances of targets that have left partitions, without those that only others have built."""
     others: dict[str, set[tuple[str, str]]] | None = None
     lake = offline_lake(app)
-    for name, columns, folder in _outputs(app, job, names):
-        for values in _partitions(folder, tuple(columns)):
-            instance = _instance(job, columns, values)
+    for output in _outputs(app, job, names):
+        name = output.target
+        for values in output.partitions():
+            instance = _instance(job, output.parameters, values)
             if instance is None:
                 continue
             others = _writers(app, job, names) if others is None else others
@@ -108,7 +110,9 @@ def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[st
     The values of its parameters are hidden, as those of secrets are. A target of a job without parameters has
     one instance; it is left out if nothing is where it writes on this machine.
     """
-    told = {name for name, _, _ in _outputs(app, job, names)} if job.parameters else _unbuilt(app, job, names)
+    told = (
+        {each.target for each in _outputs(app, job, names)} if job.parameters else _unbuilt(app, job, names)
+    )
     unknown = {each.name: HIDDEN for each in job.parameters}
     return [(name, unknown) for name in sorted(names - told)]
 
@@ -181,16 +185,46 @@ def _nodes(app: App, job: Job, names: frozenset[str]) -> list[Node]:
         return []
 
 
-def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[tuple[str, Mapping[str, str], Path]]:
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """A target with partitions whose columns tell the parameters of its instances.
+
+    Attributes:
+        parameters: The parameter of each of these columns.
+        others: The values of its other partition columns, as they are declared.
+        folder: The folder of this machine that has the partitions.
+    """
+
+    target: str
+    parameters: Mapping[str, str]
+    others: Mapping[str, str]
+    folder: Path
+
+    def partitions(self) -> Iterator[Mapping[str, str]]:
+        """Yield the values of the partitions that the target may have left, by column.
+
+        Several targets may share a table, each with partitions of its own.
+        """
+        for values in _partitions(self.folder, (*self.parameters, *self.others)):
+            if all(values.get(column, text) == text for column, text in self.others.items()):
+                yield values
+
+
+def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[_Output]:
     """Yield targets with the parameter of each partition column, and the folders that they write."""
     for node in _nodes(app, job, names):
         declared = app.project.targets[node.name].raw.get("partition")
-        columns = _columns(declared) if isinstance(declared, Mapping) else {}
-        folders = (local_path(each.name) for each in node.provides if each.category == "file")
-        if {each.name for each in job.parameters} == set(columns.values()):
-            yield from (
-                (node.name, columns, _whole(folder, columns)) for folder in folders if folder is not None
-            )
+        entries: dict[str, str] = {}
+        if isinstance(declared, Mapping):
+            entries = {str(name): str(text).strip() for name, text in declared.items()}
+        columns = _columns(entries)
+        if {each.name for each in job.parameters} != set(columns.values()):
+            continue
+        # What is an expression is not compared.
+        others = {name: text for name, text in entries.items() if name not in columns and "$" not in text}
+        for folder in map(local_path, (each.name for each in node.provides)):
+            if folder is not None:
+                yield _Output(node.name, columns, others, _whole(folder, entries))
 
 
 def _whole(folder: Path, columns: Mapping[str, str]) -> Path:
@@ -199,8 +233,8 @@ def _whole(folder: Path, columns: Mapping[str, str]) -> Path:
     return folder.parents[len(columns) - 1] if columns and named == columns.keys() else folder
 
 
-def _columns(declared: Mapping[str, Any]) -> dict[str, str]:
-    found = {column: _PARAMETER.fullmatch(str(text).strip()) for column, text in declared.items()}
+def _columns(declared: Mapping[str, str]) -> dict[str, str]:
+    found = {column: _PARAMETER.fullmatch(text) for column, text in declared.items()}
     return {column: match[1] or match[2] for column, match in found.items() if match is not None}
 
 

@@ -1,19 +1,23 @@
-"""The commands of runs, without the targets whose rows they would add once more."""
+"""The commands of runs, without the targets whose rows they would add once more or would leave."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun, commands_of
 from lakewright.run.added_before import AddedBefore
 from lakewright.run.build_history import BuildHistory
 from lakewright.usecases.staleness.declared_nodes import offline_lake
+from lakewright.usecases.staleness.earlier_builds import former_names
 
 if TYPE_CHECKING:
     from lakewright.app import App
+
+Instance: TypeAlias = tuple[tuple[str, str], ...]
+"""The sorted parameters of an instance."""
 
 __all__ = ["added_before", "commands_adding_once", "targets_adding_once"]
 
@@ -21,14 +25,17 @@ __all__ = ["added_before", "commands_adding_once", "targets_adding_once"]
 def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     """Return the commands of runs; those of instances that have added rows choose the job's other targets.
 
-    The rows of targets with mode APPEND are there since an earlier run of the instance.
+    The rows of targets with mode APPEND are there since an earlier run of the instance. Targets that must be
+    emptied before they are built are left to the commands that do so.
     """
     chosen: dict[tuple[str, tuple[str, ...]], list[OtherRun]] = {}
     before: dict[str, AddedBefore] = {}
+    kept: frozenset[tuple[str, Instance]] | None = None
     for run in runs:
         if run.job not in before:
             before[run.job] = added_before(app, run.job)
-        names = _adding_once(before[run.job], [run.parameters])
+        kept = _to_be_emptied(app) if kept is None else kept
+        names = _adding_once(before[run.job], [run.parameters], kept)
         chosen.setdefault((run.job, names), []).append(run)
     return tuple(
         command
@@ -41,7 +48,7 @@ def targets_adding_once(
     app: App, job: str, instances: Iterable[Sequence[tuple[str, str]]]
 ) -> tuple[str, ...]:
     """Return the targets of a job that add no rows once more in its instances; none if these are all."""
-    return _adding_once(added_before(app, job), instances)
+    return _adding_once(added_before(app, job), instances, _to_be_emptied(app))
 
 
 def added_before(app: App, job: str) -> AddedBefore:
@@ -50,9 +57,22 @@ def added_before(app: App, job: str) -> AddedBefore:
     return AddedBefore(history, looks_far=False)
 
 
-def _adding_once(before: AddedBefore, instances: Iterable[Sequence[tuple[str, str]]]) -> tuple[str, ...]:
+def _to_be_emptied(app: App) -> frozenset[tuple[str, Instance]]:
+    """Return the targets and instances that a build would leave wrong, as it leaves rows of before."""
+    taints = (each for each in former_names(app).taints() if each.kept is not None)
+    return frozenset((each.place.target, tuple(sorted(each.place.parameters.items()))) for each in taints)
+
+
+def _adding_once(
+    before: AddedBefore,
+    instances: Iterable[Sequence[tuple[str, str]]],
+    kept: Collection[tuple[str, Instance]],
+) -> tuple[str, ...]:
+    few = list(islice(instances, MOST_TYPED))
+    hidden = [tuple(sorted(before.journal.hide_secrets(dict(each)).items())) for each in few]
     try:
-        added = frozenset().union(*(before.targets(dict(each)) for each in islice(instances, MOST_TYPED)))
+        added = frozenset().union(*(before.targets(dict(each)) for each in few))
+        added |= {name for name, instance in kept if instance in hidden and name in before.job.targets}
         names = before.job.target_names(before.project.job_scope(before.job)) if added else ()
     except LakewrightError:  # a wrong definition is told by itself
         return ()

@@ -17,7 +17,7 @@ from lakewright.manifest.store import Write
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.kept_rows import kept_of
+from lakewright.run.kept_rows import after_build, kept_of
 from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
@@ -117,7 +117,13 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
     built(app, "daily", ("added",), hours_ago=1, day="2022-01-02")
     told = {"error": None if done.error is None else done.error.as_json(), "phase": "BUILD", "name": "added"}
     warned = Warned(next(iter(app.journal.runs(1))), {**told, "instance": {"day": "2022-01-01"}})
+    assert list(unanswered(app, [warned], ())) == [], "it is to be built again, which says the same"
+    after = after_build(place, step)
+    assert after.value is not None
+    assert after.value["kept"] == "went back, and a build adds its rows"
+    app.store.write(Write(puts=(place.untainted(),)))
     (found,) = unanswered(app, [warned], ())
+    app.store.write(Write(puts=(after,)))
     days = "day=2022-01-01,2022-01-02"
     assert found.entry["error"]["remedy"] == (
         f"Type `lakewright job daily truncate -t added {days} --yes`, then `lakewright job daily build "

@@ -241,3 +241,30 @@ def test_an_instance_that_was_never_built_or_is_emptied_is_not_dirty_because_of_
         )
     found = sorted((each.place.target, each.place.parameters["day"]) for each in app.journal.taints("shop"))
     assert found == [("files", "2026-01-02"), ("sales", "2026-01-01"), ("sales", "2026-01-02")]
+
+
+def test_a_partition_of_another_target_of_the_table_is_not_counted_as_left(tmp_path: Path) -> None:
+    """A job that had never run was to be built, as another one had filled partitions of the same days."""
+    (tmp_path / "project.yml").write_text("name: shop\nmodules: [m.yml]\n")
+    (tmp_path / "m.yml").write_text(
+        """
+relations:
+  part: {kind: delta, location: gold/part, PARTS}
+  files: {kind: file, format: csv, location: gold/files, PARTS}
+mappings:
+  one: {kind: sql, sql: "SELECT 1 AS n"}
+targets:
+  a: {kind: relation, mapping: one, relation: part, partition: {day: $day, src: a}}
+  b: {kind: relation, mapping: one, relation: part, partition: {day: $day, src: b}}
+  c: {kind: relation, mapping: one, relation: files, partition: {day: $day, src: c}}
+  d: {kind: relation, mapping: one, relation: files, partition: {day: $day, src: d}}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [a, b, c, d]}
+""".replace("PARTS", "partitions: [{name: day, type: date}, {name: src, type: string}]")
+    )
+    rows = pa.table({"n": [1], "day": [date(2026, 1, 1)], "src": ["a"]})
+    write_deltalake(tmp_path / "gold/part", rows, partition_by=["day", "src"])
+    (tmp_path / "gold/files/day=2026-01-02/src=d").mkdir(parents=True)
+    with closing(App.open(tmp_path)) as app:
+        found = own_partitions(app, app.project.jobs["daily"], frozenset({"a", "b", "c", "d"}))
+    assert sorted(found) == [("a", {"day": "2026-01-01"}), ("d", {"day": "2026-01-02"})]

@@ -1,0 +1,96 @@
+"""The commands that process slices which wait, or that no run has seen yet, as `status` names them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from lakewright.slices.discover import natural_key
+from lakewright.slices.other_runs import entity_name, find_other_runs
+from lakewright.usecases.slice_times.refused_times import refused_arrived
+from lakewright.usecases.staleness.readers import dependents
+from lakewright.usecases.staleness.repeated_appends import commands_adding_once
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.errors import Fault
+    from lakewright.plan.other_runs import OtherRun
+    from lakewright.usecases.bronze_status import Arrived
+    from lakewright.usecases.items import Row
+    from lakewright.usecases.staleness.tainted_targets import Instance
+
+__all__ = ["WaitingSlices"]
+
+
+@dataclass(frozen=True)
+class WaitingSlices:
+    """Finds what to type for slices of entities of which each target takes only some.
+
+    Attributes:
+        resumed: The targets and instances that failed runs build once they are resumed. A second run of them
+            might add rows twice.
+    """
+
+    app: App
+    resumed: Collection[tuple[str, Instance]] = frozenset()
+
+    @cached_property
+    def limits(self) -> dict[str, tuple[str, ...]]:
+        """What the targets of entities take that no target takes as a whole."""
+        taken: dict[str, list[str]] = {}
+        for name, definition in self.app.project.targets.items():
+            if definition.kind != "entity":
+                continue
+            entity = entity_name(self.app.project, definition.raw)
+            if entity is not None:
+                keys = (key for key in ("slices", "until") if key in definition.raw)
+                limits = [f"{key}: {definition.raw[key]}" for key in keys]
+                taken.setdefault(entity, []).append(f"{name} takes {', '.join(limits)}" if limits else "")
+        return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}
+
+    def commands(self, waiting: Iterable[Row]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield these entities with the commands that process what waits."""
+        slices: dict[str, list[str]] = {}
+        for row in waiting:
+            if row.waits_for is None and row.application.is_of_entity and row.entity in self.limits:
+                slices.setdefault(row.entity or "", []).append(row.slice)
+        for entity, names in slices.items():
+            if commands := self._commands_of(entity, sorted(names, key=natural_key)):
+                yield entity, commands
+
+    def told(self, arrived: Arrived, blocked: Fault | None) -> Arrived:
+        """Return new slices with what a run would do about them.
+
+        Args:
+            arrived: The slices.
+            blocked: Why a run would process none of their entity.
+        """
+        if blocked is not None:
+            return replace(arrived, refused=arrived.refused or blocked)
+        timely = [name for name in arrived.slices if name not in arrived.late_names]
+        if arrived.entity in self.limits:
+            arrived = replace(arrived, commands=self._commands_of(arrived.entity, timely))
+        error = refused_arrived(self.app, arrived.entity, timely) if arrived.refused is None else None
+        return arrived if error is None else replace(arrived, refused=error.as_fault())
+
+    def _commands_of(self, entity: str, slices: Sequence[str]) -> tuple[str, ...]:
+        """Return the commands of jobs that take slices; of several, the one that builds most from the table.
+
+        Left out are those of runs that take them once they are resumed.
+        """
+        targets = self.app.project.targets
+        names = [
+            name
+            for name, each in targets.items()
+            if each.kind == "entity" and entity_name(self.app.project, each.raw) == entity
+        ]
+
+        def is_resumed(run: OtherRun) -> bool:
+            of_job = self.app.project.jobs[run.job].targets
+            instance = tuple(sorted(run.parameters))
+            return any((name, instance) in self.resumed for name in names if name in of_job)
+
+        runs = find_other_runs(self.app.project, entity, slices, partial(dependents, self.app))
+        return commands_adding_once(self.app, (run for run in runs if not is_resumed(run)))
