@@ -22,7 +22,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
@@ -304,9 +304,19 @@ def requeue_items(
 
 def _later_error(app: App, entity: Entity | None, item: Item, later: Sequence[str]) -> UsageError:
     of, placed = "" if entity is None else f" of {entity.name}", ""
-    if entity is not None and item.verdict(application_of(app.project.name, entity)) is Verdict.READY:
+    if entity is not None:
         rebuild = late_slices_of(app, entity, (slice_name(item),)).rebuild
-        placed = "" if rebuild is None else f"`{rebuild}` puts it in its place. Or: "
+        verdict, named = (
+            item.verdict(application_of(app.project.name, entity)),
+            called_name(entity.called, item),
+        )
+        ready = {
+            Verdict.SKIPPED: f"`{command('unskip', named)}`, then ",
+            Verdict.PROCESSED: f"`{command('requeue', named)} --late`, then ",
+            Verdict.READY: "",
+        }
+        if rebuild is not None and verdict in ready:
+            placed = f"To put it in its place: {ready[verdict]}`{rebuild}`. Or: "
     return UsageError(
         f"later slices{of} are processed, {len(later)} in all: {first_of(later, MOST_NAMED)}",
         remedy=f"{placed}Give --cascade to process them again as well, or --late to apply this one after "

@@ -300,3 +300,13 @@ class TestPrune:
     def test_it_must_be_said_how_old(self) -> None:
         answered = call_with(a_history(), "history", "prune")
         assert (answered.code, "retention" in answered.err) == (2, True)
+
+
+def test_a_rebuild_that_only_compared_is_listed_as_such() -> None:
+    """Without `--yes` a rebuild compares, and nobody should take it for one that was done."""
+    app = a_history()
+    run = Run("r", "shop", "rebuild orders", "REBUILD", {}, NOW, Holder("here", 1, "then", "x", "ada"))
+    app.journal.finish_run(
+        app.journal.start_run(replace(run, facts={"check": True})), "SUCCESS", finished=NOW
+    )
+    assert "rebuild --check" in call_with(app, "history").out

@@ -32,11 +32,16 @@ def _row(run: Run, now: datetime) -> tuple[Line, ...]:
         line(run.run_id[:SHORT_ID]),
         line(status(run.status)),
         line(run.job),
-        line(run.phase.lower()),
+        line(_phase_of(run)),
         line(assignments(run.parameters)),
         line(ago(run.started, now)),
         line(took(run.started, run.finished) if run.finished else ""),
     )
+
+
+def _phase_of(run: Run) -> str:
+    """Return the phase of a run as text; a rebuild that only compares writes nothing."""
+    return f"{run.phase.lower()} --check" if run.facts.get("check") else run.phase.lower()
 
 
 def run_page(document: Mapping[str, Any]) -> Iterator[Block]:
