@@ -8,7 +8,7 @@ announcement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -106,5 +106,9 @@ class RewoundSlice:
 
 
 def rewound_slices(documents: Sequence[Mapping[str, Any]]) -> tuple[RewoundSlice, ...]:
-    """Return the slices that the content of a commit names."""
-    return tuple(RewoundSlice(**document) for document in documents)
+    """Return the slices that the content of a commit names; what later versions tell besides is left out."""
+    names = {each.name for each in fields(RewoundSlice)}
+    return tuple(
+        RewoundSlice(**{name: told for name, told in document.items() if name in names})
+        for document in documents
+    )

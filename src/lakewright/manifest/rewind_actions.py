@@ -28,6 +28,10 @@ class RewindActions(OperatorActions):
         document = self.store.document(REWIND, key)
         return None if document is None else Rewind.from_document(document)
 
+    def rewinds(self) -> dict[str, Rewind]:
+        """Return the rewinds that have begun and are not recorded, by the key of their table."""
+        return {each.key: Rewind.from_document(each) for each in self.store.documents(REWIND)}
+
     def is_rewinding(self, rewind: Rewind) -> bool:
         """Return whether the process that announced a rewind still holds its lease."""
         lease = find_lease(self.store, rewind.lease)

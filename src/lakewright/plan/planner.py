@@ -202,7 +202,9 @@ class _InstancePlanning:
                 warning = self._new_warning(observation)
                 return replace(step, reasons=(hold.message,), hold=hold, warning=warning)
         if phase is Phase.BUILD:
-            step = replace(step, warning=candidate.warning or self._new_warning(observation))
+            # Where no rows are, none of before are left.
+            kept = None if observation.filled is Answer.NO else candidate.warning
+            step = replace(step, warning=kept or self._new_warning(observation))
         own = candidate.dirtiness(phase, observation)
         if phase is Phase.CREATE and own.is_to_run:
             step = replace(step, warning=_refused(observation) or candidate.lost(phase, observation))

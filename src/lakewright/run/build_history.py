@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +35,9 @@ Key: TypeAlias = tuple[tuple[str, str], ...]
 Instance: TypeAlias = tuple[str, Key]
 """The name of a target, and the sorted parameters of an instance."""
 
+Step: TypeAlias = "tuple[Job, str, str, Mapping[str, str]]"
+"""A step that has built or emptied something: its job, target, phase, and the parameters of its instance."""
+
 Replaces: TypeAlias = Callable[["Job", str, Mapping[str, str]], bool]
 """Returns whether an instance of a target of a job replaces all that was where it writes."""
 
@@ -52,7 +56,8 @@ class BuildHistory:
     lake: Lake
     journal: Journal
     job: Job
-    _seen: list[tuple[Job, str, str, Mapping[str, str]]] = field(default_factory=list, init=False)
+    _seen: list[Step] = field(default_factory=list, init=False)
+    _reading: list[Iterator[Step]] = field(default_factory=list, init=False)
     _last: list[Mapping[str, Any]] = field(default_factory=list, init=False)
     _places: dict[tuple[str, str, str, Key], frozenset[Resource]] = field(default_factory=dict, init=False)
     _builds: dict[str, Mapping[Key, Mapping[str, Any]]] = field(default_factory=dict, init=False)
@@ -162,8 +167,8 @@ class BuildHistory:
         declared = named if relation is None else relation.raw
         if not isinstance(declared, Mapping):
             return None if named is None else str(named)
-        place = next((declared[each] for each in _PLACES if each in declared), named)
-        return str(place)
+        place = str(next((declared[each] for each in _PLACES if each in declared), named))
+        return posixpath.normpath(place) if "location" in declared and "://" not in place else place
 
     def _written(
         self, job: Job, name: str, parameters: Mapping[str, str], phase: str = Phase.BUILD.value
@@ -174,13 +179,26 @@ class BuildHistory:
             self._places[key] = written_by(self.project, self.lake, job, name, parameters, phase=Phase(phase))
         return self._places[key]
 
-    def _steps(self) -> Sequence[tuple[Job, str, str, Mapping[str, str]]]:
-        """Return the steps of the history that have built or emptied something, the last one first."""
-        if not self._seen:
-            self._seen.extend(self._read_steps())
-        return self._seen
+    def _steps(self) -> Iterator[Step]:
+        """Yield the steps of the history that have built or emptied something, the last one first.
 
-    def _read_steps(self) -> Iterator[tuple[Job, str, str, Mapping[str, str]]]:
+        They are read as far as somebody asks for them, once.
+        """
+        if not self._reading:
+            self._reading.append(self._read_steps())
+        position = 0
+        while position < len(self._seen) or self._seen_next():
+            yield self._seen[position]
+            position += 1
+
+    def _seen_next(self) -> bool:
+        """Read one more step; return whether there is one."""
+        step = next(self._reading[0], None)
+        if step is not None:
+            self._seen.append(step)
+        return step is not None
+
+    def _read_steps(self) -> Iterator[Step]:
         names = FormerNames(self.project, self.lake, self.journal)
         for run in islice(self.journal.runs(project=self.project.name), RUNS):
             job = self.project.jobs.get(run.job)

@@ -33,7 +33,7 @@ from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.kept_rows import after_build, kept_of, may_have_added
+from lakewright.run.kept_rows import after_build, holds_former, kept_of, may_have_added
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.lost_rows import lost_taints
@@ -175,7 +175,7 @@ class Recorder:
         append, kept, append_id = step.append, kept_of(step), None
         if append is not None and append.is_once:
             append_id = self._begun.get(key, append.begun)
-        elif append is not None and is_cut_off and key in self._begun:
+        elif append is not None and is_cut_off and key in self._begun and not holds_former(kept):
             kept = f"{may_have_added(self.run.run_id)}, and {append.words}"
         return place.tainted(ended, self.run.run_id, kept=kept, append_id=append_id)
 

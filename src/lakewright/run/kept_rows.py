@@ -20,6 +20,7 @@ __all__ = [
     "KEPT_ROWS",
     "REPEATED_ROWS",
     "after_build",
+    "holds_former",
     "kept_of",
     "kept_rows_warning",
     "repeated_rows_warning",
@@ -78,12 +79,17 @@ def may_have_added(run_id: str) -> str:
     return f"run {run_id} {_MAY_HAVE}"
 
 
+def holds_former(kept: str | None) -> bool:
+    """Return whether a target is sure to hold rows of before, given why a build leaves them."""
+    return kept is not None and _MAY_HAVE not in kept
+
+
 def after_build(place: TargetPhase, step: Step) -> Put:
     """Return the put that a built target is clean, unless it holds rows of before, until it is emptied.
 
     Who builds what may have been added already knows what is there.
     """
     kept = kept_of(step)
-    if kept is None or _MAY_HAVE in kept:
+    if not holds_former(kept):
         return place.untainted()
     return place.tainted("was built with rows of before", kept=kept)

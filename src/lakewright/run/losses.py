@@ -54,8 +54,8 @@ class Loss:
         return cls(
             REPLACED_ROWS,
             f"BUILD replaces {part} of {place}",
-            "Targets that replace each other's rows need tables, or partitions, of their own. Unless this "
-            "run builds these again after it, do so",
+            "Targets that replace each other's rows need tables, or partitions, of their own. "
+            "Build these again",
             "its rows were replaced by another target",
         )
 

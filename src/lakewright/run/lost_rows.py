@@ -89,7 +89,9 @@ class LostRows:
             return None
         if phase is Phase.BUILD:
             older = self._older_warning(target, context, parameters)
-            return self._replaced_warning(target, context) if older is None else older
+            if older is not None or found.filled is Answer.NO:
+                return older
+            return self._replaced_warning(target, context)
         if not phase.is_cleanup:
             is_made = found.exists is Answer.NO or found.loses_rows
             if not is_made or target.name not in self.history.known_targets():

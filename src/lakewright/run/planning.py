@@ -34,6 +34,7 @@ from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
 from lakewright.run.outputs import are_near, filled
+from lakewright.run.replaced_rows import without_rebuilt
 from lakewright.run.request import JobRequest
 from lakewright.run.shared_targets import name_other_jobs
 from lakewright.run.unknown_columns import unknown_column
@@ -94,7 +95,7 @@ class Planning:
             found = ahead.over(instances) if self.lake.storage.is_used else instances
             plan = build_plan(self.project.name, job.name, found, plan_request, count=len(contexts))
         observer.check_faults()
-        return name_other_jobs(plan, self.project), contexts
+        return name_other_jobs(without_rebuilt(plan), self.project), contexts
 
     def nodes(self, job: Job) -> dict[str, Node]:
         """Return what the targets of the first instance require and provide in the request's phase.

@@ -26,7 +26,7 @@ __all__ = ["UNRECORDED_ADVICE", "unrecorded_items"]
 
 UNRECORDED_ADVICE = (
     "If the manifest is an older copy, bring the newer one back if there is one. Otherwise the next run "
-    "records these slices, without processing them"
+    "records these slices as the table's log tells them, without applying any of them twice"
 )
 
 _OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))

@@ -102,10 +102,10 @@ def _end_rewinds(app: App, items: Iterable[Item], author: str) -> None:
     Raises:
         LeaseHeld: An undo or a rebuild goes on that applies slices which were processed.
     """
-    taken = list(items)
-    for entity in app.project.entities.values():
+    taken, rewinds = list(items), app.ledger.rewinds()
+    for entity in app.project.entities.values() if rewinds else ():
         places = entity.places(app.project.lake)
-        rewind = app.ledger.rewind_of(counter_of(places.silver))
+        rewind = rewinds.get(counter_of(places.silver))
         if rewind is None:
             continue
         application = application_of(app.project.name, entity)
@@ -190,6 +190,7 @@ def unskip_item(app: App, text: str, *, application: str | None = None, author: 
 
     Raises:
         UsageError: The manifest has no such item, or there is no such application.
+        LeaseHeld: It was processed, and an undo or a rebuild of the table goes on.
     """
     item = find_item(app, text)
     _end_rewinds(app, [item], author)

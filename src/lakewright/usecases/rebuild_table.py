@@ -199,7 +199,6 @@ def rebuild_table(
     settle_rewind(context, found)
     words = f"rebuild of {found.name}"
     start_facts = _facts(from_slice, from_time, include)
-    start_facts["over-foreign"] = is_over_foreign
     build = partial(build_beside, is_compared=_was_compared(app, found))
     facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
     with (
@@ -247,9 +246,14 @@ def ended_rebuild(
     include: Sequence[str] = (),
     author: str,
 ) -> Run | None:
-    """Return the run that did the same rebuild, if its process died before it was recorded: it is now."""
+    """Return the run that did the same rebuild, if its process died before it was recorded: it is now.
+
+    Only one that put slices in their place is returned, as they do not wait any more. Others may be done
+    again under a declaration that has changed since.
+    """
     facts = {**_facts(from_slice, from_time, include), "check": False}
-    return settled(app, app.project.entity(entity), PHASE, facts, author=author)
+    ended = settled(app, app.project.entity(entity), PHASE, facts, author=author)
+    return ended if include else None
 
 
 def _facts(from_slice: str | None, from_time: str | None, include: Sequence[str]) -> dict[str, Any]:

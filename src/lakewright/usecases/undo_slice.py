@@ -272,8 +272,7 @@ def undo_slice(
     settle_rewind(context, found)
     check_recorded(context, found, slice)
     words = f"undo of {slice} of {found.name}"
-    facts = {"slice": slice, "requeue": is_requeued, "over-foreign": is_over_foreign}
-    facts |= {"author": author, "reason": reason}
+    facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
     with (
         told_command(app, "undo", found),
         listed(app, f"undo {found.name}", PHASE, facts) as attempt,

@@ -89,7 +89,7 @@ class WaitingSlices:
 
         def is_resumed(run: OtherRun) -> bool:
             of_job = self.app.project.jobs[run.job].targets
-            instance = tuple(sorted(run.parameters))
+            instance = tuple(sorted(self.app.journal.hide_secrets(dict(run.parameters)).items()))
             return any((name, instance) in self.resumed for name in names if name in of_job)
 
         runs = find_other_runs(self.app.project, entity, slices, partial(dependents, self.app))

@@ -66,9 +66,13 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         yield fault_branch(found.unwritable)
     if found.unrecorded:
         yield _lost(found.unrecorded, found.recorded_projects, is_told=bool(found.behind))
-    behind = [_behind(each, is_last=each is found.behind[-1]) for each in found.behind]
+    behind = [_behind(each) for each in found.behind]
     title = "In tables, but unknown to the manifest"
     yield from _section(title, behind, "lakewright manifest discover")
+    if behind:
+        yield line(
+            "What was built meanwhile may be unknown, too: the plan of a job warns of rows that come twice."
+        )
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
     changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
@@ -133,18 +137,13 @@ def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) ->
     )
 
 
-def _behind(found: Unrecorded, *, is_last: bool) -> Branch:
+def _behind(found: Unrecorded) -> Branch:
     from lakewright.slices.unrecorded import UNRECORDED_ADVICE
 
     typed = ", then ".join(f"`{command}`" for command in found.commands)
     said = f": {found.words}"
-    below = [_do(f"{UNRECORDED_ADVICE}{f': {typed}' if typed else '.'}")]
-    if is_last:
-        told = "warns of targets that would add their rows once more"
-        below.append(
-            _do(f"What was built since that copy is not known either: `lakewright plan JOB` {told}.")
-        )
-    return Branch(line(Span(found.entity, "bold"), said), tuple(below))
+    advice = f"{UNRECORDED_ADVICE}{f': {typed}' if typed else '.'}"
+    return Branch(line(Span(found.entity, "bold"), said), (_do(advice),))
 
 
 def _quarantined(found: ProjectStatus) -> Iterator[Branch]:

@@ -56,14 +56,18 @@ def settle_rewind(context: ProcessingContext, entity: Entity) -> bool:
         return False
     if ledger.is_rewinding(rewind):
         raise rewind.error()
-    is_landed = conclude(context, entity, rewind)
-    what = "had changed the table, and is recorded now" if is_landed else "ended before it changed the table"
-    context.warn(f"{entity.name}: the {rewind.words} {what}")
-    if is_landed:
+    commit = _landed(context, entity, rewind)
+    is_landed = commit is not None
+    if commit is None:
+        ledger.end_rewind(rewind)
+    else:  # in this order: while the rewind is announced, the next command does what is left
         journal = Journal(ledger.store)
         run = journal.run(rewind.holder.run_id)
         if run is not None:
             journal.finish_run(run, "SUCCESS", finished=ledger.store.now())
+        record_landed(context, entity, rewind, commit)
+    what = "had changed the table, and is recorded now" if is_landed else "ended before it changed the table"
+    context.warn(f"{entity.name}: the {rewind.words} {what}")
     return is_landed
 
 

@@ -6,10 +6,11 @@ The next run records them, as it records slices that the manifest lacks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import Commit, commits_since, read_commits
+from lakewright.lake.commit_effects import replaces_all, restored_version
 from lakewright.lake.observation import last_commit_number, table_log
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
@@ -17,7 +18,9 @@ from lakewright.slices.applied import AppliedSlice, effective_commits, slices_in
 from lakewright.slices.discover import slice_of_id
 from lakewright.slices.recover_from_log import counter_of, lacks_commits, unwritten_mark
 from lakewright.slices.rewind.settle import record_landed
+from lakewright.slices.rewind.watermarks import greatest_marks
 from lakewright.spec.words import counted, first_of
+from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -38,6 +41,9 @@ __all__ = [
 
 _MOST_NAMED = 3
 
+_MOST_COMMITS = 20
+"""Number of a table's last commits among which Lakewright's last one is looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class UnrecordedRewind:
@@ -46,10 +52,12 @@ class UnrecordedRewind:
     Attributes:
         slices: The slices that the manifest still has as they were before it. One that was processed again
             after it has the number and content of its last commit.
+        watermarks: The watermarks that change, of the last rewind: they follow from what the table holds.
     """
 
     commit: Commit
     slices: tuple[RewoundSlice, ...]
+    watermarks: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -72,21 +80,22 @@ class UnrecordedRewind:
 def unrecorded_rewinds(
     lake: Lake, ledger: Ledger, silver: Address, application: Application
 ) -> tuple[UnrecordedRewind, ...]:
-    """Return the rewinds on which a table builds and that the manifest lacks, oldest first.
+    """Return the rewinds that stand in a table's log and that the manifest lacks, oldest first.
 
-    A rewind that is recorded has begun new revisions of its slices. Usually one commit is read.
+    A rewind that is recorded has begun new revisions of its slices. One that a RESTORE of another program
+    has reverted does not stand. Usually one commit is read.
 
     Args:
         lake: The lake.
         ledger: The manifest.
-        silver: The table; only one whose log can be read without Spark is looked at.
+        silver: The table; only one in a folder whose log can be read without Spark is looked at.
         application: The application that processes its slices.
     """
     app = str(application)
-    if table_log(lake, silver) is None or ledger.rewind_of(counter_of(silver)) is not None:
+    if silver.location is None or table_log(lake, silver) is None:
         return ()
-    newest = commits_since(lake, silver, lambda each: each.content.get("app") in (app, f"{app}/undo"))
-    if newest is None:
+    newest = commits_since(lake, silver, lambda each: _is_own(each, app), most=_MOST_COMMITS)
+    if newest is None or ledger.rewind_of(counter_of(silver)) is not None:
         return ()
     # What was recorded after a rewind was not put back to before it.
     is_behind = lacks_commits(lake, ledger, silver, application)
@@ -99,17 +108,55 @@ def unrecorded_rewinds(
         for applied in reversed(slices_in(commit, app)):
             last.setdefault(applied.item_id, (applied, commit))
     found: list[UnrecordedRewind] = []
-    for commit in log:
-        if lacking := _lacking(ledger, commit, application):
-            slices = (_as_applied(each, commit, *last.get(each.item_id, (None, None))) for each in lacking)
+    seen: dict[str, int] = {}
+    for commit in _standing(log, app):
+        slices: list[RewoundSlice] = []
+        for each, revision in _lacking(ledger, commit, application):
+            # Each rewind begins a revision, as it is recorded.
+            number = seen[each.item_id] = seen.get(each.item_id, revision - 1) + 1
+            rewound = _as_applied(each, commit, *last.get(each.item_id, (None, None)))
+            slices.append(replace(rewound, revision=number))
+        if slices:
             found.append(UnrecordedRewind(commit, tuple(slices)))
+    if found:
+        columns = {name for each in found for name in each.commit.content["rewind"]["watermarks"]}
+        greatest = greatest_marks(applied for applied, _ in last.values())
+        found[-1] = replace(found[-1], watermarks={name: greatest.get(name) for name in columns})
     return tuple(found)
 
 
-def _lacking(ledger: Ledger, commit: Commit, application: Application) -> tuple[RewoundSlice, ...]:
+def _is_own(commit: Commit, app: str) -> bool:
+    """Return whether a commit is of a slice, a rewind, a repair or past versions of an entity."""
+    return str(commit.content.get("app") or "").partition("/repair")[0] in (app, f"{app}/undo", past_app(app))
+
+
+def _standing(log: Sequence[Commit], app: str) -> list[Commit]:
+    """Return the rewinds of an entity that no RESTORE of another program has reverted, oldest first.
+
+    Unlike the commits on which the table builds, these have also what a later rewind went behind.
+    """
+    by_version = {commit.version: commit for commit in log}
+    found: list[Commit] = []
+    commit = log[-1] if log else None
+    while commit is not None:
+        is_own, before = _is_own(commit, app), commit.version - 1
+        if is_own and "rewind" in commit.content:
+            found.insert(0, commit)
+        elif not is_own and commit.operation == "RESTORE":
+            restored = restored_version(commit, log)
+            before = before if restored is None or restored >= commit.version else restored
+        elif not is_own and replaces_all(commit):
+            break
+        commit = by_version.get(before)
+    return found
+
+
+def _lacking(
+    ledger: Ledger, commit: Commit, application: Application
+) -> tuple[tuple[RewoundSlice, int], ...]:
     """Return the slices of a rewind that were processed before it, and have no new revision since.
 
-    What was recovered from the log counts as processed later than the rewind.
+    Each has its present revision. What was recovered from the log counts as processed later than the rewind.
     """
     rewind = commit.content.get("rewind")
     slices = () if rewind is None else rewound_slices(rewind["slices"])
@@ -122,7 +169,7 @@ def _lacking(ledger: Ledger, commit: Commit, application: Application) -> tuple[
         marks = (mark for mark in item.processed if mark.application.covers(application))
         return any(commit.at is not None and mark.since < commit.at for mark in marks)
 
-    return tuple(filter(is_lacking, slices))
+    return tuple((each, items[each.item_id].revision) for each in slices if is_lacking(each))
 
 
 def _as_applied(
@@ -179,9 +226,8 @@ def record_rewinds(context: ProcessingContext, entity: Entity) -> bool:
     silver, ledger = entity.places(context.lake.settings).silver, context.ledger
     rewinds = unrecorded_rewinds(context.lake, ledger, silver, context.application)
     for rewind in rewinds:
-        items = ledger.store.read([each.item_id for each in rewind.slices])
-        slices = [replace(each, revision=items[each.item_id].revision) for each in rewind.slices]
-        told = {**rewind.commit.content["rewind"], "slices": list(map(asdict, slices))}
+        slices = list(map(asdict, rewind.slices))
+        told = {**rewind.commit.content["rewind"], "slices": slices, "watermarks": rewind.watermarks}
         commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": told})
         if record_landed(context, entity, None, commit):
             context.warn(

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from lakewright.slices.applied import AppliedSlice
     from lakewright.slices.context import ProcessingContext
 
-__all__ = ["watermarks_after", "watermarks_of"]
+__all__ = ["greatest_marks", "watermarks_after", "watermarks_of"]
 
 
 def watermarks_of(slices: Iterable[AppliedSlice]) -> dict[str, Watermark]:
     """Return the greatest watermark of each column among slices."""
-    return {column: Watermark.from_json(mark) for column, mark in _greatest(slices).items()}
+    return {column: Watermark.from_json(mark) for column, mark in greatest_marks(slices).items()}
 
 
 def watermarks_after(
@@ -33,11 +33,12 @@ def watermarks_after(
     """
     present = context.ledger.watermarks.all(prefix=f"{context.application}/")
     lost = {each.column for each in present if each.item_id in gone}
-    greatest = _greatest(left)
+    greatest = greatest_marks(left)
     return {column: greatest.get(column) for column in sorted(lost)}
 
 
-def _greatest(slices: Iterable[AppliedSlice]) -> dict[str, dict[str, Any]]:
+def greatest_marks(slices: Iterable[AppliedSlice]) -> dict[str, dict[str, Any]]:
+    """Return the greatest watermark of each column among slices, as JSON with the item that it came from."""
     found: dict[str, dict[str, Any]] = {}
     for each in slices:
         marks: Mapping[str, Any] = each.content.get("watermarks") or {}

@@ -49,6 +49,7 @@ class Unrecorded:
     Attributes:
         items: Their items as they are then, in the order of their slices.
         undone: Names of those that were undone, and are recorded as skipped.
+        again: Names of those that were undone, and are then processed again.
         commands: The commands that record them.
     """
 
@@ -56,11 +57,13 @@ class Unrecorded:
     items: tuple[Item, ...]
     commands: tuple[str, ...]
     undone: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
     @property
     def slices(self) -> tuple[str, ...]:
         """The names of the slices that the table holds."""
-        return tuple(name for name in map(slice_name, self.items) if name not in self.undone)
+        gone = {*self.undone, *self.again}
+        return tuple(name for name in map(slice_name, self.items) if name not in gone)
 
     @property
     def words(self) -> str:
@@ -71,6 +74,9 @@ class Unrecorded:
         if self.undone:
             was = "1 slice was" if len(self.undone) == 1 else f"{len(self.undone)} slices were"
             told.append(f"{was} undone, to be recorded as skipped: {first_of(self.undone, MOST_NAMED)}")
+        if self.again:
+            was = "1 slice was" if len(self.again) == 1 else f"{len(self.again)} slices were"
+            told.append(f"{was} undone, to be processed again: {first_of(self.again, MOST_NAMED)}")
         return "; ".join(told)
 
     def as_json(self) -> dict[str, Any]:
@@ -79,6 +85,7 @@ class Unrecorded:
             "entity": self.entity,
             "slices": list(self.slices),
             "undone": list(self.undone),
+            "again": list(self.again),
             "do": list(self.commands),
         }
 
@@ -92,9 +99,13 @@ def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
             continue
         if found:
             application = application_of(app.project.name, entity)
-            skipped = (item for item in found if item.verdict(application) is Verdict.SKIPPED)
+            names = {
+                verdict: tuple(slice_name(item) for item in found if item.verdict(application) is verdict)
+                for verdict in (Verdict.SKIPPED, Verdict.READY)
+            }
             commands = recording_commands(app, entity, list(map(slice_name, found)))
-            yield Unrecorded(entity.called, found, commands, tuple(map(slice_name, skipped)))
+            undone, again = names[Verdict.SKIPPED], names[Verdict.READY]
+            yield Unrecorded(entity.called, found, commands, undone, again)
 
 
 def recording_commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:

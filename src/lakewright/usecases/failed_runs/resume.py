@@ -84,9 +84,8 @@ def next_step(app: App, run: Run) -> NextStep:
         if blocked is not None:
             return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
         left_out = _left_out(app, run)
-        if left_out is None:
-            return NextStep((resume,))
-        return NextStep((_whole_command(app, run),), left_out=left_out)
+        whole = None if left_out is None else _whole_command(app, run)
+        return NextStep((resume,)) if whole is None else NextStep((whole,), left_out=left_out)
     typed, is_all = commands_for_times(error)
     return NextStep((*typed, resume) if is_all else typed, error.message, gives_place=gives_place(error))
 
@@ -106,10 +105,15 @@ def _blocked(app: App, run: Run) -> LakewrightError | None:
     return None
 
 
-def _whole_command(app: App, run: Run) -> str:
-    """Return the command that does all of a run again, but adds no rows that an earlier one has added."""
+def _whole_command(app: App, run: Run) -> str | None:
+    """Return the command that does all of a run again, but adds no rows that an earlier one has added.
+
+    None if all of its targets would.
+    """
     names = run.facts.get("targets") or targets_adding_once(app, run.job, given_instances(app.project)(run))
-    chosen = replace(run, facts={**run.facts, "targets": names})
+    if names == ():
+        return None
+    chosen = replace(run, facts={**run.facts, "targets": names or ()})
     return resume_command(chosen).removesuffix(" --resume")
 
 
@@ -240,7 +244,7 @@ def _choice(run: Run) -> tuple[str, ...]:
 def _rewind_command(run: Run) -> str:
     """Return the command that does an undo or a rebuild again; it continues one that was interrupted."""
     facts = run.facts
-    flags = [f"--{flag}" for flag in ("requeue", "check", "over-foreign") if facts.get(flag)]
+    flags = [f"--{flag}" for flag in ("requeue", "check") if facts.get(flag)]
     started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
     started += [word for name in facts.get("include") or () for word in ("--include", str(name))]
     names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -138,11 +138,17 @@ def builds_left(app: App, runs: Iterable[Run]) -> frozenset[tuple[str, _Instance
         results = _results(app.journal.targets(run.run_id))
         found |= {(name, instance) for instance, phase, name in results.undone if phase == Phase.BUILD}
         if run.finished is None:
-            names = run.facts.get("targets") or job.targets
+            names = _chosen(run, job.targets)
             done = {(name, instance) for instance, phase, name in results.done if phase == Phase.BUILD}
             given = given_instances(app.project)(run)
             found |= {(str(name), instance) for name in names for instance in given} - done
     return frozenset(found)
+
+
+def _chosen(run: Run, targets: Collection[str]) -> Collection[str]:
+    """Return the targets of a run; all of its job if they were chosen by labels, patterns or dependencies."""
+    chosen = [str(each) for each in run.facts.get("targets") or ()]
+    return chosen if chosen and set(chosen) <= set(targets) else targets
 
 
 def _reaches_build(run: Run) -> bool:

@@ -216,13 +216,14 @@ def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[_Output]:
         declared = app.project.targets[node.name].raw.get("partition")
         entries: dict[str, str] = {}
         if isinstance(declared, Mapping):
-            entries = {str(name): str(text).strip() for name, text in declared.items()}
+            entries = {str(name): render_value(text).strip() for name, text in declared.items()}
         columns = _columns(entries)
         if {each.name for each in job.parameters} != set(columns.values()):
             continue
         # What is an expression is not compared.
         others = {name: text for name, text in entries.items() if name not in columns and "$" not in text}
-        for folder in map(local_path, (each.name for each in node.provides)):
+        for place in node.provides:
+            folder = local_path(place.name) if place.category == "file" else None
             if folder is not None:
                 yield _Output(node.name, columns, others, _whole(folder, entries))
 

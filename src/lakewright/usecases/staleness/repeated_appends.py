@@ -10,6 +10,7 @@ from lakewright.errors import LakewrightError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun, commands_of
 from lakewright.run.added_before import AddedBefore
 from lakewright.run.build_history import BuildHistory
+from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 from lakewright.usecases.staleness.earlier_builds import former_names
 
@@ -28,7 +29,7 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     The rows of targets with mode APPEND are there since an earlier run of the instance. Targets that must be
     emptied before they are built are left to the commands that do so.
     """
-    chosen: dict[tuple[str, tuple[str, ...]], list[OtherRun]] = {}
+    chosen: dict[tuple[str, tuple[str, ...] | None], list[OtherRun]] = {}
     before: dict[str, AddedBefore] = {}
     kept: frozenset[tuple[str, Instance]] | None = None
     for run in runs:
@@ -40,14 +41,15 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     return tuple(
         command
         for (_, names), of_job in chosen.items()
-        for command in commands_of(of_job, options=[text for name in names for text in ("-t", name)])
+        if names != ()  # all is left to other commands
+        for command in commands_of(of_job, options=[text for name in names or () for text in ("-t", name)])
     )
 
 
 def targets_adding_once(
     app: App, job: str, instances: Iterable[Sequence[tuple[str, str]]]
-) -> tuple[str, ...]:
-    """Return the targets of a job that add no rows once more in its instances; none if these are all."""
+) -> tuple[str, ...] | None:
+    """Return the targets of a job that add no rows once more in its instances; None if these are all."""
     return _adding_once(added_before(app, job), instances, _to_be_emptied(app))
 
 
@@ -63,17 +65,28 @@ def _to_be_emptied(app: App) -> frozenset[tuple[str, Instance]]:
     return frozenset((each.place.target, tuple(sorted(each.place.parameters.items()))) for each in taints)
 
 
+def _is_unknown(instance: Instance) -> bool:
+    """Return whether a taint is of an instance that nobody knows, so that it holds for any."""
+    return bool(instance) and all(text == HIDDEN for _, text in instance)
+
+
 def _adding_once(
     before: AddedBefore,
     instances: Iterable[Sequence[tuple[str, str]]],
     kept: Collection[tuple[str, Instance]],
-) -> tuple[str, ...]:
+) -> tuple[str, ...] | None:
     few = list(islice(instances, MOST_TYPED))
     hidden = [tuple(sorted(before.journal.hide_secrets(dict(each)).items())) for each in few]
     try:
         added = frozenset().union(*(before.targets(dict(each)) for each in few))
-        added |= {name for name, instance in kept if instance in hidden and name in before.job.targets}
-        names = before.job.target_names(before.project.job_scope(before.job)) if added else ()
+        added |= {
+            name
+            for name, instance in kept
+            if name in before.job.targets and (instance in hidden or _is_unknown(instance))
+        }
+        names = before.job.target_names(before.project.job_scope(before.job))
     except LakewrightError:  # a wrong definition is told by itself
-        return ()
+        return None
+    if not added.intersection(names):
+        return None
     return tuple(name for name in names if name not in added)

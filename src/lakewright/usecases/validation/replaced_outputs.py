@@ -47,7 +47,7 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
         return
     for name in replacing:
         for earlier in order[: order.index(name)]:
-            if _share(nodes, name, earlier):
+            if _share(nodes, name, earlier) and not _are_apart(project, name, earlier):
                 place = ", ".join(sorted({each.name for each in nodes[name].provides}))
                 yield (
                     Fault(
@@ -66,6 +66,16 @@ def _replaces(target: Target, project: Project) -> bool:
     if not isinstance(target, WritingTarget):
         return False
     return target.mode_of(TargetDefaults.of(project.config)) is OutputMode.OVERWRITE
+
+
+def _are_apart(project: Project, name: str, other: str) -> bool:
+    """Return whether two targets declare other values for a partition column: samples may be the same."""
+    partitions = [project.targets[each].raw.get("partition") for each in (name, other)]
+    one, another = (
+        {str(column).lower(): str(text) for column, text in each.items()} if isinstance(each, dict) else {}
+        for each in partitions
+    )
+    return any(one[column] != another[column] for column in one.keys() & another.keys())
 
 
 def _share(nodes: Mapping[str, Node], name: str, other: str) -> bool:

@@ -56,7 +56,7 @@ def test_status_tells_what_the_tables_hold_and_claims_no_refusal(tmp_path: Path,
         shop.json("manifest", "discover")
     page = " ".join(shop.run("status").out.split())
     assert f"In tables, but unknown to the manifest 1 orders: 1 slice: {NEW}" in page
-    assert "without processing them: `lakewright job daily build -t orders day=<day>`" in page
+    assert "without applying any of them twice: `lakewright job daily build -t orders day=<day>`" in page
     assert "refuse" not in page
     assert "not take" not in page
     told = checked(shop.json("status"))
@@ -86,7 +86,10 @@ def test_fsck_names_the_slices_that_only_the_table_has_with_the_command_of_statu
         f"ends with commit 4, but the manifest only knows those up to 0. 1 slice is in the table only: {NEW}"
         in page
     )
-    assert f"without processing them: `{behind['do'][0]}` 1 fault found do: what is said above" in page
+    assert (
+        f"without applying any of them twice: `{behind['do'][0]}` 1 fault found do: what is said above"
+        in page
+    )
 
 
 def test_a_command_that_can_be_typed_as_it_stands_is_preferred(tmp_path: Path) -> None:

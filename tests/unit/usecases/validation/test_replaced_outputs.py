@@ -22,7 +22,7 @@ targets:
   b: {kind: relation, mapping: a, relation: log, partition: {day: $day}, mode: APPEND}
   o: {kind: relation, mapping: a, relation: log, OPTIONS}
 jobs:
-  daily: {parameters: [{name: day, type: date}], targets: [b, o]}
+  daily: {parameters: [{name: day, type: date}, {name: before, type: date}], targets: [b, o]}
 """
 
 
@@ -34,6 +34,7 @@ jobs:
         ("partition: {day: $day}, before: b", False),
         ("partition: {day: '1999-01-01'}", False),
         ("partition: {day: $day}, mode: APPEND", False),
+        ("partition: {day: $before}", False),
     ],
 )
 def test_a_target_that_replaces_what_another_has_built_is_told(
