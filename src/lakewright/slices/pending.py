@@ -112,7 +112,7 @@ class Pending:
 
 
 def find_pending(
-    context: ProcessingContext, entity: Entity, *, is_recorded: bool = True
+    context: ProcessingContext, entity: Entity, *, is_recorded: bool = True, looks_at_log: bool = True
 ) -> tuple[Pending, tuple[Slice, ...]]:
     """Return an entity's pending items, limited to the context's selection, and the slices that bronze holds.
 
@@ -121,6 +121,7 @@ def find_pending(
         entity: The entity.
         is_recorded: Whether slices that the manifest does not know are recorded there; otherwise they are
             only treated as if they were.
+        looks_at_log: Whether the table's log is asked for rewinds that the manifest lacks.
 
     Raises:
         LakeMoved: The slices were processed under another place, or into the table under another name.
@@ -151,7 +152,7 @@ def find_pending(
     else:
         items = _as_if_recorded(context, entity, slices)
         lake, ledger, application = context.lake, context.ledger, context.application
-        rewinds = unrecorded_rewinds(lake, ledger, places.silver, application)
+        rewinds = unrecorded_rewinds(lake, ledger, places.silver, application) if looks_at_log else ()
         rewound = as_if_rewound(ledger, rewinds, application)
         items |= rewound
         recovered = as_if_recovered(lake, ledger, places.silver, items.values(), application)

@@ -195,7 +195,10 @@ class Observer:
         entity = self.app.project.entity(name)
         options = ProcessingOptions(scope=self.app.workspace.scope, settle=settle)
         pending, _ = find_pending(
-            processing_context(self._context, entity, options), entity, is_recorded=False
+            processing_context(self._context, entity, options),
+            entity,
+            is_recorded=False,
+            looks_at_log=False,  # it is idle most of the time
         )
         unsettled = pending.deviations.listing.unsettled if pending.deviations else frozenset()
         found = (*pending.ready, *pending.recovered)  # a run records those that only the table knows of
