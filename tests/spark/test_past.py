@@ -233,6 +233,8 @@ def test_a_story_of_a_past_in_exports(
     shop.load("slices")
     assert without_files(shop, "prices") == without_files(shop, "slices")
 
+    refused = shop.run("history", "row", "prices", "abc")
+    assert (refused.code, "'abc' is no value of the business key" in refused.err) == (2, True), refused.all
     life = shop.json("history", "row", "prices", "2")["versions"]
     assert [(each["slice"], each["origin"]) for each in life] == [
         ("exports/2024-01-01.csv", "history_from"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from math import isnan
 from typing import Any, TypedDict, TypeVar, Unpack
 from zoneinfo import ZoneInfo
 
@@ -159,10 +160,17 @@ def key_text(value: Any) -> str:
     """Return a value of a business key as Spark writes it as text.
 
     Example:
-        >>> key_text(7), key_text(datetime(2024, 5, 1, 12)), key_text(True)
-        ('7', '2024-05-01 12:00:00', 'true')
+        >>> key_text(7), key_text(datetime(2024, 5, 1, 12)), key_text(True), key_text(2.0)
+        ('7', '2024-05-01 12:00:00', 'true', '2')
+
+    Raises:
+        UsageError: It is null, which no business key has.
     """
     value = of_numpy(value)
+    if value is None or (isinstance(value, float) and isnan(value)):  # as pandas writes null
+        raise UsageError("a business key has no null", remedy="Give the value that the record has.")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # pandas makes floats of whole numbers beside nulls
     if isinstance(value, datetime):
         return (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat(" ")
     return render_value(value)

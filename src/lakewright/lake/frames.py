@@ -183,10 +183,10 @@ def _check_texts(rows: SupportsArrow) -> None:
     if not _is_of_pandas(rows):
         return
     names = list(getattr(rows, "columns", ()))
-    odd = next((name for name in names if not isinstance(name, str)), None)
-    if odd is not None and not all(isinstance(name, int) for name in names):
+    odd = [name for name in names if not isinstance(name, str)]
+    if odd and not all(isinstance(name, int) for name in names):
         raise UsageError(
-            f"the frame has a column with the name {odd!r}, which is no text",
+            f"the frame has a column with the name {odd[0]!r}, which is no text",
             remedy="Give the columns names that are texts.",
         )
 

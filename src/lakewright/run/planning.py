@@ -154,7 +154,7 @@ class Planning:
             phases=request.phases,
             executions=job.executions,
             targets=self._select_targets(texts, observer) if texts else None,
-            dirty=request.dirty_patterns(),
+            dirty=request.dirty_patterns(observer.targets),
             is_forced=request.force,
             only=only,
             keep_going=request.keep_going,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from lakewright.errors import UsageError
@@ -69,13 +69,23 @@ class JobRequest:
         """Return the request with the project's configuration applied: `forceDirty` forces every run."""
         return replace(self, force=self.force or config.get(_FORCE, "").strip().lower() == "true")
 
-    def dirty_patterns(self) -> tuple[re.Pattern[str], ...]:
+    def dirty_patterns(self, names: Collection[str]) -> tuple[re.Pattern[str], ...]:
         """Return the compiled patterns of `dirty`.
 
+        Args:
+            names: The names of the job's targets.
+
         Raises:
-            UsageError: One of them is not a regular expression.
+            UsageError: One of them is not a regular expression, or matches no target.
         """
         try:
-            return tuple(re.compile(text) for text in self.dirty)
+            found = tuple(re.compile(text) for text in self.dirty)
         except re.error as error:
             raise UsageError(f"--dirty {error.pattern!r} is not a regular expression: {error}") from error
+        for pattern in found:
+            if not any(map(pattern.fullmatch, names)):
+                raise UsageError(
+                    f"--dirty {pattern.pattern} matches no target of job {self.job!r}",
+                    remedy=f"Its targets: {', '.join(sorted(names))}.",
+                )
+        return found

@@ -48,7 +48,8 @@ class TargetResult:
     """The result of one target in one phase of one instance.
 
     Attributes:
-        warnings: What the target warned of, besides warnings of slices, which are in their metrics.
+        warnings: What the target warned of, besides warnings of slices, which are in their metrics; see
+            `all_warnings`.
     """
 
     name: str
@@ -60,6 +61,13 @@ class TargetResult:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     error: Fault | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """What the target warned of, and then each of its slices, with the name of the slice."""
+        slices = self.metrics.get("slices", ()) if self.kind == "entity" else ()
+        told = (f"{each.get('slice', '')}: {text}" for each in slices for text in each.get("warnings") or ())
+        return (*self.warnings, *told)
 
     @property
     def is_undone(self) -> bool:
@@ -195,7 +203,14 @@ class RunResult:
             for target in phase.targets
         )
         columns = ("instance", "phase", "target", "status", "seconds", "reasons")
-        return html_table(f"{self.job} {self.phase.value.lower()}: {self.status.value}", columns, rows)
+        notes = (
+            " ".join(filter(None, (target.name, parameters_text(instance.parameters)))) + f": {text}"
+            for instance in self.instances
+            for phase in instance.phases
+            for target in phase.targets
+            for text in target.all_warnings
+        )
+        return html_table(f"{self.job} {self.phase.value.lower()}: {self.status.value}", columns, rows, notes)
 
     @property
     def exit_code(self) -> int:

@@ -5,7 +5,7 @@ A reader of bronze finds either no slice of the name or the whole one. The rules
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.slices.odd_numbers import OddNumbers
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.words import first_of
 from lakewright.transform.casts import cast_sql
 from lakewright.transform.column_names import normal_name
 from lakewright.transform.spark_types import binary_column, interval_column, without_typeless
@@ -196,6 +197,8 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
                 frame = frame if odd is None else odd.observed
                 frame.write.format(form.kind).options(**options).save(_uri(staged))
             except AnalysisException as error:
+                if error.getCondition() == "INVALID_COLUMN_NAME_AS_PATH":
+                    raise _odd_names(what, form.kind, frame.columns) from error
                 raise UsageError(
                     f"{what}: {str(error).strip().partition(chr(10))[0]}",
                     remedy="Cast or drop the columns that it names, or give the entity another `format`.",
@@ -207,6 +210,15 @@ def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) ->
         raise UsageError(f"{what}: {error.message}", remedy=remedy) from error.__cause__
     if odd is not None:
         odd.warn(entity)
+
+
+def _odd_names(what: str, kind: str, names: Iterable[str]) -> UsageError:
+    """Return the error of names of columns that a format can't have."""
+    odd = [repr(name) for name in names if not (name.isascii() and name.isidentifier())]
+    return UsageError(
+        f"{what}: {kind} can't have the column name {first_of(odd, 3)}",
+        remedy="Rename it: letters, digits and _, with no digit in front.",
+    )
 
 
 def _unusable_name(frame: DataFrame, entity: Entity) -> str | None:

@@ -149,11 +149,13 @@ def query_frame(app: App, query: str, *, as_of: object = None) -> DataFrame:
 
 
 def check_query(query: str) -> None:
-    """Check that a text is no statement that writes or sets something.
+    """Check that a text is a query, and no statement that writes or sets something.
 
     Raises:
-        UsageError: It is one.
+        UsageError: It is empty, or such a statement.
     """
+    if not query.strip(" \t\r\n;"):
+        raise UsageError("the query is empty", remedy="Write one, such as SELECT * FROM silver.orders.")
     if found := _NO_QUERY.match(query):
         raise UsageError(
             f"a query only reads, and {found['word'].upper()} does not begin one",

@@ -117,7 +117,8 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
 
     Raises:
         SpecError: There is no such entity.
-        UsageError: The entity has no business key, or the key has another number of values.
+        UsageError: The entity has no business key, the key has another number of values, or one of them is
+            none of its column's type.
         TargetError: There is no table.
     """
     table = PastTable.of(app, entity_name)
@@ -129,10 +130,41 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
             remedy=f"Write `lakewright history row {table.entity.called} {wanted}`." if columns else None,
         )
     named = dict(zip(columns, key, strict=True))
+    versions: tuple[RecordVersion, ...]
+    oldest: int | None = None
     if table.entity.strategy is Strategy.HISTORIC:
-        return RecordLife(table.entity.called, named, tuple(_history(table, named)), None)
-    versions, oldest = _walk(table, named)
+        versions = tuple(_history(table, named))
+    else:
+        versions, oldest = _walk(table, named)
+    if not versions:
+        _check_types(table, named)
     return RecordLife(table.entity.called, named, versions, oldest)
+
+
+def _check_types(table: PastTable, key: Mapping[str, str]) -> None:
+    """Raise an error if a value of a business key is none of its column's type, so that no record has it.
+
+    Raises:
+        UsageError: With the first such value.
+    """
+    frame = table.read()
+    for name, text in key.items():
+        kind = frame.schema[name].dataType
+        if not isinstance(kind, _as_text()):
+            cast = f"try_cast({text_sql(text)} AS {kind.simpleString()}) AS v"
+            row = frame.sparkSession.sql(f"SELECT {cast}").first()
+            if row is None or row["v"] is None:
+                raise UsageError(
+                    f"{text!r} is no value of the business key {name} of type {kind.simpleString()}",
+                    remedy="Write the key as the table has it.",
+                )
+
+
+def _as_text() -> tuple[type, ...]:
+    """Return the types whose values are compared as texts."""
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
+
+    return StringType, ArrayType, MapType, StructType, VariantType
 
 
 def _history(table: PastTable, key: Mapping[str, str]) -> Iterator[RecordVersion]:
@@ -218,11 +250,10 @@ def _read_states(
 
 def _of_record(frame: DataFrame, key: Mapping[str, str]) -> DataFrame:
     """Return the rows with a business key, whose values are texts: `007` is 7 for a number."""
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
 
     def equal(name: str, text: str) -> str:
         kind = frame.schema[name].dataType
-        if isinstance(kind, (StringType, ArrayType, MapType, StructType, VariantType)):
+        if isinstance(kind, _as_text()):
             return f"cast({name_sql(name)} AS string) = {text_sql(text)}"
         return f"{name_sql(name)} = try_cast({text_sql(text)} AS {kind.simpleString()})"
 

@@ -105,7 +105,7 @@ def check_of(app: App, interruption: Interruption | None) -> Callable[[], None]:
 
     def check() -> None:
         if interruption is not None and interruption.signal is not None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("the rebuild or undo was interrupted; the table is as it was")
         app.lake.check_commit()
 
     return check
@@ -222,6 +222,9 @@ def listed(app: App, job: str, phase: str, facts: Mapping[str, Any]) -> Iterator
     try:
         yield attempt
         status = "SUCCESS"
+    except KeyboardInterrupt:
+        status = "ABORTED"
+        raise
     except Exception as error:
         ours = storage_error(error, job)
         if ours is None:

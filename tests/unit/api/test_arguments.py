@@ -16,6 +16,7 @@ from lakewright.api.arguments import (
     all_values,
     job_arguments,
     job_request,
+    key_text,
     texts_by_name,
     texts_of,
     values_of,
@@ -27,6 +28,17 @@ from lakewright.spec.expressions.values import Duration, ValueType
 from lakewright.spec.models.job import Job, Parameter
 
 DAY = date(2024, 5, 1)
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.float64(2), "2"])
+def test_a_key_of_pandas_is_found_although_it_is_a_float(value: object) -> None:
+    assert key_text(value) == "2"
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), np.float64("nan")])
+def test_a_key_that_is_null_is_told(value: object) -> None:
+    with pytest.raises(UsageError, match="a business key has no null"):
+        key_text(value)
 
 
 @pytest.mark.parametrize(

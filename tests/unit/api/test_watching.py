@@ -97,6 +97,14 @@ def test_notebooks_show_results_as_tables_of_escaped_text_without_secrets() -> N
     assert "<td>s&amp;1</td><td>waits</td>" in ProcessResult(waiting=("s&1",))._repr_html_()
 
 
+def test_a_notebook_shows_the_warnings_of_targets_and_their_slices() -> None:
+    """Those of slices were in the metrics alone: nobody saw that a column is new."""
+    slices = {"slices": [{"slice": "2024-05-01.json", "warnings": ["column 'x' is new"]}]}
+    warned = replace(DONE, kind="entity", metrics=slices, warnings=("it waits",))
+    assert warned.all_warnings == ("it waits", "2024-05-01.json: column 'x' is new")
+    assert "column &#x27;x&#x27; is new</p>" in result(warned)._repr_html_()
+
+
 def test_a_long_table_is_cut() -> None:
     html = html_table("t", ["n"], [[n] for n in range(1000)])
     assert html.count("<tr>") <= 202

@@ -45,6 +45,8 @@ def test_names_of_columns_that_are_no_texts_are_refused() -> None:
     assert arrow_table(pandas.DataFrame([[1, 2]])).column_names == ["0", "1"]
     with pytest.raises(UsageError, match="a column with the name 7, which is no text"):
         arrow_table(pandas.DataFrame([[1, 2, 3]], columns=["id", 7, ("x", "y")]))
+    with pytest.raises(UsageError, match="a column with the name None, which is no text"):
+        arrow_table(pandas.DataFrame([[1, 2]], columns=["id", None]))
 
 
 def test_values_of_several_types_and_a_missing_library_are_said(monkeypatch: pytest.MonkeyPatch) -> None:

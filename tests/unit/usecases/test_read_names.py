@@ -72,6 +72,12 @@ def test_what_writes_is_no_query(text: str) -> None:
         check_query(text)
 
 
+@pytest.mark.parametrize("text", ["", " \n ;"])
+def test_an_empty_query_is_told(text: str) -> None:
+    with pytest.raises(UsageError, match="the query is empty"):
+        check_query(text)
+
+
 @pytest.mark.parametrize(
     "text", ["SELECT 1", "(select 1)", "drops", "SHOW TABLES", "with a as (select 1) from a"]
 )
