@@ -35,8 +35,9 @@ Key: TypeAlias = tuple[tuple[str, str], ...]
 Instance: TypeAlias = tuple[str, Key]
 """The name of a target, and the sorted parameters of an instance."""
 
-Step: TypeAlias = "tuple[Job, str, str, Mapping[str, str]]"
-"""A step that has built or emptied something: its job, target, phase, and the parameters of its instance."""
+Step: TypeAlias = "tuple[Job, str, str, Mapping[str, str], TableMark | None]"
+"""A step that has built or emptied something: its job, target, phase, the parameters of its instance, and the
+state in which it has left its table."""
 
 Replaces: TypeAlias = Callable[["Job", str, Mapping[str, str]], bool]
 """Returns whether an instance of a target of a job replaces all that was where it writes."""
@@ -104,7 +105,7 @@ class BuildHistory:
         seen: set[Instance] = set()
         of_table: dict[str, bool] = {}
         found = {}
-        for job, name, phase, parameters in self._steps():
+        for job, name, phase, parameters, _ in self._steps():
             key = (name, tuple(sorted(parameters.items())))
             if name not in of_table:  # each name is looked up once
                 tables = {each.whole for each in self._written(job, name, parameters)}
@@ -139,7 +140,7 @@ class BuildHistory:
         """
         found: dict[Instance, tuple[Job, bool]] = {}
         gone: set[Resource] = set()
-        for job, name, phase, parameters in self._steps() if self._sharers(target) else ():
+        for job, name, phase, parameters, _ in self._steps() if self._sharers(target) else ():
             if all(any(one.contains(each) for one in gone) for each in places):
                 break
             written = self._written(job, name, parameters, phase)
@@ -206,7 +207,8 @@ class BuildHistory:
             for each in reversed(entries):
                 is_emptied = each["phase"] in _CLEANUP and not is_entry_undone(each)
                 if job is not None and (is_built(each) or is_emptied):
-                    yield job, each["name"], each["phase"], each.get("instance", {})
+                    mark = TableMark.from_entry(each)
+                    yield job, each["name"], each["phase"], each.get("instance", {}), mark
 
     def look(self, name: str, places: Collection[Resource]) -> TableLook | None:
         """Return the table that a target writes, which is looked at once; None if none is on this machine."""
@@ -226,17 +228,13 @@ class BuildHistory:
         """
         if look.is_unknown:
             return True
-        is_emptied = False
-        for each in self._last_entries():
-            if each["name"] != name or is_entry_undone(each):
-                continue
-            if each["phase"] in _CLEANUP:
-                is_emptied = True
-            elif is_built(each):
-                written = TableMark.from_entry(each)
-                if written is not None and look.mark.comes_after(written):
-                    break
-        return is_emptied
+        for job, target, phase, parameters, mark in self._steps():
+            if phase in _CLEANUP:
+                if any(each.name == look.place for each in self._written(job, target, parameters, phase)):
+                    return True
+            elif target == name and mark is not None and look.mark.comes_after(mark):
+                return False
+        return False
 
     def lacked_builds(self, name: str, look: TableLook) -> list[Key]:
         """Return the instances of a target whose last builds its table does not have, newest first."""

@@ -231,6 +231,7 @@ def resume_command(run: Run) -> str:
             *map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower(), *_choice(run))),
             *arguments,
             "--resume",
+            *(["--yes"] if run.phase in (Phase.TRUNCATE, Phase.DESTROY) else []),
         ]
     )
 

@@ -26,7 +26,7 @@ from lakewright.usecases.staleness.earlier_builds import (
     built_instances,
     first_arrivals,
 )
-from lakewright.usecases.staleness.emptied import kept_rows_of
+from lakewright.usecases.staleness.emptied import added_rows_of, kept_rows_of
 from lakewright.usecases.staleness.left_partitions import (
     left_instances,
     recovered_at,
@@ -223,11 +223,16 @@ def _taint_after_arrival(
 ) -> None:
     """Taint what new slices made out of date; what is tainted already keeps its reason."""
     reason = _reason(entity, arrived.names, _ARRIVED)
-    puts = {
-        put.key: put
-        for name, parameters in stale_instances(app, entity, readers, arrived)
-        for put in (TargetPhase(app.project.name, name, Phase.BUILD.value, parameters).tainted(reason),)
+    added = {
+        name: f"{reason}, and {words}"
+        for job, names in readers.items()
+        for name, words in added_rows_of(app, app.project.jobs[job], names).items()
     }
+    places = (
+        TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
+        for name, parameters in stale_instances(app, entity, readers, arrived)
+    )
+    puts = {place.key: place.tainted(reason, kept=added.get(place.target)) for place in places}
     tainted = {each.place.key for each in app.journal.taints(app.project.name)} if puts else set()
     if left := tuple(put for key, put in puts.items() if key not in tainted):
         app.store.write(Write(puts=left))

@@ -7,7 +7,7 @@ output takes out the rows of all instances that wrote there, and those of other 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +21,7 @@ from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
 from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.staleness.earlier_builds import built_instances
+from lakewright.usecases.staleness.left_partitions import unrecorded_instances
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -28,8 +29,16 @@ if TYPE_CHECKING:
     from lakewright.plan.resource import Resource
     from lakewright.run.result import RunResult
     from lakewright.spec.models.job import Job
+    from lakewright.workspace.workspace import Workspace
 
-__all__ = ["as_it_stands", "building_commands", "emptying_commands", "forget_emptied", "kept_rows_of"]
+__all__ = [
+    "added_rows_of",
+    "as_it_stands",
+    "building_commands",
+    "emptying_commands",
+    "forget_emptied",
+    "kept_rows_of",
+]
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +53,38 @@ Instance: TypeAlias = tuple[str, Mapping[str, str]]
 
 def kept_rows_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:
     """Return why builds of targets leave rows of before, by name; those that replace them are left out."""
+    return _told_of(app, job, names, lambda target, _, defaults: target.kept_rows(defaults))
+
+
+def added_rows_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:
+    """Return why builds of instances of targets add rows once more, by name; others are left out.
+
+    A job without parameters adds rows in each of its runs, as that is all that it can do.
+    """
+
+    def told(target: Target, workspace: Workspace, defaults: TargetDefaults) -> str | None:
+        append = target.append(workspace, defaults)
+        return None if append is None else append.words
+
+    return _told_of(app, job, names, told) if job.parameters else {}
+
+
+def _told_of(
+    app: App,
+    job: Job,
+    names: Iterable[str],
+    told: Callable[[Target, Workspace, TargetDefaults], str | None],
+) -> dict[str, str]:
     found = {}
     defaults = TargetDefaults.of(app.project.config)
     workspace = sample_workspace(app.project, job, offline_lake(app))
     for name in names:
         try:
-            kept = Target.named(workspace, name).kept_rows(defaults)
+            text = told(Target.named(workspace, name), workspace, defaults)
         except LakewrightError:  # a definition is wrong, which is told by itself
             continue
-        if kept is not None:
-            found[name] = kept
+        if text is not None:
+            found[name] = text
     return found
 
 
@@ -87,6 +118,13 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
     others = _others(app, job, kept)
     own = dict.fromkeys(run for name in names for run in others.pop((job.name, name), ()))
     builds = sorted(dict.fromkeys((*instances, *own)), key=lambda run: run.parameters)
+    if set(builds) != {run_of(job.name, place.parameters) for place in kept}:
+        # Each of the targets is emptied in all of these instances.
+        phase, project = Phase.BUILD.value, app.project.name
+        places = [TargetPhase(project, name, phase, dict(run.parameters)) for name in names for run in builds]
+        others = _others(app, job, places)
+        for name in names:
+            others.pop((job.name, name), None)
     # In all instances that are built then: those that add rows to a part of their own would add them twice.
     emptied = commands_of(
         builds, phase=Phase.TRUNCATE, options=[text for name in names for text in ("-t", name)]
@@ -179,7 +217,7 @@ def _writers(app: App, places: Iterable[Resource]) -> Iterator[tuple[Job, str, M
     """Yield the instances of targets that were built into places, each with a job that did it."""
     emptied, seen = tuple(places), set()
     for job in app.project.jobs.values() if emptied else ():
-        for name, parameters in built_instances(app, job, RUNS):
+        for name, parameters in (*built_instances(app, job, RUNS), *unrecorded_instances(app, job)):
             key = (name, tuple(sorted(parameters.items())))
             if key in seen:
                 continue

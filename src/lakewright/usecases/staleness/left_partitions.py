@@ -25,8 +25,9 @@ from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.run.outputs import WRITES, written_by
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import item_id
+from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.late import place_of
+from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
@@ -34,13 +35,21 @@ from lakewright.usecases.staleness.earlier_builds import RUNS, Built, former_nam
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.item import Item
     from lakewright.manifest.store import Damage
     from lakewright.plan.graph import Node
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["left_instances", "own_partitions", "recovered_at", "recovered_since", "untold_instances"]
+__all__ = [
+    "left_instances",
+    "own_partitions",
+    "recovered_at",
+    "recovered_since",
+    "unrecorded_instances",
+    "untold_instances",
+]
 
 _PARAMETER = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _MOST_ITEMS = 100
@@ -147,24 +156,58 @@ def recovered_since(app: App, entity: Entity, since: datetime) -> datetime | Non
     None if it recovered none after `since`. The manifest was then put back to an older copy, so that the
     history lacks the runs between that copy and the recovery.
     """
+    found = [at for _, at in _recovered(app, entity) if at > since]
+    return max(found, default=None)
+
+
+def unrecorded_instances(app: App, job: Job) -> list[tuple[str, Mapping[str, str]]]:
+    """Return a job's targets in each instance that may have been built although the history lacks the run.
+
+    These are the instances that take slices which the manifest has recovered from tables' logs, and those
+    that have left a partition. None are returned if nothing was recovered.
+    """
+    declared = {name: each for name, each in app.project.targets.items() if name in job.targets}
+    names = frozenset(name for name, each in declared.items() if each.kind != "entity")
+    called = {entity_name(app.project, each.raw) for each in declared.values() if each.kind == "entity"} - {
+        None
+    }
+    if not (names and job.parameters):
+        return []
+    found: dict[str, list[str]] = {
+        str(name): [slice_name(item) for item, _ in _recovered(app, app.project.entity(str(name)))]
+        for name in called
+    }
+    runs = (
+        run
+        for name, slices in found.items()
+        for each in slices
+        for run in find_other_runs(app.project, name, [each])
+        if run.job == job.name
+    )
+    instances = sorted({tuple(sorted(run.parameters)) for run in runs})
+    told = [(name, dict(each)) for each in instances for name in sorted(names)]
+    return [*told, *(left_instances(app, job, names) if any(found.values()) else ())]
+
+
+def _recovered(app: App, entity: Entity) -> Iterator[tuple[Item, datetime]]:
+    """Yield the newest slices of an entity that the manifest has recovered from the table's log, and when."""
     application = application_of(app.project.name, entity)
     standings = frozenset(
         each for each in app.store.standings() if each.verdict(application) is Verdict.PROCESSED
     )
     newest = app.store.queue(Group(standings), Reading(is_newest_first=True, limit=_MOST_ITEMS))
-    places = [
-        (item.item_id, mark.sequence)
+    places = {
+        (item.item_id, mark.sequence): item
         for item in newest
         for mark in item.processed
-        if mark.application.covers(application) and mark.since > since
-    ]
-    before = [(name, sequence - 1) for name, sequence in places]
-    records = app.store.find_records([*before, *places]) if places else {}
-    ended = ((records.get(begun), records.get(done)) for begun, done in zip(before, places, strict=True))
-    found = (
-        done.timestamp for begun, done in ended if isinstance(done, Record) and _is_recovered(begun, done)
-    )
-    return max(found, default=None)
+        if mark.application.covers(application)
+    }
+    before = {place: (place[0], place[1] - 1) for place in places}
+    records = app.store.find_records([*before.values(), *places]) if places else {}
+    for place, item in places.items():
+        done = records.get(place)
+        if isinstance(done, Record) and _is_recovered(records.get(before[place]), done):
+            yield item, done.timestamp
 
 
 def _is_recovered(begun: Record | Damage | None, done: Record) -> bool:
