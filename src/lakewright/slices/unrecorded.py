@@ -1,4 +1,4 @@
-"""Slices of an entity that its table holds, or lost, and of which the manifest does not know it.
+"""Slices of an entity that its table holds, or lost, and of which the manifest does not know that.
 
 The manifest is then an older copy, or was lost. Nothing is recorded here.
 """

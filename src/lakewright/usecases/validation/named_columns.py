@@ -23,6 +23,7 @@ from lakewright.targets.datasets.file import FileDataset
 from lakewright.targets.datasets.mapping import MappingDataset
 from lakewright.targets.datasets.relation import RelationDataset
 from lakewright.targets.defaults import TargetDefaults
+from lakewright.targets.file import FileTarget
 from lakewright.targets.local import LocalTarget
 from lakewright.targets.merge import MergeTarget
 from lakewright.targets.truncate import TruncateTarget
@@ -240,8 +241,8 @@ def _option_faults(each: Evaluated) -> Iterator[Fault]:
             yield Fault(message, each.definition.at(*path, "options", name), remedy)
 
 
-def _file_sources(model: Any) -> Iterator[tuple[FileRelation | FileDataset, tuple[str, ...]]]:
-    if isinstance(model, FileRelation):
+def _file_sources(model: Any) -> Iterator[tuple[FileRelation | FileDataset | FileTarget, tuple[str, ...]]]:
+    if isinstance(model, FileRelation | FileTarget):
         yield model, ()
     for key in (*DATASETS, "relation"):
         inner = getattr(model, key, None)

@@ -50,7 +50,7 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
             if _share(nodes, name, earlier) and not _are_apart(project, name, earlier):
                 place = ", ".join(sorted({each.name for each in nodes[name].provides}))
                 is_silver = project.targets[earlier].kind == "entity"
-                appending = f" Or have {earlier!r} run later, with `after: {name}`, and add rows, with `mode: APPEND`."
+                later = f"have {earlier!r} run later, with `after: {name}`, and add rows, with `mode: APPEND`"
                 yield (
                     Fault(
                         f"job {job.name!r}: target {name!r} is built after target {earlier!r}, and replaces "
@@ -58,7 +58,7 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
                         project.targets[name].at(),
                         "Give it another place: this is the silver table of an entity."
                         if is_silver
-                        else f"Give each of them a table or a partition of its own.{appending}",
+                        else f"Give each of them a table or a partition of its own; or {later}.",
                     ),
                     (name, earlier),
                 )

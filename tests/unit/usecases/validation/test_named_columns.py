@@ -155,7 +155,8 @@ targets:
     kind: relation
     mapping: ids
     relation: {kind: file, format: json, location: j, options: {multline: true}}
-jobs: {daily: {targets: [out, read]}}
+  plain: {kind: file, mapping: ids, format: csv, location: p, options: {heder: true}}
+jobs: {daily: {targets: [out, read, plain]}}
 """,
     )
     assert [str(fault) for fault in found.warnings] == [
@@ -164,6 +165,7 @@ jobs: {daily: {targets: [out, read]}}
         for line, target, name, kind, meant in (
             (21, "out", "delimeter", "csv", "delimiter"),
             (25, "read", "multline", "json", "multiLine"),
+            (26, "plain", "heder", "csv", "header"),
         )
     ]
 
