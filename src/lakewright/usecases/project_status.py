@@ -81,6 +81,8 @@ class ProjectStatus:
         quarantined: Bad rows that were put aside, by entity.
         undone: Failed runs without a later run of the same job and parameters that has done their work.
         next_steps: For the ids of these runs, what to do about them.
+        is_waiting_first: Whether slices that wait are older than what these runs take, so that their commands
+            come first.
         triggers: The project's triggers.
         unrecorded: Entities with commits in their tables, if the manifest has no items of the project at all.
         behind: Slices that other tables hold and the manifest does not know of, by entity.
@@ -151,6 +153,7 @@ class ProjectStatus:
     tainted: tuple[TaintedTarget, ...] = ()
     unwritable: Fault | None = None
     next_steps: Mapping[str, NextStep] = field(default_factory=dict)
+    is_waiting_first: bool = False
 
     def step_after(self, run: Run) -> NextStep:
         """Return what to do about a failed run."""

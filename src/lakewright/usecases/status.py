@@ -148,6 +148,7 @@ def project_status(app: App) -> ProjectStatus:
         tainted=tainted,
         unwritable=write_fault(select_backend(app.manifest_settings)),
         next_steps={run.run_id: next_step(app, run) for run in undone},
+        is_waiting_first=bool(undone) and waits.come_first(timely, _failed(found)),
     )
 
 

@@ -50,14 +50,38 @@ class WaitingSlices:
                 taken.setdefault(entity, []).append(f"{name} takes {', '.join(limits)}" if limits else "")
         return {entity: tuple(texts) for entity, texts in taken.items() if all(texts)}
 
-    def commands(self, waiting: Iterable[Row]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield these entities with the commands that process what waits."""
+    def come_first(self, waiting: Iterable[Row], failed: Iterable[Row]) -> bool:
+        """Return whether slices that wait are older than what failed runs take once they are resumed.
+
+        These would make them late.
+
+        Args:
+            waiting: The slices that wait and that a run would take.
+            failed: The slices that have failed.
+        """
+        held: dict[str, list[str]] = {}
+        for row in failed:
+            held.setdefault(row.entity or "", []).append(row.slice)
+        for entity, names in self._by_entity(waiting).items():
+            runs = find_other_runs(self.app.project, entity, names, partial(dependents, self.app))
+            own = [run.slice for run in runs if not self._is_resumed(entity, run)]
+            resumed = [run.slice for run in runs if self._is_resumed(entity, run)] + held.get(entity, [])
+            if own and resumed and min(map(natural_key, own)) < min(map(natural_key, resumed)):
+                return True
+        return False
+
+    def _by_entity(self, waiting: Iterable[Row]) -> dict[str, list[str]]:
+        """Return the waiting slices of entities of which each target takes only some, in order."""
         slices: dict[str, list[str]] = {}
         for row in waiting:
             if row.waits_for is None and row.application.is_of_entity and row.entity in self.limits:
                 slices.setdefault(row.entity or "", []).append(row.slice)
-        for entity, names in slices.items():
-            if commands := self._commands_of(entity, sorted(names, key=natural_key)):
+        return {entity: sorted(names, key=natural_key) for entity, names in slices.items()}
+
+    def commands(self, waiting: Iterable[Row]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield these entities with the commands that process what waits."""
+        for entity, names in self._by_entity(waiting).items():
+            if commands := self._commands_of(entity, names):
                 yield entity, commands
 
     def told(self, arrived: Arrived, blocked: Fault | None) -> Arrived:
@@ -80,17 +104,15 @@ class WaitingSlices:
 
         Left out are those of runs that take them once they are resumed.
         """
-        targets = self.app.project.targets
-        names = [
-            name
-            for name, each in targets.items()
-            if each.kind == "entity" and entity_name(self.app.project, each.raw) == entity
-        ]
-
-        def is_resumed(run: OtherRun) -> bool:
-            of_job = self.app.project.jobs[run.job].targets
-            instance = tuple(sorted(self.app.journal.hide_secrets(dict(run.parameters)).items()))
-            return any((name, instance) in self.resumed for name in names if name in of_job)
-
         runs = find_other_runs(self.app.project, entity, slices, partial(dependents, self.app))
-        return commands_adding_once(self.app, (run for run in runs if not is_resumed(run)))
+        return commands_adding_once(self.app, (run for run in runs if not self._is_resumed(entity, run)))
+
+    def _is_resumed(self, entity: str, run: OtherRun) -> bool:
+        """Return whether a failed run processes an entity in the instance of a run once it is resumed."""
+        targets, of_job = self.app.project.targets, self.app.project.jobs[run.job].targets
+        instance = tuple(sorted(self.app.journal.hide_secrets(dict(run.parameters)).items()))
+        return any(
+            (name, instance) in self.resumed
+            for name, each in targets.items()
+            if name in of_job and each.kind == "entity" and entity_name(self.app.project, each.raw) == entity
+        )

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from lakewright.app import App
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
+from lakewright.slices.application import application_of
 from lakewright.usecases.bronze_status import Arrived
+from lakewright.usecases.items import Row
 from lakewright.usecases.waiting_slices import WaitingSlices
 
 MODEL = """
@@ -60,3 +63,20 @@ def test_a_target_that_must_be_emptied_first_is_left_to_the_commands_that_do_so(
     assert WaitingSlices(app).told(NEW, None).commands == (
         "lakewright job daily build -t orders -t days day=2026-01-02",
     )
+
+
+def test_what_waits_comes_first_if_it_is_older_than_what_a_failed_run_takes(app: App) -> None:
+    """After an undo with `--requeue`, the run of a later day was named first, and made the slice late."""
+    application = application_of("shop", app.project.entity("orders"))
+
+    def row(day: str) -> Row:
+        item = Item(f"file:///lake/bronze/orders/{day}.json")
+        return Row(item, application, Verdict.READY, name="orders")
+
+    later = (("day", "2026-01-03"),)
+    waits = WaitingSlices(app, {("orders", later)})
+    assert waits.come_first([row("2026-01-02"), row("2026-01-03")], [])
+    assert waits.come_first([row("2026-01-02")], [row("2026-01-03")])
+    assert not waits.come_first([row("2026-01-04"), row("2026-01-03")], [])
+    assert not waits.come_first([row("2026-01-04")], [row("2026-01-03")])
+    assert not waits.come_first([row("2026-01-03")], [])

@@ -81,16 +81,16 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
     yield from _silver(found)
     yield from _section("Changed since they were processed", changed, "lakewright status -o json")
+    # A run that is resumed would make older slices late.
+    waiting = list(_all_waiting(found))
+    first, then = (waiting, []) if found.is_waiting_first else ([], waiting)
+    yield from _section("Waiting", first, f"{more}ready")
     yield from _section("Runs that failed", undone, "lakewright history --status failed")
     yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
     warned = [_warning(each, now) for each in found.alike_warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
     yield from _section("Running", running, f"{more}locked")
-    told = {row.entity for row in found.waiting if row.entity in found.blocked and row.waits_for is None}
-    arrived = ((each.is_refused, _arrived(each, is_told=each.entity in told)) for each in found.arrived)
-    # A run that takes the others would fail because of those that it refuses.
-    waiting = sorted((*_waiting(found), *arrived), key=lambda each: not each[0])
-    yield from _section("Waiting", [branch for _, branch in waiting], f"{more}ready")
+    yield from _section("Waiting", then, f"{more}ready")
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
@@ -110,6 +110,15 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     if found.last_runs:
         yield line(Span("Last runs", "bold"))
         yield runs_table(found.last_runs, now)
+
+
+def _all_waiting(found: ProjectStatus) -> Iterator[Branch]:
+    """Yield the slices that wait, and those that no run has seen yet."""
+    told = {row.entity for row in found.waiting if row.entity in found.blocked and row.waits_for is None}
+    arrived = ((each.is_refused, _arrived(each, is_told=each.entity in told)) for each in found.arrived)
+    # A run that takes the others would fail because of those that it refuses.
+    waiting = sorted((*_waiting(found), *arrived), key=lambda each: not each[0])
+    yield from (branch for _, branch in waiting)
 
 
 def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) -> Branch:
