@@ -164,7 +164,7 @@ def test_the_command_of_a_failed_run_has_its_choice_of_targets(
         facts=facts,
     )
     app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=NOW)
-    typed = f"lakewright job daily truncate {options} month:start=2022-01 --resume"
+    typed = f"lakewright job daily truncate {options} month:start=2022-01 --resume --yes"
     found = checked(json.loads(call_with(app, "status", "-o", "json").out))
     assert found["last_runs"][0]["do"] == typed
     assert f"\nrestricted to {words}\n" in call_with(app, "history", "show", "d3-run").out
