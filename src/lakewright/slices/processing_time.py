@@ -7,9 +7,10 @@ is no time is an error, are Lakewright's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from lakewright.spec.expressions.expression import Access, Name, Node, names_in,
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.timestamp_text import with_offset
+from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ SLICE = "slice"
 """Name of the slice in expressions."""
 
 _ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
+_APART = timedelta(seconds=1)
+"""How far apart the times of two slices are that a remedy names."""
+
+_MOST_TYPED = 3
+
 _REMEDY = "Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00."
 
 
@@ -152,21 +159,26 @@ class ProcessingTimes:
             UsageError: One time is given for several slices, or a time is not later than the one before.
         """
         names = list(slice_names)
-        if self.is_one and self.at("") is not None and len(names) > 1:
+        one = self.at("") if self.is_one else None
+        if one is not None and len(names) > 1:
+            apart = [(name, one + number * _APART) for number, name in enumerate(names)]
             raise UsageError(
                 f"one processing time is given for {len(names)} pending slices",
-                remedy="Name one slice (`lakewright process ENTITY SLICE`), or give each its own time by an "
-                "expression: ${slice.date}.",
+                remedy=f"Process them one by one: {_one_by_one(entity, apart)}. Or give each its own time by an "
+                "expression, such as ${slice.date}.",
             )
         former: tuple[str, datetime] | None = None
         for name in names:
             at = self.at(name)
             if at is not None and former is not None and at <= former[1]:
+                same = at == former[1]
+                apart = [former, (name, at + _APART)]
+                first = f"Process them one by one: {_one_by_one(entity, apart)}. Or give" if same else "Give"
                 raise UsageError(
                     f"the processing time {at.isoformat()} of slice {name} is not later than that of slice "
                     f"{former[0]}, {former[1].isoformat()}",
-                    remedy="Give an expression whose values follow the order of the slices, or leave out one "
-                    f"of them, such as `{command('skip', called_name(entity, name))}`.",
+                    remedy=f"{first} an expression whose values follow the order of the slices, or leave out "
+                    f"one of them, such as `{command('skip', called_name(entity, name))}`.",
                 )
             former = former if at is None else (name, at)
 
@@ -247,3 +259,12 @@ def _as_regex(piece: str) -> str:
         rf"(?P<{letter}>\d{{{len(list(run))}}})" if letter in "yMdHms" else re.escape("".join(run))
         for letter, run in groupby(piece)
     )
+
+
+def _one_by_one(entity: str, times: Sequence[tuple[str, datetime]]) -> str:
+    """Return the commands that process slices of an entity, each at a time of its own."""
+    typed = (
+        shlex.join(("lakewright", "process", entity, name, "--processing-time", at.isoformat()))
+        for name, at in times
+    )
+    return first_of([f"`{each}`" for each in typed], _MOST_TYPED)

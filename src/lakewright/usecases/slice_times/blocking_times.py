@@ -60,17 +60,22 @@ def blocked_ready(app: App, ready: Container[str]) -> Iterator[tuple[str, Fault]
 
 
 def _is_told_by_slices(found: TimedTarget, asked: AskedTarget) -> bool:
-    """Return whether the name of a slice tells its time, and no parameter that is not known."""
+    """Return whether the names of slices tell their times, and no parameter that is not known.
+
+    Several slices may tell the parameters of one run, whose one time they all get.
+    """
     job, _, parameters = asked
     text = found.times.text
+    if text is None:
+        return False
     try:
-        if text is None or not depends_on_slice(text):
-            return False
+        is_of_slice = depends_on_slice(text)
         used = names_in(parse_template(text))
     except LakewrightError:  # `validate` tells it
         return False
     return not any(
-        each.name in used and each.default is None and each.name not in parameters for each in job.parameters
+        each.name in used and each.name not in parameters and (each.default is None or not is_of_slice)
+        for each in job.parameters
     )
 
 
