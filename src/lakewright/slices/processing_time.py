@@ -164,8 +164,8 @@ class ProcessingTimes:
             apart = [(name, one + number * _APART) for number, name in enumerate(names)]
             raise UsageError(
                 f"one processing time is given for {len(names)} pending slices",
-                remedy=f"Process them one by one: {_one_by_one(entity, apart)}. Or give each its own time by an "
-                "expression, such as ${slice.date}.",
+                remedy=f"Process them one by one: {_one_by_one(entity, apart)}. Or give each its own time by "
+                "an expression, such as ${slice.date}.",
             )
         former: tuple[str, datetime] | None = None
         for name in names:

@@ -9,6 +9,7 @@ from lakewright.app import App
 from lakewright.lake.commit import strict_session
 from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.lake.observation import read_table
+from lakewright.manifest.lock import command
 from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.application import application_of
@@ -135,6 +136,14 @@ class Undone:
             return f"{plan.slice} is skipped"
         names = list(dict.fromkeys(map(name_of, plan.requeued)))
         return f"{first_of(names, MOST_NAMED)} {'is' if len(names) == 1 else 'are'} ready for the next run"
+
+    @property
+    def again_words(self) -> str | None:
+        """What takes an undone slice again; None if it is ready, or the undo is only planned."""
+        if self.plan.is_requeued or self.version is None:
+            return None
+        requeue = command("requeue", f"{self.entity}/{self.plan.slice}")
+        return f"once its file is corrected, `{requeue}` takes it again"
 
     @property
     def lost_words(self) -> tuple[str, ...]:

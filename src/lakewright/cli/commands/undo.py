@@ -99,6 +99,8 @@ def _page(undone: Undone) -> Iterator[Block]:
     if undone.repeated_words is not None:
         yield Branch(line(undone.repeated_words))
     yield Branch(line(undone.slices_words))
+    if undone.again_words is not None:
+        yield Branch(line(undone.again_words))
     if undone.skipped_words is not None:
         yield Branch(line(undone.skipped_words))
     for words in undone.lost_words:

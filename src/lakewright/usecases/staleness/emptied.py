@@ -113,39 +113,53 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
     kept = [each.place for each in taints if each.kept is not None]
     names = sorted({place.target for place in kept})
     apart = _adding_apart(app, job, taints, names)
-    together = [each for each in taints if each.place.target not in apart]
-    instances = [run_of(job.name, each.place.parameters) for each in together]
     others = _others(app, job, kept)
-    own = dict.fromkeys(run for name in names for run in others.pop((job.name, name), ()))
-    builds = sorted(dict.fromkeys((*instances, *own)), key=lambda run: run.parameters)
-    if set(builds) != {run_of(job.name, place.parameters) for place in kept}:
-        # Each of the targets is emptied in all of these instances.
-        phase, project = Phase.BUILD.value, app.project.name
-        places = [TargetPhase(project, name, phase, dict(run.parameters)) for name in names for run in builds]
-        others = _others(app, job, places)
-        for name in names:
-            others.pop((job.name, name), None)
-    # In all instances that are built then: those that add rows to a part of their own would add them twice.
-    emptied = commands_of(
-        builds, phase=Phase.TRUNCATE, options=[text for name in names for text in ("-t", name)]
+    groups: dict[tuple[OtherRun, ...], list[str]] = {}
+    is_dirty: set[str] = set()
+    for name in names:
+        tainted = [run_of(job.name, place.parameters) for place in kept if place.target == name]
+        every = {*tainted, *others.pop((job.name, name), ())}
+        groups.setdefault(tuple(sorted(every, key=lambda run: run.parameters)), []).append(name)
+        is_dirty |= {name} if every - set(tainted) else set()
+    emptied = (
+        command
+        for runs, of_runs in groups.items()
+        for command in commands_of(
+            runs, phase=Phase.TRUNCATE, options=[text for name in of_runs for text in ("-t", name)]
+        )
     )
-    options = [f"--dirty={name}" for name in names] if set(own) - set(instances) else []
-    if _has_other_appends(app, job, names):
-        # The other targets of the job that add rows must not add theirs once more.
-        chosen = sorted({each.place.target for each in together})
-        options += [text for name in chosen for text in ("-t", f"+{name}")]
-    else:  # what a run of the job finds empty, it builds
-        others = {key: runs for key, runs in others.items() if key[0] != job.name or set(runs) - set(builds)}
-    # What else was there, with nothing that was not: a target that adds rows elsewhere would add them again.
+    # What else is to be built: in the same instances with these, and otherwise alone.
+    further = {each.place.target for each in taints} - set(names) - set(apart)
     alone = {name: _runs(job, taints, name) for name in sorted(apart)}
-    known = {*alone, *(each.place.target for each in together)}
+    members = {runs: list(of_runs) for runs, of_runs in groups.items()}
+    for name in sorted(further):
+        of_name = _runs(job, taints, name)
+        found = next((runs for runs in groups if set(of_name) <= set(runs)), None)
+        if found is None:
+            alone[name] = of_name
+        else:
+            members[found].append(name)
+    is_chosen = len(groups) > 1 or bool(further & alone.keys()) or _has_other_appends(app, job, names)
+    built: list[str] = []
+    for runs, of_runs in members.items():
+        options = [f"--dirty={name}" for name in of_runs if name in is_dirty]
+        if is_chosen:
+            # The job's other targets that add rows must not add theirs once more, nor in other instances.
+            before = "" if len(groups) > 1 else "+"
+            options += [text for name in sorted(of_runs) for text in ("-t", f"{before}{name}")]
+        built += commands_of(runs, options=options)
+    if not is_chosen:  # what a run of the job finds empty, it builds
+        whole = {run for runs in groups for run in runs}
+        others = {key: runs for key, runs in others.items() if key[0] != job.name or set(runs) - whole}
+    # What else was there, with nothing that was not: a target that adds rows elsewhere would add them again.
+    known = {*alone, *further}
     by_job: dict[str, dict[str, list[OtherRun]]] = {}
-    for (of_job, name), runs in others.items():
+    for (of_job, name), of_other in others.items():
         if of_job != job.name or name not in known:
-            by_job.setdefault(of_job, {})[name] = sorted(runs, key=lambda run: run.parameters)
+            by_job.setdefault(of_job, {})[name] = sorted(of_other, key=lambda run: run.parameters)
     return (
         *emptied,
-        *commands_of(builds, options=options),
+        *built,
         *building_commands(app, job, {**by_job.pop(job.name, {}), **alone}),
         *(
             command

@@ -277,3 +277,34 @@ jobs:
         "lakewright job later build -t late date=2022-01-01,2022-01-02",
     )
     app.close()
+
+
+def test_each_target_is_emptied_and_built_in_its_own_instances(tmp_path: Path) -> None:
+    """All of them were, in the instances of all: rows were added for days that nobody had built."""
+    app = lake(tmp_path)
+    model = tmp_path / "model/model.yml"
+    more = """
+  apart: {kind: relation, mapping: orders, relation: names, partition: {day: $day}, mode: APPEND}
+jobs:"""
+    text = model.read_text().replace("\njobs:", more, 1).replace("added, merged]", "added, apart, merged]")
+    model.write_text(text)
+    (tmp_path / "gold/names/day=2022-01-02").mkdir(parents=True)
+    app.close()
+    app = App.open(tmp_path)
+    for day in ("2022-01-01", "2022-01-02"):
+        built(app, "daily", ("orders", "added", "apart"), hours_ago=3, day=day)
+    built(app, "daily", ("orders", "names"), hours_ago=1, day="2022-01-03")
+    kept = [("added", "2022-01-01"), ("apart", "2022-01-02")]
+    places = [TargetPhase("shop", name, "BUILD", {"day": day}) for name, day in kept]
+    puts = [each.tainted("went back", kept="went back, and a build adds its rows") for each in places]
+    plain = TargetPhase("shop", "names", "BUILD", {"day": "2022-01-03"}).tainted("went back")
+    app.store.write(Write(puts=(*puts, plain)))
+    found = {each.target: each for each in tainted_targets(app)}
+    assert found["added"].commands == (
+        "lakewright job daily truncate -t added day=2022-01-01,2022-01-02 --yes",
+        "lakewright job daily truncate -t apart day=2022-01-02 --yes",
+        "lakewright job daily build --dirty=added -t added day=2022-01-01,2022-01-02",
+        "lakewright job daily build -t apart day=2022-01-02",
+        "lakewright job daily build -t names day=2022-01-03",
+    )
+    app.close()
