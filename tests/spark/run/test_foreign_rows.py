@@ -137,6 +137,7 @@ def test_what_others_took_out_of_gold_is_built_again_once_by_what_is_named(
     assert shop.rows("whole", "n, ''") == [(1, "")]
 
 
+@pytest.mark.nightly  # test_night.py has such a copy of a shared table
 def test_an_older_copy_from_before_a_truncate_is_emptied_before_its_rows_are_added_again(
     shop: Shop, tmp_path: Path
 ) -> None:
