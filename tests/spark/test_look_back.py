@@ -140,7 +140,9 @@ class TestRecord:
         assert life["versions"][1]["values"]["amount"] == str(AMOUNT)
         assert all(each["run_id"] for each in life["versions"])
         assert lake.json("history", "row", "prices", "001")["versions"] == life["versions"]
-        assert lake.json("history", "row", "prices", "one")["versions"] == []
+        assert lake.json("history", "row", "prices", "7")["versions"] == []
+        refused = lake.run("history", "row", "prices", "one")
+        assert (refused.code, "'one' is no value of the business key id" in refused.err) == (2, True)
 
     def test_without_history_the_versions_of_the_table_tell_it(self, lake: SmallLake) -> None:
         life = lake.json("history", "row", "customers", "2")
