@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LostRows",
     "lost_taints",
+    "overwrites",
     "replaces_whole",
 ]
 
@@ -125,7 +126,7 @@ class LostRows:
         What a run builds afterwards is right again, and not marked any more.
         """
         workspace, defaults = context.workspace, context.defaults
-        if not isinstance(target, WritingTarget) or target.mode_of(defaults) is not OutputMode.OVERWRITE:
+        if not overwrites(target, defaults):
             return None
         places = target.provides(workspace, Phase.BUILD)
         found = self.history.standing_of_others(target.name, places, self._replaces)
@@ -294,6 +295,11 @@ def _built_words(loss: Loss, built: Sequence[Instance]) -> str:
         )
     were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
     return f"{were} built into it: {texts}"
+
+
+def overwrites(target: Target, defaults: TargetDefaults) -> bool:
+    """Return whether a build of a target replaces all rows that are where it writes."""
+    return isinstance(target, WritingTarget) and target.mode_of(defaults) is OutputMode.OVERWRITE
 
 
 def replaces_whole(target: Target, defaults: TargetDefaults) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
@@ -13,11 +13,9 @@ from lakewright.run.losses import REPLACED_ROWS
 
 if TYPE_CHECKING:
     from lakewright.plan.step import Plan, Step
+    from lakewright.run.build_history import Instance
 
 __all__ = ["without_rebuilt"]
-
-_Built: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
-"""The name of a target, and the sorted parameters of an instance."""
 
 
 def without_rebuilt(plan: Plan) -> Plan:
@@ -28,8 +26,8 @@ def without_rebuilt(plan: Plan) -> Plan:
     if not any(map(_is_replacing, plan.steps())):
         return plan
     position = {built: number for number, (built, _) in enumerate(_builds(plan))}
-    again: set[_Built] = set()
-    quiet: set[_Built] = set()
+    again: set[Instance] = set()
+    quiet: set[Instance] = set()
     for built, step in _builds(plan):
         lost = set(_lost(step)) if _is_replacing(step) else set()
         later = {each for each in lost if position.get(each, -1) > position[built]}
@@ -61,7 +59,7 @@ def _is_replacing(step: Step) -> bool:
     return step.warning is not None and step.warning.code == REPLACED_ROWS
 
 
-def _builds(plan: Plan) -> Iterator[tuple[_Built, Step]]:
+def _builds(plan: Plan) -> Iterator[tuple[Instance, Step]]:
     """Yield the builds of a plan in their order."""
     for instance in plan.instances:
         key = tuple(sorted(dict(instance.parameters).items()))
@@ -71,7 +69,7 @@ def _builds(plan: Plan) -> Iterator[tuple[_Built, Step]]:
                     yield (step.target, key), step
 
 
-def _lost(step: Step) -> Iterator[_Built]:
+def _lost(step: Step) -> Iterator[Instance]:
     """Yield what a step replaces."""
     details = {} if step.warning is None else step.warning.details
     for name, parameters, _, _ in details.get("lost", ()):

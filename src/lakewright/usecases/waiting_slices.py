@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.errors import Fault
     from lakewright.plan.other_runs import OtherRun
+    from lakewright.run.build_history import Instance
     from lakewright.usecases.bronze_status import Arrived
     from lakewright.usecases.items import Row
-    from lakewright.usecases.staleness.tainted_targets import Instance
 
 __all__ = ["WaitingSlices"]
 
@@ -34,7 +34,7 @@ class WaitingSlices:
     """
 
     app: App
-    resumed: Collection[tuple[str, Instance]] = frozenset()
+    resumed: Collection[Instance] = frozenset()
 
     @cached_property
     def limits(self) -> dict[str, tuple[str, ...]]:

@@ -253,17 +253,12 @@ def _warning(text: object) -> Branch:
 
 def warning_lines(result: RunResult) -> Iterator[Line]:
     """Yield which targets of a run have warnings, and the command that shows them, in one line."""
-    warned = list(dict.fromkeys(each.name for each in result.targets() if _has_warnings(each)))
+    warned = list(dict.fromkeys(each.name for each in result.targets() if each.all_warnings))
     if warned:
         have = "has" if len(warned) == 1 else "have"
         named = f"{counted(len(warned), 'target')} {have} warnings: {first_of(warned, MOST_NAMED)}"
         typed = f"lakewright history show {result.run_id}"
         yield line(Span("warning: ", "yellow"), f"{named}; `{typed}` shows them")
-
-
-def _has_warnings(target: TargetResult) -> bool:
-    of_slices = target.metrics.get("slices", ()) if target.kind == "entity" else ()
-    return bool(target.warnings) or any(each.get("warnings") for each in of_slices)
 
 
 def maintenance_line(found: Mapping[str, Any]) -> Line:

@@ -5,6 +5,7 @@ A rewind whose process died is ended by the next run or command in the same way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -56,27 +57,37 @@ def settle_rewind(context: ProcessingContext, entity: Entity) -> bool:
         return False
     if ledger.is_rewinding(rewind):
         raise rewind.error()
-    commit = _landed(context, entity, rewind)
-    is_landed = commit is not None
-    if commit is None:
-        ledger.end_rewind(rewind)
-    else:  # in this order: while the rewind is announced, the next command does what is left
+
+    def end_run() -> None:
         journal = Journal(ledger.store)
         run = journal.run(rewind.holder.run_id)
         if run is not None:
             journal.finish_run(run, "SUCCESS", finished=ledger.store.now())
-        record_landed(context, entity, rewind, commit)
+
+    # In this order: while the rewind is announced, the next command does what is left.
+    is_landed = conclude(context, entity, rewind, before=end_run)
     what = "had changed the table, and is recorded now" if is_landed else "ended before it changed the table"
     context.warn(f"{entity.name}: the {rewind.words} {what}")
     return is_landed
 
 
-def conclude(context: ProcessingContext, entity: Entity, rewind: Rewind) -> bool:
-    """Record a rewind if its commit is in the table's log, otherwise end it; return whether it is there."""
+def conclude(
+    context: ProcessingContext, entity: Entity, rewind: Rewind, *, before: Callable[[], None] | None = None
+) -> bool:
+    """Record a rewind if its commit is in the table's log, otherwise end it; return whether it is there.
+
+    Args:
+        context: The context of the rewind.
+        entity: The entity.
+        rewind: The rewind as announced.
+        before: Is called before it is recorded.
+    """
     commit = _landed(context, entity, rewind)
     if commit is None:
         context.ledger.end_rewind(rewind)
         return False
+    if before is not None:
+        before()
     record_landed(context, entity, rewind, commit)
     return True
 

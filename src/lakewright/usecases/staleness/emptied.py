@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
@@ -46,9 +46,6 @@ RUNS = 1000
 """Number of a job's last runs in which the instances are looked for whose rows are emptied, too."""
 
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
-
-Instance: TypeAlias = tuple[str, Mapping[str, str]]
-"""The name of a target, and the parameters of an instance."""
 
 
 def kept_rows_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:

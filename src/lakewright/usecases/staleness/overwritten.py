@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.plan.phase import Phase
-from lakewright.relations.relation import OutputMode
+from lakewright.run.lost_rows import overwrites
 from lakewright.run.outputs import target_of
 from lakewright.targets.defaults import TargetDefaults
-from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 
 if TYPE_CHECKING:
@@ -35,9 +34,7 @@ def overwritten_output(
     if made is None:
         return None
     found, workspace = made
-    if not isinstance(found, WritingTarget):
-        return None
-    if found.mode_of(TargetDefaults.of(app.project.config)) is not OutputMode.OVERWRITE:
+    if not overwrites(found, TargetDefaults.of(app.project.config)):
         return None
     try:
         return found.provides(workspace, Phase.BUILD)

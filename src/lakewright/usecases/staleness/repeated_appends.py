@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun, commands_of
@@ -16,9 +16,7 @@ from lakewright.usecases.staleness.earlier_builds import former_names
 
 if TYPE_CHECKING:
     from lakewright.app import App
-
-Instance: TypeAlias = tuple[tuple[str, str], ...]
-"""The sorted parameters of an instance."""
+    from lakewright.run.build_history import Key
 
 __all__ = ["added_before", "commands_adding_once", "targets_adding_once"]
 
@@ -31,7 +29,7 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     """
     chosen: dict[tuple[str, tuple[str, ...] | None], list[OtherRun]] = {}
     before: dict[str, AddedBefore] = {}
-    kept: frozenset[tuple[str, Instance]] | None = None
+    kept: frozenset[tuple[str, Key]] | None = None
     for run in runs:
         if run.job not in before:
             before[run.job] = added_before(app, run.job)
@@ -59,13 +57,13 @@ def added_before(app: App, job: str) -> AddedBefore:
     return AddedBefore(history, looks_far=False)
 
 
-def _to_be_emptied(app: App) -> frozenset[tuple[str, Instance]]:
+def _to_be_emptied(app: App) -> frozenset[tuple[str, Key]]:
     """Return the targets and instances that a build would leave wrong, as it leaves rows of before."""
     taints = (each for each in former_names(app).taints() if each.kept is not None)
     return frozenset((each.place.target, tuple(sorted(each.place.parameters.items()))) for each in taints)
 
 
-def _is_unknown(instance: Instance) -> bool:
+def _is_unknown(instance: Key) -> bool:
     """Return whether a taint is of an instance that nobody knows, so that it holds for any."""
     return bool(instance) and all(text == HIDDEN for _, text in instance)
 
@@ -73,7 +71,7 @@ def _is_unknown(instance: Instance) -> bool:
 def _adding_once(
     before: AddedBefore,
     instances: Iterable[Sequence[tuple[str, str]]],
-    kept: Collection[tuple[str, Instance]],
+    kept: Collection[tuple[str, Key]],
 ) -> tuple[str, ...] | None:
     few = list(islice(instances, MOST_TYPED))
     hidden = [tuple(sorted(before.journal.hide_secrets(dict(each)).items())) for each in few]

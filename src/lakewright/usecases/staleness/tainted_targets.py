@@ -25,15 +25,13 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Taint
     from lakewright.run.added_before import AddedBefore
+    from lakewright.run.build_history import Key
     from lakewright.spec.models.job import Job
 
-__all__ = ["Instance", "TaintedTarget", "brought_back", "tainted_targets"]
+__all__ = ["TaintedTarget", "brought_back", "tainted_targets"]
 
 _Subject: TypeAlias = tuple[str, str, str]
 """A target, why it is dirty, and what to do if no job builds it."""
-
-Instance: TypeAlias = tuple[tuple[str, str], ...]
-"""The sorted parameters of an instance."""
 
 _UNBUILT = "no job builds it: add it to one, or remove the target"
 
@@ -72,7 +70,7 @@ def tainted_targets(
     app: App,
     told: Collection[str] = (),
     running: Collection[str] = (),
-    left: Collection[tuple[str, Instance]] = (),
+    left: Collection[tuple[str, Key]] = (),
 ) -> Iterator[TaintedTarget]:
     """Yield the targets that are dirty until they are built again, each with its reasons.
 
@@ -100,7 +98,7 @@ def tainted_targets(
         if (each.kept is not None or not (each.run_id in told or _builds(each) in left))
         and not (each.lost_in is not None and back(each))
     ]
-    found: dict[_Subject, dict[Instance, OtherRun | None]] = {}
+    found: dict[_Subject, dict[Key, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}
     for taint in taints:
         place = taint.place
@@ -138,7 +136,7 @@ def tainted_targets(
             yield TaintedTarget(target, reason, instances, commands, advice, is_emptied)
 
 
-def _builds(taint: Taint) -> tuple[str, Instance]:
+def _builds(taint: Taint) -> tuple[str, Key]:
     """Return the target and the instance that a taint is about."""
     return taint.place.target, tuple(sorted(taint.place.parameters.items()))
 
@@ -156,7 +154,7 @@ class _Line:
     """A target with a reason, and the run of each of its instances; None if no job builds it."""
 
     subject: _Subject
-    instances: tuple[Instance, ...]
+    instances: tuple[Key, ...]
     runs: tuple[OtherRun | None, ...]
 
     @property

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault, LakewrightError
 from lakewright.plan.graph import build_graph
 from lakewright.plan.phase import Phase
-from lakewright.relations.relation import OutputMode
+from lakewright.run.lost_rows import overwrites
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
-from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, sample_workspace
 
 if TYPE_CHECKING:
@@ -42,7 +41,8 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
         names = job.target_names(workspace.scope)
         nodes = {node.name: node for node in declared_nodes(workspace, names, Phase.BUILD)}
         order = build_graph(list(nodes.values()), Phase.BUILD).order
-        replacing = [name for name in order if _replaces(Target.named(workspace, name), project)]
+        defaults = TargetDefaults.of(project.config)
+        replacing = [name for name in order if overwrites(Target.named(workspace, name), defaults)]
     except LakewrightError:  # told elsewhere
         return
     for name in replacing:
@@ -62,13 +62,6 @@ def _of_job(project: Project, job: Job, lake: Lake) -> Iterator[tuple[Fault, tup
                     ),
                     (name, earlier),
                 )
-
-
-def _replaces(target: Target, project: Project) -> bool:
-    """Return whether a build of a target replaces all that is where it writes."""
-    if not isinstance(target, WritingTarget):
-        return False
-    return target.mode_of(TargetDefaults.of(project.config)) is OutputMode.OVERWRITE
 
 
 def _are_apart(project: Project, name: str, other: str) -> bool:
