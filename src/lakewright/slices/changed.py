@@ -46,20 +46,47 @@ def find_deviations(
 ) -> Deviations:
     """Return how bronze deviates from the recorded items of the slices that it holds."""
     bronze = entity.places(context.lake.settings).bronze
-    is_watched = entity.settings.changed_slices != "ignore"
-    changed = tuple(changed_items(items.values(), listing, context.application)) if is_watched else ()
-    changed = tuple(sorted(changed, key=lambda item: natural_key(slice_name(item))))
+    takes = context.options.selection.takes
+    present = [items[each] for slice_ in listing.slices if (each := item_id(slice_.path)) in items]
+    skipped = [i for i in present if i.skipped and i.verdict(context.application) is Verdict.SKIPPED]
+    found = Deviations(
+        entity=entity.called,
+        bronze=bronze,
+        listing=listing,
+        skipped=sum(takes(slice_name(item)) for item in skipped),
+        vanished=vanished_slices(context.ledger.store, context.application, bronze, items).count,
+        is_lost=not listing.exists and is_folder_missed(context.ledger.store, context.application, bronze),
+    )
+    if entity.settings.changed_slices == "ignore":
+        return found
+    changed = changed_items(items.values(), listing, context.application)
+    corrected = changed_items(skipped, listing, context.application, Verdict.SKIPPED) if skipped else ()
+    return replace(
+        _with_changed(context, entity, found, changed, items),
+        is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
+        corrected=_with_changed(context, entity, found, corrected, items).as_corrected(),
+    )
+
+
+def _with_changed(
+    context: ProcessingContext,
+    entity: Entity,
+    found: Deviations,
+    items_changed: Iterable[Item],
+    items: Mapping[str, Item],
+) -> Deviations:
+    """Return deviations with items that have changed, of all those known, and what processes them again."""
+    changed = tuple(sorted(items_changed, key=lambda item: natural_key(slice_name(item))))
+    if not changed:
+        return found
     again = _again(context, entity, changed, items)
     is_partial = context.strategy_for(entity) is not Strategy.FULL
     processes = repetition_commands(context, entity, again) if again else None
     # A rebuild applies slices by the entity's own strategy.
     is_rebuilt = processes is not None and entity.strategy is Strategy.HISTORIC
     names = list(map(slice_name, changed))
-    is_lost = not listing.exists and is_folder_missed(context.ledger.store, context.application, bronze)
-    return Deviations(
-        entity=entity.called,
-        bronze=bronze,
-        listing=listing,
+    return replace(
+        found,
         changed=changed,
         requeue=f"{command('requeue', *(called_name(entity.called, name) for name in names))} --late"
         if is_rebuilt
@@ -69,9 +96,6 @@ def find_deviations(
         rebuild=rebuild_with(entity.called, names) if is_rebuilt else None,
         keeps_records=is_partial and not entity.settings.delete_missing,
         overtakes=_overtakes(context, entity, changed, items),
-        is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
-        vanished=vanished_slices(context.ledger.store, context.application, bronze, items).count,
-        is_lost=is_lost,
     )
 
 

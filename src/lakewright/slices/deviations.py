@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakewright.slices.bronze import Slice
     from lakewright.slices.discover import Listing
 
-__all__ = ["SLICES_CHANGED", "Deviations", "changed_items", "later_processed"]
+__all__ = ["SLICES_CHANGED", "CorrectedSlices", "Deviations", "changed_items", "later_processed"]
 
 SLICES_CHANGED = "slices_changed"
 """The code of the fault, and the alert, that processed slices have changed."""
@@ -36,6 +36,30 @@ SLICES_GONE = "slices_gone"
 """The alert that slices which must be processed again are gone."""
 
 MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedSlices:
+    """Skipped slices that have other files than when they were recorded, as after an undo and a correction.
+
+    Attributes:
+        names: Their names, in order.
+        commands: The commands that have them processed.
+        advice: The same as a sentence, with what it does to the rows of later slices.
+    """
+
+    names: tuple[str, ...]
+    commands: tuple[str, ...]
+    advice: str
+
+    @property
+    def words(self) -> str:
+        """That they have changed, without their entity."""
+        one = len(self.names) == 1
+        return (
+            f"{len(self.names)} skipped {'slice has' if one else 'slices have'} changed since "
+            f"{'it was' if one else 'they were'} recorded: {_named(self.names)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +81,8 @@ class Deviations:
         left: Names of such slices that the run leaves to others.
         gone: Names of slices that are to be processed again after TRUNCATE or DESTROY, but are not there.
         listing: What the folder holds.
+        corrected: Skipped slices that have changed; None if none has.
+        skipped: Number of skipped slices in bronze, of those that the run takes.
         vanished: Number of processed slices that are no longer in bronze.
         is_lost: Whether the folder does not exist although slices from it were processed.
     """
@@ -75,6 +101,8 @@ class Deviations:
     requeued: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    corrected: CorrectedSlices | None = None
+    skipped: int = 0
     vanished: int = 0
     is_lost: bool = False
 
@@ -108,6 +136,8 @@ class Deviations:
             notes.append(f"processed again because of changed files: {_named(self.requeued)}")
         if self.left:
             notes.append(f"changed, and left to other runs to be processed again: {_named(self.left)}")
+        if self.corrected is not None:
+            notes.append(f"{self.corrected.words}. {self.corrected.advice}")
         if self.vanished and not self.is_lost:
             notes.append(
                 f"{self.vanished} processed {'slice is' if self.vanished == 1 else 'slices are'} "
@@ -129,11 +159,22 @@ class Deviations:
     @property
     def idle_reason(self) -> str | None:
         """Why there is no slice to process, if there is none; None if every slice has been processed."""
+        if self.skipped and self.listing.slices:
+            are = "one that is" if self.skipped == 1 else f"{self.skipped} that are"
+            return f"every slice has been processed, except {are} skipped"
         if self.listing.slices or self.is_lost:
             return None
         if not self.listing.exists:
             return f"no slice has arrived: there is no folder {self.bronze}"
         return f"no slice has arrived in {self.bronze}"
+
+    def as_corrected(self) -> CorrectedSlices | None:
+        """Return the changed slices as ones that are skipped; None if there is none."""
+        if not self.changed:
+            return None
+        it = "it" if len(self.changed) == 1 else "them"
+        advice = f"To process {it}: {self._typed}. {self.overtakes}".strip()
+        return CorrectedSlices(tuple(map(slice_name, self.changed)), self.again, advice)
 
     def changed_error(self) -> SliceError | None:
         """Return the error for changed slices, or None if none has changed."""
@@ -228,12 +269,14 @@ class Deviations:
         return f"`{self.requeue}`" + (f", then {jobs}" if jobs else "")
 
 
-def changed_items(items: Iterable[Item], listing: Listing, application: Application) -> Iterator[Item]:
-    """Yield the items that were processed, but whose slice has another fingerprint now."""
+def changed_items(
+    items: Iterable[Item], listing: Listing, application: Application, verdict: Verdict = Verdict.PROCESSED
+) -> Iterator[Item]:
+    """Yield the items of a verdict whose slice has another fingerprint now."""
     present = _by_item(listing)
     for item in items:
         slice_, recorded = present.get(item.item_id), item.fingerprint
-        if slice_ is None or recorded is None or item.verdict(application) is not Verdict.PROCESSED:
+        if slice_ is None or recorded is None or item.verdict(application) is not verdict:
             continue
         if is_changed(recorded, slice_.fingerprint):
             yield item

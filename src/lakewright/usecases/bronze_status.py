@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
@@ -17,7 +17,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
-from lakewright.slices.deviations import Deviations, changed_items
+from lakewright.slices.deviations import CorrectedSlices, Deviations, changed_items
 from lakewright.slices.discover import (
     Listing,
     item_id,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
 
-__all__ = ["Arrived", "BronzeStatus", "Vanished", "changed_fault", "look_at_bronze"]
+__all__ = ["Arrived", "BronzeStatus", "Corrected", "Vanished", "changed_fault", "look_at_bronze"]
 
 MOST_NAMED = 10
 
@@ -113,12 +113,30 @@ class Vanished:
 
 
 @dataclass(frozen=True, slots=True)
+class Corrected:
+    """Skipped slices of an entity that have changed since they were recorded."""
+
+    entity: str
+    slices: CorrectedSlices
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        return {
+            "entity": self.entity,
+            "slices": list(self.slices.names),
+            "advice": self.slices.advice,
+            "do": list(self.slices.commands),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class BronzeStatus:
     """How bronze deviates from what the manifest has recorded.
 
     Attributes:
         arrived: Slices that no run has seen yet, by entity.
         vanished: Processed slices that are gone, by entity.
+        corrected: Skipped slices that changed since they were recorded, by entity.
         changed: A fault for each entity with slices that changed since they were processed, with the commands
             to type; its details name the items.
         unreadable: A fault for each folder that can't be read.
@@ -128,6 +146,7 @@ class BronzeStatus:
 
     arrived: tuple[Arrived, ...] = ()
     vanished: tuple[Vanished, ...] = ()
+    corrected: tuple[Corrected, ...] = ()
     changed: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
     blocked: tuple[tuple[str, Fault], ...] = ()
@@ -137,6 +156,7 @@ class BronzeStatus:
         return BronzeStatus(
             self.arrived + other.arrived,
             self.vanished + other.vanished,
+            self.corrected + other.corrected,
             self.changed + other.changed,
             self.unreadable + other.unreadable,
             self.blocked + other.blocked,
@@ -213,10 +233,12 @@ def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) 
     arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, told_late, refused=told),)
     gone = vanished_slices(app.store, application, bronze, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
-    fault = _changed(app, entity, listing, present)
+    found = _changed(app, entity, listing, present)
+    fault, corrected = (None, None) if found is None else (found.fault, found.corrected)
     return BronzeStatus(
         arrived=arrived if new or listing.incomplete else (),
         vanished=vanished if gone.count and moved is None else (),
+        corrected=() if corrected is None else (Corrected(entity.called, corrected),),
         changed=() if fault is None else (fault,),
         blocked=() if blocked is None else ((entity.called, blocked),),
     )
@@ -250,15 +272,20 @@ def changed_fault(app: App, entity: Entity) -> Fault | None:
         StorageUnavailable: The bronze folder can't be read.
     """
     listing = list_bronze(entity.places(app.project.lake).bronze, app.lake)
-    return _changed(app, entity, listing, app.store.read([item_id(each.path) for each in listing.slices]))
+    items = app.store.read([item_id(each.path) for each in listing.slices])
+    found = _changed(app, entity, listing, items)
+    return None if found is None else found.fault
 
 
-def _changed(app: App, entity: Entity, listing: Listing, present: Mapping[str, Item]) -> Fault | None:
+def _changed(app: App, entity: Entity, listing: Listing, present: Mapping[str, Item]) -> Deviations | None:
+    """Return the deviations of processed and skipped slices that have changed; None if none has."""
     application = application_of(app.project.name, entity)
-    if next(changed_items(present.values(), listing, application), None) is None:
+    verdicts = (Verdict.PROCESSED, Verdict.SKIPPED)
+    changed = (changed_items(present.values(), listing, application, each) for each in verdicts)
+    if next(chain.from_iterable(changed), None) is None:
         return None
     found = find_deviations(_context(app, entity), entity, listing, present)
-    return replace(found, listing=Listing(listing.slices)).fault
+    return replace(found, listing=Listing(listing.slices))
 
 
 def _context(app: App, entity: Entity) -> ProcessingContext:

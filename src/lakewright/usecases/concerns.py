@@ -54,7 +54,7 @@ class Concern:
     Attributes:
         kind: `project`, `unwritable`, `failed`, `damaged`, `stale`, `run`, `waiting`, `trigger`, `warning`,
             `changed`, `unreadable`, `rebuild`, `rows_changed` or `tainted`; that of a notice is `vanished`,
-            `quarantined` or `unseen`.
+            `corrected`, `quarantined` or `unseen`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.

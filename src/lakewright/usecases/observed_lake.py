@@ -182,6 +182,15 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
             command=shlex.join(["lakewright", "manifest", "discover", "--entity", gone.entity]),
             entity=gone.entity,
         )
+    for found in observed.bronze.corrected[:MOST]:
+        yield Concern(
+            kind="corrected",
+            subject=found.entity,
+            why=found.slices.words,
+            since=None,
+            advice=found.slices.advice,
+            entity=found.entity,
+        )
     for each in observed.quarantined[:MOST]:
         yield Concern(
             kind="quarantined",

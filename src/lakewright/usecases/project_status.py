@@ -11,7 +11,7 @@ from lakewright.manifest.journal import Run
 from lakewright.notebook import html_table
 from lakewright.slices.late_advice import LateSlices
 from lakewright.spec.words import counted, first_of
-from lakewright.usecases.bronze_status import Arrived, Vanished
+from lakewright.usecases.bronze_status import Arrived, Corrected, Vanished
 from lakewright.usecases.damage.damaged_tables import is_of_silver
 from lakewright.usecases.damage.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.damage.unrecorded_slices import Unrecorded
@@ -39,6 +39,7 @@ _SHOWN = (
         "tainted",
         "quarantined",
         "vanished",
+        "corrected",
         "unrecorded",
         "behind",
         "faults",
@@ -101,6 +102,7 @@ class ProjectStatus:
         arrived: Slices in bronze that no run has seen yet, by entity.
         elsewhere: Open slices that were recorded in another folder, by entity.
         vanished: Processed slices that are no longer in bronze, by entity.
+        corrected: Skipped slices that have changed since they were recorded, by entity.
         changed: Slices that changed since they were processed, as errors with the commands to type.
         rebuilds: Tables that only a rebuild makes as they are declared now.
         unseen: Tables of which that is not known.
@@ -132,6 +134,7 @@ class ProjectStatus:
     arrived: tuple[Arrived, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     vanished: tuple[Vanished, ...] = ()
+    corrected: tuple[Corrected, ...] = ()
     changed: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
@@ -282,6 +285,7 @@ class ProjectStatus:
             "changed": [fault.as_json() for fault in self.changed],
             "elsewhere": [each.as_json() for each in self.elsewhere],
             "vanished": [each.as_json() for each in self.vanished],
+            "corrected": [each.as_json() for each in self.corrected],
             "rebuilds": [each.as_json() for each in self.rebuilds],
             "unseen": [each.as_json() for each in self.unseen],
             "undeclared": [each.as_json() for each in self.undeclared],
@@ -339,6 +343,8 @@ def _notice_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
         yield "not declared", each.entity, counted(each.processed, "processed slice"), UNDECLARED_ADVICE
     for gone in status.vanished:
         yield "gone", gone.entity, f"{counted(gone.count, 'processed slice')} gone from bronze", ""
+    for one in status.corrected:
+        yield "corrected", one.entity, one.slices.words, one.slices.advice
     for trigger in status.triggers:
         for text in trigger.warnings:
             yield "trigger warned", str(trigger.lane), text, ""

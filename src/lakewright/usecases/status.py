@@ -128,6 +128,7 @@ def project_status(app: App) -> ProjectStatus:
         ),
         elsewhere=elsewhere,
         vanished=bronze.vanished,
+        corrected=bronze.corrected,
         changed=bronze.changed_beside(told_changed(warned)),
         unreadable=bronze.unreadable,
         quarantined=tuple(read_quarantined(app, bronze.changed)),

@@ -623,7 +623,8 @@ class TestStatus:
                 "faults",
                 "withheld",
             ),
-            *("unreadable", "changed", "elsewhere", "vanished", "rebuilds", "unseen", "undeclared"),
+            *("unreadable", "changed", "elsewhere", "vanished", "corrected", "rebuilds"),
+            *("unseen", "undeclared"),
             *("rows_changed", "damaged", "lost", "tainted", "last_runs"),
         ]
         assert [row["slice"] for row in found["running"]] == ["c"]
@@ -743,6 +744,25 @@ class TestStatus:
         assert fault["remedy"].startswith(
             "Its size is the same: if the rows are too, keep what was processed"
         )
+
+    def test_a_skipped_slice_that_was_corrected_is_told_with_what_processes_it(self, tmp_path: Path) -> None:
+        """A2: an undone slice is skipped; its corrected file would otherwise be passed over for ever."""
+        app = FakeApp(bronze=tmp_path)
+        for name in ("s1.csv", "s2.csv"):
+            (tmp_path / name).write_text("1")
+        document(app, "manifest", "discover")
+        document(app, "manifest", "skip", "orders/s1.csv")
+        assert document(app, "status")["corrected"] == []
+        (tmp_path / "s1.csv").write_text("12")
+        (found,) = document(app, "status")["corrected"]
+        assert (found["entity"], found["slices"]) == ("orders", ["s1.csv"])
+        requeue, *_ = found["do"]
+        assert requeue == "lakewright manifest requeue orders/s1.csv --cascade"
+        page = call_with(app, "status").out
+        assert "Skipped, but changed since 1\n  orders: s1.csv\n    do: To process it: `lakewright" in page
+        document(app, "manifest", "requeue", "orders/s1.csv", "--cascade")
+        told = document(app, "status")
+        assert (told["corrected"], len(told["waiting"])) == ([], 2)
 
     def test_open_slices_of_the_place_that_a_lake_was_moved_from_do_not_wait(self, tmp_path: Path) -> None:
         for place in ("old", "new"):

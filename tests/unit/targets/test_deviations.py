@@ -305,6 +305,27 @@ def test_a_fresh_project_waits_for_its_first_slice_a2(tmp_path: Path) -> None:
     assert observed(context).idle == f"no slice has arrived in {bronze}"
 
 
+def test_a_skipped_slice_that_was_corrected_is_told_by_the_plan_a2(tmp_path: Path) -> None:
+    context = processed(tmp_path)
+    bronze = tmp_path / "lake/bronze/orders"
+    write(bronze, "2022-11", 1)
+    entity = context.workspace.entity("orders")
+    application = application_of("tests", entity)
+    found = discovered(list_slices(str(bronze), context.workspace.lake), application, "orders")
+    context.ledger.discover(found)
+    context.ledger.skip((bronze / "2022-11").as_uri(), "wrong rows")
+    idle = "every slice has been processed, except one that is skipped"
+    assert observed(context).idle == idle
+    assert observed(context).notes == ()
+    assert built(context).reasons == (idle,)
+    write(bronze, "2022-11", 1, 2)
+    (note,) = observed(context).notes
+    assert note == (
+        "1 skipped slice has changed since it was recorded: 2022-11. To process it: "
+        "`lakewright manifest requeue orders/2022-11`."
+    )
+
+
 def test_a_target_whose_slices_have_not_arrived_says_so(tmp_path: Path) -> None:
     """The slices of other days do not count as those of the day."""
     context = processed(tmp_path)

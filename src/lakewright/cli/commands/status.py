@@ -26,7 +26,7 @@ from lakewright.manifest.record import ANYONE
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
-    from lakewright.usecases.bronze_status import Arrived, Vanished
+    from lakewright.usecases.bronze_status import Arrived, Corrected, Vanished
     from lakewright.usecases.damage.rebuild_status import DueRebuild
     from lakewright.usecases.damage.unrecorded_slices import Unrecorded
     from lakewright.usecases.failed_runs.resume import NextStep
@@ -94,6 +94,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
+    corrected = [_corrected(each) for each in found.corrected]
+    yield from _section("Skipped, but changed since", corrected, "lakewright status -o json")
     elsewhere = [_elsewhere(each) for each in found.elsewhere]
     yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
     undeclared = [_undeclared(each) for each in found.undeclared]
@@ -258,6 +260,11 @@ def _vanished(found: Vanished) -> Branch:
     named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
     what = f": {counted(found.count, 'slice')}, such as {named}" if found.count > 1 else f": {named}"
     return Branch(line(Span(found.entity, "bold"), what))
+
+
+def _corrected(found: Corrected) -> Branch:
+    said = f": {first_of(found.slices.names, MOST_NAMED)}"
+    return Branch(line(Span(found.entity, "bold"), said), (_do(found.slices.advice),))
 
 
 def _elsewhere(found: Elsewhere) -> Branch:

@@ -74,6 +74,7 @@ NAMES = {
     "tainted": "to build again",
     "unseen": "not looked at",
     "vanished": "gone from bronze",
+    "corrected": "corrected",
     "quarantined": "put aside",
 }
 LABELS = {

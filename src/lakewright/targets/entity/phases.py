@@ -150,6 +150,7 @@ def _process(work: EntityWork) -> Outcome:
         reasons = ("the run was asked to stop", *_notes(work, result))
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=reasons)
     taken = "every slice that it takes" if result.others else "every slice"
+    idle = None if result.deviations is None else result.deviations.idle_reason
     waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (
         Outcome(
@@ -157,7 +158,9 @@ def _process(work: EntityWork) -> Outcome:
             reasons=(*waits, *result.warnings, *_notes(work, result)),
         )
         if result.slices
-        else Outcome(Status.SKIPPED, reasons=(*(waits or (f"{taken} has been processed",)), *result.warnings))
+        else Outcome(
+            Status.SKIPPED, reasons=(*(waits or (idle or f"{taken} has been processed",)), *result.warnings)
+        )
     )
     if result.warning is None:
         return outcome
