@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -128,8 +128,7 @@ class Call:
         if self._app is None:
             self._app = self._opened()
             self.output.redactor = self._app.redactor
-            for fault in self._app.warnings:
-                self.output.note(line(Span("warning: ", "yellow"), str(fault)))
+            self._warn(self._app.warnings)
             for fault in self._told_faults(self._app):
                 self.output.note(line(Span("fault: ", "red"), str(fault)))
         return self._app
@@ -138,9 +137,14 @@ class Call:
         try:
             return self.opener(self.settings, self.environ, self.output.say)
         except SpecError as error:
+            self._warn(error.warnings)
             if all(fault.touches for fault in error.faults) and takes_despite_faults():
                 self.advice = ADVICE
             raise
+
+    def _warn(self, warnings: Iterable[Fault]) -> None:
+        for fault in warnings:
+            self.output.note(line(Span("warning: ", "yellow"), str(fault)))
 
     def _told_faults(self, app: App) -> tuple[Fault, ...]:
         return app.project.faults if self.settings.despite_faults and self.tells_faults else ()

@@ -22,6 +22,10 @@ class SpecError(LakewrightError):
 
     Its code is `usage` if only arguments are wrong.
 
+    Attributes:
+        faults: What is wrong.
+        warnings: What is probably a mistake, too, and was found beside.
+
     Example:
         >>> str(SpecError.of("unknown key 'tpye'", location=Location("project.yml", 3)))
         "project.yml:3: unknown key 'tpye'"
@@ -29,16 +33,17 @@ class SpecError(LakewrightError):
 
     code = "spec"
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[Fault], warnings: Iterable[Fault] = ()) -> None:
         self.faults: tuple[Fault, ...] = tuple(faults)
+        self.warnings: tuple[Fault, ...] = tuple(warnings)
         first = self.faults[0]
         if all(fault.code == UsageError.code for fault in self.faults):
             self.code = UsageError.code
         super().__init__(first.message, remedy=first.remedy, location=first.location)
 
-    def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...]]]:
+    def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...], tuple[Fault, ...]]]:
         """Return how pickle makes the error again in another process: with its faults."""
-        return type(self), (self.faults,)
+        return type(self), (self.faults, self.warnings)
 
     @classmethod
     def of(

@@ -166,7 +166,7 @@ class _Loader:
         self.check(scope, lake, expected | imports)
         faulty = self.without_faulty()
         if faulty is None or top is None or lake is None:
-            raise SpecError(self.sorted_faults())
+            raise SpecError(self.sorted_faults(), self.sections.warnings)
         jobs = {name: job for name, job in jobs.items() if ("job", name) not in faulty}
         return Project(
             name=top.name,

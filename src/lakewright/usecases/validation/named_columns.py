@@ -172,6 +172,10 @@ def _column_faults(each: Evaluated, columns: MappingColumns) -> Iterator[Fault]:
             own = {name.lower() for name in model.partition}
             key = [name for name in model.merge_key if name.lower() not in own]
             yield from _absent(each, key, brought, ("mergeKey",), _of_mapping(model.mapping))
+            for index, clause in enumerate(model.clauses):
+                path = ("clauses", index, "columns")
+                there = columns.of_output(model)
+                yield from _absent(each, clause.columns, there, path, "its relation declares")
         yield from _unfilled(each, model, brought)
     elif isinstance(model, UnionMapping):
         found = [columns.of(name) for name in model.union_inputs]
@@ -220,7 +224,7 @@ def _absent(
     each: Evaluated,
     names: Iterable[str] | Mapping[str, Any],
     known: Sequence[str] | None,
-    path: tuple[str, ...],
+    path: tuple[str | int, ...],
     declares: str,
 ) -> Iterator[Fault]:
     lower = None if known is None else {name.lower() for name in known}

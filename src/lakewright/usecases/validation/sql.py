@@ -14,6 +14,7 @@ from lakewright.mappings.sql import SqlMapping
 from lakewright.relations.view import ViewRelation
 from lakewright.spec.models.text_marks import SqlText, marked_texts
 from lakewright.spec.suggestions import suggestion, way_to_read
+from lakewright.targets.merge import MergeTarget
 from lakewright.usecases.validation.definitions import Evaluated, Evaluation
 from lakewright.workspace.query import mapping_names
 from lakewright.workspace.sql_check import SqlChecker
@@ -23,6 +24,10 @@ __all__ = ["MappingColumns", "SqlFaults", "mapping_cycles", "sql_faults"]
 
 _THIS = "__this__"
 """The table of a check's query, and of texts whose table has no name."""
+
+_SOURCE, _TARGET = "__source__", "__target__"
+_MERGED = f"{_SOURCE} AS source CROSS JOIN {_TARGET} AS target"
+"""The tables over which the SQL of a merge is evaluated."""
 
 
 @dataclass(slots=True)
@@ -56,12 +61,12 @@ def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
         location, subject = each.definition.at(*path), each.definition.subject
         if mark is SqlText.QUERY and not isinstance(each.model, ViewRelation):
             faults.errors += _unknown_mappings(each, text, path)
-        own = _input_columns(each, mark, columns)
+        own = _own_tables(each, mark, columns)
         # All names in the text of a view are those of tables.
         of_name = columns.of_plain_table if isinstance(each.model, ViewRelation) else columns.of
         found = checker.analyse(
-            mark.as_query(text, _THIS),
-            lambda name, own=own, of_name=of_name: own if name == _THIS else of_name(name),  # type: ignore[misc]
+            mark.as_query(text, _MERGED if isinstance(each.model, MergeTarget) else _THIS),
+            lambda name, own=own, of_name=of_name: own[name] if name in own else of_name(name),  # type: ignore[misc]
             columns.of_table,
         )
         if found.unparsed is not None:
@@ -131,6 +136,13 @@ def _unknown_mappings(each: Evaluated, text: str, path: tuple[str | int, ...]) -
             yield Fault(message, each.definition.at(*path), remedy)
 
 
+def _own_tables(each: Evaluated, mark: SqlText, columns: MappingColumns) -> dict[str, Sequence[str] | None]:
+    """Return the columns of the tables, by the names here, over which a text that names none is evaluated."""
+    if not isinstance(each.model, MergeTarget):
+        return {_THIS: _input_columns(each, mark, columns)}
+    return {_SOURCE: columns.merged(each.model), _TARGET: columns.of_output(each.model)}
+
+
 def _input_columns(each: Evaluated, mark: SqlText, columns: MappingColumns) -> Sequence[str] | None:
     """Return the columns over which an expression or a condition of a mapping is evaluated."""
     source = getattr(each.model, "input", None)
@@ -170,6 +182,22 @@ class MappingColumns:
     def of_plain_table(self, name: str) -> Sequence[str] | None:
         """Return the columns of a table whose name has one part, or None if they are not known."""
         return self.of_table((name,))
+
+    def merged(self, target: MergeTarget) -> Sequence[str] | None:
+        """Return the columns of the rows that a target merges, or None if they are not known."""
+        brought = self.of(str(target.mapping))
+        return None if brought is None else (*brought, *target.partition)
+
+    def of_output(self, target: MergeTarget) -> Sequence[str] | None:
+        """Return the columns that the relation of a target declares, or None if it declares none."""
+        try:
+            relation = target.output(self.workspace)
+            declared = relation.declared(self.workspace)
+        except LakewrightError:  # the relation has a fault of its own
+            return None
+        if declared is None:
+            return None
+        return (*(field.name for field in declared), *(field.name for field in relation.partitions))
 
     def _declared(self, name: str) -> Sequence[str] | None:
         try:

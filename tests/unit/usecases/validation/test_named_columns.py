@@ -246,3 +246,40 @@ jobs: {daily: {parameters: [{name: day}], targets: [orders, other]}}
         "target 'orders': processingTime: a slice has no 'dat' in expressions; it has date and name in job "
         "'daily'"
     ]
+
+
+def test_columns_that_the_clauses_of_a_merge_name_are_looked_up(tmp_path: Path) -> None:
+    found = validation(
+        tmp_path,
+        """
+targets:
+  sums:
+    kind: merge
+    mapping: ids
+    relation:
+      kind: delta
+      location: sums
+      mergeKey: id
+      schema: {fields: [{name: id, type: int}, {name: total, type: double}]}
+    clauses:
+      - {action: delete, condition: source.prise < 0}
+      - {action: update, condition: target.totl <> source.price, columns: {total: source.price}}
+      - {action: insert, columns: {id: id, totals: price * 2, total: pricee}}
+  free:
+    kind: merge
+    mapping: ids
+    relation: {kind: delta, location: free, mergeKey: id}
+    clauses: [{action: update, condition: target.anything > source.id, columns: {more: "1"}}]
+jobs: {daily: {targets: [sums, free]}}
+""",
+    )
+    assert [str(fault) for fault in found.warnings] == [
+        "module.yml:27: target 'sums': no table of the query declares the column 'source.prise' (did you "
+        "mean 'price'?)",
+        "module.yml:28: target 'sums': no table of the query declares the column 'target.totl' (did you "
+        "mean 'total'?)",
+        "module.yml:29: target 'sums': no table of the query declares the column 'pricee' (did you "
+        "mean 'price'?)",
+        "module.yml:29: target 'sums': its relation declares no column 'totals' (did you mean 'total'?)",
+    ]
+    assert found.errors == ()
