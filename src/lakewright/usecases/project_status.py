@@ -89,6 +89,7 @@ class ProjectStatus:
         behind: Slices that other tables hold and the manifest does not know of, by entity.
         disabled: The entities that are disabled.
         late_slices: The late ones of each entity, with what to type about them.
+        to_place: Ids of the waiting items that a rebuild under `undone` puts in their place.
         recorded_projects: The projects that the manifest has slices of, if there are unrecorded entities.
         limits: For each entity whose targets only take some of its slices, what they take.
         commands: For each of these entities, the commands that process its first waiting slices.
@@ -145,6 +146,7 @@ class ProjectStatus:
     recorded_projects: tuple[str, ...] = ()
     disabled: frozenset[str] = frozenset()
     late_slices: Mapping[str, LateSlices] = field(default_factory=dict)
+    to_place: frozenset[str] = frozenset()
     faults: tuple[Fault, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rebuilds: tuple[DueRebuild, ...] = ()
@@ -164,7 +166,7 @@ class ProjectStatus:
 
     def commands_for(self, row: Row) -> tuple[str, ...]:
         """Return the commands to type about a waiting row; none if the next run processes it."""
-        if str(row.application) in self.foreign:
+        if str(row.application) in self.foreign or row.item.item_id in self.to_place:
             return ()
         if row.item.item_id in self.late:
             return (self.late_slices[row.entity or ""].only(row.slice).command,)

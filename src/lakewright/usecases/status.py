@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 
 from lakewright.app import App
 from lakewright.errors import BackdatedError, Fault, StorageUnavailable, TargetError
@@ -40,6 +41,7 @@ from lakewright.usecases.failed_runs.undone_runs import (
     recorded_phases,
     runs_to_resume,
 )
+from lakewright.usecases.failed_runs.work_elsewhere import slices_to_place
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.placed import placed_entities
@@ -104,6 +106,7 @@ def project_status(app: App) -> ProjectStatus:
     repeated, running_ids = repeated_runs(triggers), {run.run_id for run in running}
     tainted = tuple(tainted_targets(app, {run.run_id for run in left}, running_ids, waits.resumed))
     undone = tuple(run for run in left if run.run_id not in repeated)
+    to_place = (slices_to_place(app, run) or () for run in undone)
     return ProjectStatus(
         running=running,
         locked=tuple(row for row in found if row.lock is not None and not row.is_stale),
@@ -137,6 +140,7 @@ def project_status(app: App) -> ProjectStatus:
         behind=behind,
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
         late_slices=dict(_late_slices(app, own, late)),
+        to_place=frozenset(chain.from_iterable(to_place)),
         recorded_projects=recorded_projects(app) if unrecorded else (),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),

@@ -317,12 +317,13 @@ def _unseen(found: ProjectStatus) -> Iterator[Block]:
 
 def _waiting(found: ProjectStatus) -> Iterator[tuple[bool, Branch]]:
     """Yield what waits, with whether a run would refuse it."""
-    groups: dict[tuple[str, str | None, bool, str | None], list[Row]] = {}
+    groups: dict[tuple[str, str | None, bool, str | None, bool], list[Row]] = {}
     for row in found.waiting:
         foreign = found.foreign.get(str(row.application))
-        key = (_name_of(row), row.waits_for, row.item.item_id in found.late, foreign)
+        item = row.item.item_id
+        key = (_name_of(row), row.waits_for, item in found.late, foreign, item in found.to_place)
         groups.setdefault(key, []).append(row)
-    for (name, waits_for, is_late, foreign), of_group in groups.items():
+    for (name, waits_for, is_late, foreign, is_placed), of_group in groups.items():
         is_nobodys = of_group[0].application == ANYONE
         why = f"for {waits_for}" if waits_for else _what_takes(of_group, found.limits.get(name, ()))
         why = "for an application to process it" if is_nobodys else why
@@ -348,6 +349,8 @@ def _waiting(found: ProjectStatus) -> Iterator[tuple[bool, Branch]]:
                 else "to be requeued or skipped"
             )
             below = (_do(late.remedy),)
+        if is_placed:
+            why, below = 'for the rebuild under "Runs that failed"', ()
         if foreign is not None:
             why = f"{foreign}{'it' if len(of_group) == 1 else 'them'}"
             told, below, blocked = (), (), None

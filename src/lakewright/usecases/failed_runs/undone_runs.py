@@ -15,7 +15,7 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
-from lakewright.usecases.failed_runs.work_elsewhere import Step, WorkElsewhere
+from lakewright.usecases.failed_runs.work_elsewhere import Step, WorkElsewhere, slices_to_place
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -118,11 +118,13 @@ def undone_runs(
 def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
     """Return the failed runs whose work no later run has done, of jobs that can still be run.
 
-    What others left undone is told with the targets, as far as these are still declared.
+    What others left undone is told with the targets, as far as these are still declared. A rebuild that was
+    to put slices in their place is left out once none of them waits.
     """
     instances = given_instances(app.project)
     found = undone_runs(app.journal, newest_first, instances, WorkElsewhere(app))
-    return tuple(run for run in found if not is_of_former_job(app.project, run))
+    left = (run for run in found if not is_of_former_job(app.project, run))
+    return tuple(run for run in left if slices_to_place(app, run) != frozenset())
 
 
 def builds_left(app: App, runs: Iterable[Run]) -> frozenset[tuple[str, _Instance]]:

@@ -25,12 +25,30 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["Step", "WorkElsewhere"]
+__all__ = ["Step", "WorkElsewhere", "slices_to_place"]
 
 Step: TypeAlias = tuple[tuple[tuple[str, str], ...], str, str]
 """The sorted parameters of an instance, a phase and a target."""
 
 _OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
+
+
+def slices_to_place(app: App, run: Run) -> frozenset[str] | None:
+    """Return the ids of the items of slices that a rebuild was to put in their place, and that still wait.
+
+    None if the run was no such rebuild, or its entity is not known.
+    """
+    names, called = run.facts.get("include"), run.job.partition(" ")[2]
+    if run.phase != "REBUILD" or not names:
+        return None
+    with suppress(LakewrightError):  # the entity is not declared any more, or is faulty
+        entity = app.project.entity(called)
+        folder = item_id(entity.places(app.project.lake).bronze)
+        items = app.store.read([f"{folder}/{name}" for name in names])
+        application = application_of(app.project.name, entity)
+        done = {each for each, item in items.items() if item.verdict(application) is not Verdict.READY}
+        return frozenset(f"{folder}/{name}" for name in names) - done
+    return None
 
 
 @dataclass(frozen=True, slots=True)

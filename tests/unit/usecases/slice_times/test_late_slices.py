@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.documents import checked
 from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, processed
 
 from lakewright import Project
+from lakewright.manifest.journal import Run
 from lakewright.slices.application import application_of
 from lakewright.slices.recover_from_log import counter_of
 
@@ -232,3 +234,21 @@ def test_a_late_slice_that_a_run_leaves_is_told_as_late_and_no_job_is_named_for_
     assert "2024-05-02b.csv is late: a run refuses it; `lakewright" in planned
     assert "leaves 1 slice to other runs: 2024-05-05.csv;" in planned
     assert "afterwards" not in planned
+
+
+def test_a_slice_that_a_failed_rebuild_was_to_place_is_named_once(tmp_path: Path) -> None:
+    """Both sections named the rebuild, which the second time is refused: the slice does not wait any more."""
+    shop, _ = unskipped(tmp_path, "historic", BY_SLICE)
+    with Project.load(tmp_path) as project:
+        app = project.app
+        facts = {"from": None, "from-time": None, "include": ["2024-05-01.csv"], "check": False}
+        at = datetime.now(UTC) - timedelta(minutes=1)
+        run = Run("killed", "shop", "rebuild orders", "REBUILD", {}, at, app.holder, facts=facts)
+        app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=at)
+    page = " ".join(shop.run("status").out.split())
+    assert 'orders: 1 slice waits for the rebuild under "Runs that failed"' in page
+    assert page.count(REBUILD) == 1
+    told = checked(shop.json("status"))
+    assert (told["last_runs"][0]["do"], [each["do"] for each in told["waiting"]]) == (REBUILD, [[]])
+    assert shop.shell(SKIP).code == 0
+    assert shop.run("status").out.startswith("Nothing is running, waiting or failed.")
