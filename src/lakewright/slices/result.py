@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from lakewright.errors import Fault, LakewrightError, OperatorError, StoreUnavailable
+from lakewright.errors import Fault, LakewrightError, OperatorError, RunFailed, StoreUnavailable
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
@@ -153,6 +153,31 @@ class ProcessResult:
         found = None if self.deviations is None else self.deviations.fault_beside(*said)
         return found if self.other_writers is None else self.other_writers.and_also(found)
 
+    @property
+    def is_success(self) -> bool:
+        """Whether no slice failed or was held, and the processing was not interrupted."""
+        return not self.status.is_failure
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """What the processing and its slices warned of; those of a slice begin with its name."""
+        of_slices = (f"{done.name}: {text}" for done in self.slices for text in done.warnings)
+        found = () if self.warning is None else (str(self.warning),)
+        return (*self.warnings, *of_slices, *found)
+
+    def check(self) -> ProcessResult:
+        """Return the result itself if the processing succeeded.
+
+        Raises:
+            LakewrightError: The first error, such as `SliceError` for a slice that failed.
+            RunFailed: It was interrupted.
+        """
+        if self.error is not None:
+            raise self.error
+        if self.is_stopped:
+            raise RunFailed("the processing was interrupted", remedy="Process again: it takes what is left.")
+        return self
+
     def __repr__(self) -> str:
         parts = ("slices", "failed", "errors", "waiting")
         return f"<ProcessResult {' '.join(f'{part}={len(getattr(self, part))}' for part in parts)}>"
@@ -167,7 +192,9 @@ class ProcessResult:
         errors = (("", "error", "", "", fault.message) for fault in self.faults)
         waiting = ((name, "waits", "", "", "") for name in self.waiting)
         columns = ("slice", "state", "strategy", "records", "error")
-        return html_table("Slices", columns, (*processed, *failed, *unrecorded, *errors, *waiting))
+        rows = (*processed, *failed, *unrecorded, *errors, *waiting)
+        noted = () if self.deviations is None else self.deviations.notes
+        return html_table("Slices", columns, rows, (*self.all_warnings, *self.notes, *noted))
 
     @property
     def status(self) -> Status:

@@ -12,7 +12,7 @@ import pytest
 
 import lakewright
 from lakewright.api.watching import RunEvent, Watcher
-from lakewright.errors import Fault, RunFailed
+from lakewright.errors import Fault, RunFailed, SliceError
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned, Status
@@ -103,6 +103,19 @@ def test_a_notebook_shows_the_warnings_of_targets_and_their_slices() -> None:
     warned = replace(DONE, kind="entity", metrics=slices, warnings=("it waits",))
     assert warned.all_warnings == ("it waits", "2024-05-01.json: column 'x' is new")
     assert "column &#x27;x&#x27; is new</p>" in result(warned)._repr_html_()
+
+
+def test_a_result_of_process_raises_its_first_error_or_returns_itself_and_shows_its_warnings() -> None:
+    done = ProcessResult(warnings=("the time is early",), notes=("2 slices were folded",))
+    assert done.check() is done
+    assert done.is_success
+    assert "<p>the time is early</p><p>2 slices were folded</p>" in done._repr_html_()
+    failed = ProcessResult(failed=("s1",), errors=(SliceError("s1 has no column id"),))
+    assert not failed.is_success
+    with pytest.raises(SliceError, match="s1 has no column id"):
+        failed.check()
+    with pytest.raises(RunFailed, match="interrupted"):
+        ProcessResult(is_stopped=True).check()
 
 
 def test_a_long_table_is_cut() -> None:
