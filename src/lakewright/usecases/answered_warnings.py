@@ -17,7 +17,7 @@ from lakewright.slices.other_runs import entity_name
 from lakewright.slices.other_writers import ROWS_CHANGED
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.usecases.staleness.earlier_builds import former_names
-from lakewright.usecases.staleness.emptied import emptying_commands
+from lakewright.usecases.staleness.emptying import emptying_commands
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -29,7 +29,8 @@ from lakewright.usecases.damage.lost_partitions import lost_partitions
 from lakewright.usecases.damage.rebuild_status import Unseen
 from lakewright.usecases.damage.remote_looks import SECONDS, look_within
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
-from lakewright.usecases.staleness.emptied import emptying_commands, kept_rows_of
+from lakewright.usecases.staleness.emptied import kept_rows_of
+from lakewright.usecases.staleness.emptying import emptying_commands
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -18,7 +18,8 @@ from lakewright.plan.phase import Phase
 from lakewright.run.outputs import target_of
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.staleness.earlier_builds import former_names
-from lakewright.usecases.staleness.emptied import as_it_stands, building_commands, emptying_commands
+from lakewright.usecases.staleness.emptied import as_it_stands
+from lakewright.usecases.staleness.emptying import building_commands, emptying_commands
 from lakewright.usecases.staleness.repeated_appends import added_before
 
 if TYPE_CHECKING:

@@ -308,3 +308,44 @@ jobs:"""
         "lakewright job daily build -t names day=2022-01-03",
     )
     app.close()
+
+
+def test_what_is_emptied_is_built_after_what_it_reads(tmp_path: Path) -> None:
+    """By name, a target was built from a table that was still empty, and what it lacked was told nowhere."""
+    app = lake(tmp_path)
+    model = tmp_path / "model/model.yml"
+    text = model.read_text()
+    for old, new in (
+        (
+            "relations:",
+            "relations:\n  zone: {kind: file, format: json, location: gold/zone, "
+            "partitions: [{name: day, type: date}]}",
+        ),
+        ("mappings:", "mappings:\n  zone: {kind: relation, relation: zone}"),
+        ("added: {kind: relation, mapping: orders", "added: {kind: relation, mapping: zone"),
+        (
+            "jobs:",
+            "  zone:\n    {kind: relation, mapping: orders, relation: zone, partition: {day: $day}, mode: APPEND}"
+            "\njobs:",
+        ),
+        ("added, merged]", "added, zone, merged]"),
+    ):
+        text = text.replace(old, new, 1)
+    model.write_text(text)
+    (tmp_path / "gold/zone/day=2022-01-02").mkdir(parents=True)
+    app.close()
+    app = App.open(tmp_path)
+    for day in ("2022-01-01", "2022-01-02"):
+        built(app, "daily", ("orders", "zone", "added"), hours_ago=3, day=day)
+    kept = [("added", "2022-01-01"), ("zone", "2022-01-02")]
+    places = [TargetPhase("shop", name, "BUILD", {"day": day}) for name, day in kept]
+    puts = [each.tainted("went back", kept="went back, and a build adds its rows") for each in places]
+    app.store.write(Write(puts=tuple(puts)))
+    found = {each.target: each for each in tainted_targets(app)}
+    assert found["added"].commands == (
+        "lakewright job daily truncate -t added day=2022-01-01,2022-01-02 --yes",
+        "lakewright job daily truncate -t zone day=2022-01-02 --yes",
+        "lakewright job daily build -t zone day=2022-01-02",
+        "lakewright job daily build --dirty=added -t added day=2022-01-01,2022-01-02",
+    )
+    app.close()
