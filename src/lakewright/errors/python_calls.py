@@ -28,6 +28,10 @@ _VALUES_OF_TYPES = {
 _STEPS = {"timestamp": ", step=timedelta(hours=1)"}
 """The step of a range, for types whose ranges have none by default."""
 
+_NEXT = re.compile(r"\b(then|and|afterwards|first)\b", re.IGNORECASE)
+_INSTEAD = re.compile(r"\b(or|instead|otherwise|if|once)\b", re.IGNORECASE)
+"""Words between two commands of a remedy: whether one follows the other, or replaces it."""
+
 _VERBOSE = re.compile(r"(?<![\w-])-vv\b")
 
 _FLAGS = {
@@ -77,10 +81,27 @@ def python_words(remedy: str) -> str | None:
         'the traceback, or error.__cause__, for -vv'
         >>> python_words("day is of type date: write day=2022-01-31, or day:start=… day:end=…")
         'day=date(2022, 1, 31), or day=Range(…, …)'
+        >>> python_words("`lakewright rebuild orders` builds it, `lakewright status` shows more.")
+        'project.entity("orders").rebuild(), or project.status()'
+        >>> python_words("`lakewright undo orders d1`, then `lakewright process orders`.")
+        'project.entity("orders").undo("d1"), then project.entity("orders").process()'
     """
-    calls = [call for typed in _COMMAND.findall(remedy) if (call := _call(typed)) is not None]
-    words = dict.fromkeys((*calls, *_options(_COMMAND.sub("", remedy)), *_parameters(remedy)))
-    return "; ".join(words) or None
+    others = (*_options(_COMMAND.sub("", remedy)), *_parameters(remedy))
+    return "; ".join(dict.fromkeys((*filter(None, (_calls(remedy),)), *others))) or None
+
+
+def _calls(remedy: str) -> str:
+    """Return the calls for the commands of a remedy, joined as these are: one after the other, or instead."""
+    found: dict[str, str] = {}
+    end = 0
+    for each in _COMMAND.finditer(remedy):
+        call = _call(each[1])
+        if call is not None:
+            between = remedy[end : each.start()]
+            is_next = _NEXT.search(between) is not None and _INSTEAD.search(between) is None
+            found.setdefault(call, ("then " if is_next else "or ") if found else "")
+            end = each.end()
+    return ", ".join(f"{word}{call}" for call, word in found.items())
 
 
 def _options(text: str) -> Iterator[str]:

@@ -325,8 +325,8 @@ def test_what_is_emptied_is_built_after_what_it_reads(tmp_path: Path) -> None:
         ("added: {kind: relation, mapping: orders", "added: {kind: relation, mapping: zone"),
         (
             "jobs:",
-            "  zone:\n    {kind: relation, mapping: orders, relation: zone, partition: {day: $day}, mode: APPEND}"
-            "\njobs:",
+            "  zone: {kind: relation, mapping: orders, relation: zone, mode: APPEND, "
+            "partition: {day: $day}}\njobs:",
         ),
         ("added, merged]", "added, zone, merged]"),
     ):
