@@ -27,6 +27,7 @@ from lakewright.spec.expressions.values import (
     render_value,
 )
 from lakewright.spec.models.job import Job, Parameter
+from lakewright.usecases.read_frames import check_single
 
 __all__ = [
     "JobOptions",
@@ -273,6 +274,7 @@ def values_of(jobs: Iterable[Job], scope: Scope, values: Mapping[str, object]) -
 
 
 def _value_of(name: str, value: Any, declared: Sequence[Parameter], scope: Scope) -> Value:
+    check_single(name, value, is_range=isinstance(value, Range))
     types = {parameter.type for parameter in declared}
     text = _text(name, value, next(iter(types)) if len(types) == 1 else None)
     if len(types) != 1:

@@ -202,13 +202,14 @@ def partition_texts(column: str, value: object, kind: ValueType | None) -> tuple
     return tuple(map(render_value, values))
 
 
-def check_single(name: str, value: object) -> None:
+def check_single(name: str, value: object, *, is_range: bool = False) -> None:
     """Check that the value of a name is one value: a text, a number, a boolean or a time.
 
     Raises:
         UsageError: It has several values.
     """
-    if isinstance(value, Sequence | Set | Mapping) and not isinstance(value, str):
+    is_one = not isinstance(value, Sequence | Set | Mapping | range) or isinstance(value, str)
+    if is_range or not is_one or getattr(value, "ndim", None):
         raise UsageError(
             f"{name}={value!r} has several values, but each name has one",
             remedy="Read with each of them, and unite the frames: read(…).union(read(…)).",
@@ -224,8 +225,14 @@ def instant_of(app: App, as_of: object) -> datetime:
     if isinstance(as_of, date) and not isinstance(as_of, datetime):
         as_of = datetime.combine(as_of, time())
     zone = app.project.lake.zone
-    if isinstance(as_of, datetime):
-        return (as_of.replace(tzinfo=zone) if as_of.tzinfo is None else as_of).astimezone(UTC)
+    if isinstance(as_of, datetime) and str(as_of) != "NaT":  # which pandas makes a datetime
+        try:
+            return (as_of.replace(tzinfo=zone) if as_of.tzinfo is None else as_of).astimezone(UTC)
+        except OverflowError as error:
+            raise UsageError(
+                f"as_of={as_of!r} is before the first or after the last time that there is in UTC",
+                remedy="Give a time of the table.",
+            ) from error
     found = parse_instant_in(as_of, zone) if isinstance(as_of, str) else None
     if found is None:
         raise UsageError(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from lakewright.api.arguments import Range, values_of
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.spec.expressions.values import ValueType
 from lakewright.usecases.query import check_query
-from lakewright.usecases.read_frames import _workspace, partition_texts
+from lakewright.usecases.read_frames import _workspace, instant_of, partition_texts
 
 MODEL = """
 environment: [region=north]
@@ -58,6 +60,15 @@ def test_several_values_of_a_name_are_refused(app: App, value: object) -> None:
         _workspace(app, {"day": value})
 
 
+@pytest.mark.parametrize(
+    "value", [Range(date(2024, 5, 1), date(2024, 5, 2)), pd.date_range("2024-05-01", periods=2)]
+)
+def test_a_range_of_values_of_a_name_is_refused_as_several(app: App, value: object) -> None:
+    """The remedy offered a Range, and a list."""
+    with pytest.raises(UsageError, match="has several values, but each name has one"):
+        values_of(app.project.jobs.values(), app.project.scope, {"day": value})
+
+
 def test_a_time_of_day_is_refused_for_a_partition_column_of_type_date() -> None:
     day, noon = datetime(2024, 5, 1), datetime(2024, 5, 1, 12)
     assert partition_texts("day", [day], ValueType.DATE) == ("2024-05-01T00:00",)
@@ -83,3 +94,10 @@ def test_an_empty_query_is_told(text: str) -> None:
 )
 def test_queries_may_begin_in_many_ways(text: str) -> None:
     check_query(text)
+
+
+@pytest.mark.parametrize("as_of", [pd.NaT, datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2))), "soon"])
+def test_what_is_no_time_is_refused_with_what_to_give(app: App, as_of: object) -> None:
+    """pandas and Python refused them in words of their own."""
+    with pytest.raises(UsageError, match=r"^as_of="):
+        instant_of(app, as_of)
