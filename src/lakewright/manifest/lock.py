@@ -27,10 +27,12 @@ from lakewright.manifest.record import format_instant
 __all__ = [
     "EARLIER",
     "FAILED_ITEMS",
+    "LONGEST_SAID",
     "RESOLVE_IT",
     "Lock",
     "command",
     "failed_error",
+    "failure_words",
     "invalid_error",
     "locked_error",
     "recovery_advice",
@@ -97,6 +99,9 @@ def _stale_reason(lease: Lease | None, now: datetime, is_dead: IsDead) -> str | 
 
 FAILED_ITEMS = "failed_items"
 """Detail of an error that lists the items whose failures it tells."""
+
+LONGEST_SAID = 200
+"""Characters of an error's first line that are told of an item."""
 
 RESOLVE_IT = "resolve the item"
 """What a remedy says where the command to type belongs; after others, the command stands by itself."""
@@ -229,6 +234,15 @@ def _recorded_error(item: Item) -> Mapping[str, Any]:
     """Return the error by which an item failed, as it was recorded; empty if it has none."""
     error = item.failed.note.get("error") if item.failed is not None else None
     return error if isinstance(error, Mapping) else {}
+
+
+def failure_words(item: Item) -> str | None:
+    """Return what is wrong with an item: the first line of its error, cut to a readable length, or None."""
+    if item.problem is not None or item.failed is None:
+        return item.problem
+    message = _recorded_error(item).get("message") or item.failed.note.get("error")
+    first = str(message or "no reason was recorded").splitlines()[0]
+    return first if len(first) <= LONGEST_SAID else first[:LONGEST_SAID] + "…"
 
 
 def stale_advice(lock: Lock, typed: str | None = None, *, is_taken_over: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
+from lakewright.manifest.lock import failure_words
 from lakewright.notebook import html_table
 from lakewright.slices.late_advice import LateSlices
 from lakewright.spec.words import counted, first_of
@@ -241,7 +242,7 @@ class ProjectStatus:
         rows = [("running", run.job, run.run_id, "") for run in self.running]
         rows += [(run.status, run.job, run.run_id, self.step_after(run).commands[0]) for run in self.undone]
         rows += [
-            (state, row.entity or str(row.application), row.slice, self._typed(row))
+            (state, row.entity or str(row.application), _said(row, state), self._typed(row))
             for state, found in items.items()
             for row in found
         ]
@@ -300,6 +301,11 @@ class ProjectStatus:
                 for run in self.last_runs
             ],
         }
+
+
+def _said(row: Row, state: str) -> str:
+    """Return the slice of a row, and why it failed."""
+    return f"{row.slice}: {failure_words(row.item)}" if state == "failed" else row.slice
 
 
 def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:

@@ -15,13 +15,12 @@ from lakewright.cli.faults import fault_branch
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Branch, Span, line, remedy_branches
 from lakewright.cli.render.history import runs_table
-from lakewright.cli.render.items import failure_message
 from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_branches
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.errors import LakeMoved
 from lakewright.manifest.journal import Run
-from lakewright.manifest.lock import Lock
+from lakewright.manifest.lock import Lock, failure_words
 from lakewright.manifest.record import ANYONE
 from lakewright.spec.words import first_of
 
@@ -172,9 +171,8 @@ def _section(title: str, branches: Sequence[Branch], more: str) -> Iterator[Bloc
 
 
 def _failure(row: Row, now: datetime) -> Branch:
-    said = row.item.problem or failure_message(row.item)
     since = f" {ago(row.since, now)}" if row.since else ""
-    what = f" {row.owner} {row.slice}{since}: {said}"
+    what = f" {row.owner} {row.slice}{since}: {failure_words(row.item)}"
     below = (_do(row.advice),) if row.advice else ()
     return Branch(line(coloured(row.verdict.value), what), below)
 

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line, remedy_branches
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
-from lakewright.manifest.item import Item
-from lakewright.manifest.lock import Lock, command, locked_error, stale_advice
+from lakewright.manifest.lock import (
+    LONGEST_SAID,
+    Lock,
+    command,
+    failure_words,
+    locked_error,
+    stale_advice,
+)
 from lakewright.manifest.record import Record, State, format_instant
 from lakewright.manifest.store import Damage
 
@@ -23,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "damage_page",
     "difference_page",
-    "failure_message",
     "item_page",
     "record_line",
     "repair_page",
@@ -32,7 +37,6 @@ __all__ = [
     "stats_page",
 ]
 
-LONGEST_SAID = 200
 MOST_SHOWN = 50
 
 
@@ -59,21 +63,11 @@ def _row(row: Row, now: datetime) -> tuple[Line, ...]:
 def _note(row: Row) -> str:
     if row.lock is not None:
         return f"stale: {row.lock.stale_reason}" if row.lock.stale_reason else f"held by {row.lock.holder}"
-    if row.item.problem is not None:
-        return row.item.problem
-    if row.item.failed is not None:
-        return failure_message(row.item)
+    if (failure := failure_words(row.item)) is not None:
+        return failure
     if row.waits_for:
         return f"waits for {row.waits_for}"
     return f"begun by {row.trigger}" if row.trigger else ""
-
-
-def failure_message(item: Item) -> str:
-    """Return the first line of the error that an item failed with, cut to a readable length."""
-    error = item.failed.note.get("error") if item.failed is not None else None
-    message = error.get("message") if isinstance(error, Mapping) else error
-    first = str(message or "no reason was recorded").splitlines()[0]
-    return first if len(first) <= LONGEST_SAID else first[:LONGEST_SAID] + "…"
 
 
 def item_page(found: ItemHistory) -> Iterator[Block]:
