@@ -142,8 +142,21 @@ class OperatorActions:
         skipped = self._drafter.draft(item_id, State.SKIPPED, application, content={"reason": reason})
         return self._append(item, *resolved, skipped)
 
-    def unskip(self, item_id: str, reason: str, *, application: Application = ANYONE) -> Item:
+    def unskip(
+        self,
+        item_id: str,
+        reason: str,
+        *,
+        application: Application = ANYONE,
+        fingerprint: Mapping[str, Any] | None = None,
+    ) -> Item:
         """Undo every skip that covers `application`, by a new revision; skips for others are kept.
+
+        Args:
+            item_id: The item.
+            reason: Why, which is recorded.
+            application: Whom it is for.
+            fingerprint: The present fingerprint of its slice; by default the recorded one.
 
         Raises:
             ItemLocked, ItemFailed: The item must be released or resolved first.
@@ -162,7 +175,8 @@ class OperatorActions:
             self._drafter.draft(item_id, State.SKIPPED, other, content={"reason": f"kept: {reason}"})
             for other in dict.fromkeys(others)
         ]
-        return self._append(item, self._new(item, reason), *kept)
+        present = {} if fingerprint is None else {"fingerprint": fingerprint}
+        return self._append(item, self._new(item, reason, **present), *kept)
 
     def requeue(
         self,

@@ -14,7 +14,13 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query, Store
-from lakewright.slices.deviations import MOST_NAMED, Deviations, changed_items, later_processed
+from lakewright.slices.deviations import (
+    MOST_NAMED,
+    CorrectedSlices,
+    Deviations,
+    changed_items,
+    later_processed,
+)
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 from lakewright.slices.late import last_processed, place_of
 from lakewright.slices.late_advice import late_slices_in
@@ -64,19 +70,41 @@ def find_deviations(
     return replace(
         _with_changed(context, entity, found, changed, items),
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
-        corrected=_with_changed(context, entity, found, corrected, items).as_corrected(),
+        corrected=_corrected(context, entity, found, corrected, items),
     )
+
+
+def _corrected(
+    context: ProcessingContext,
+    entity: Entity,
+    found: Deviations,
+    corrected: Iterable[Item],
+    items: Mapping[str, Item],
+) -> CorrectedSlices | None:
+    """Return skipped slices that have changed, with what has them processed; None if there is none."""
+    changed = tuple(sorted(corrected, key=lambda item: natural_key(slice_name(item))))
+    if not changed:
+        return None
+    if later_processed(changed[0], items.values(), context.application):
+        times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+        late = late_slices_in(context, entity, changed, times)
+        if late.rebuild is not None:
+            unskip, it = command("unskip", *late.typed), "it" if len(changed) == 1 else "them"
+            places = "its place" if len(changed) == 1 else "their places"
+            advice = f"To put {it} in {places}: `{unskip}`, then `{late.rebuild}`."
+            return CorrectedSlices(late.names, (unskip, late.rebuild), advice)
+    return _with_changed(context, entity, found, changed, items).as_corrected()
 
 
 def _with_changed(
     context: ProcessingContext,
     entity: Entity,
     found: Deviations,
-    items_changed: Iterable[Item],
+    changed_slices: Iterable[Item],
     items: Mapping[str, Item],
 ) -> Deviations:
     """Return deviations with items that have changed, of all those known, and what processes them again."""
-    changed = tuple(sorted(items_changed, key=lambda item: natural_key(slice_name(item))))
+    changed = tuple(sorted(changed_slices, key=lambda item: natural_key(slice_name(item))))
     if not changed:
         return found
     again = _again(context, entity, changed, items)

@@ -284,7 +284,10 @@ class _ParameterValues:
 
 def _walk(start: Value, stop: Value, step: StepSize, *, is_included: bool) -> Iterator[Value]:
     for count in range(MOST_INSTANCES + 1):
-        value = _advanced(start, step, count)
+        try:
+            value = _advanced(start, step, count)
+        except OverflowError:  # the range ends with the last day that there is
+            return
         if _order(value) > _order(stop) or (value == stop and not is_included):
             return
         yield value

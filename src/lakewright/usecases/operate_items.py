@@ -184,7 +184,7 @@ def skip_item(app: App, text: str, *, application: str | None = None, author: st
 
 
 def unskip_item(app: App, text: str, *, application: str | None = None, author: str, reason: str) -> Operated:
-    """Undo a skip: the item is ready again, as a new revision.
+    """Undo a skip: the item is ready again, as a new revision with the present content of its slice.
 
     Without an application, the skip for everyone is undone, or else the only one that there is.
 
@@ -199,7 +199,8 @@ def unskip_item(app: App, text: str, *, application: str | None = None, author: 
     if application is None and len(skipped) == 1:
         (whom,) = skipped
     ledger = app.ledger_of(app.store, author)
-    ready = _written(item, lambda: ledger.unskip(item.item_id, reason, application=whom))
+    now = inventory_of(app).fingerprint_now(item)
+    ready = _written(item, lambda: ledger.unskip(item.item_id, reason, application=whom, fingerprint=now))
     return Operated(_rows(app, ready), tuple(unskip_notes(app, ready)))
 
 

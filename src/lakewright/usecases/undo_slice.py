@@ -9,7 +9,6 @@ from lakewright.app import App
 from lakewright.lake.commit import strict_session
 from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.lake.observation import read_table
-from lakewright.manifest.lock import command
 from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.application import application_of
@@ -142,8 +141,10 @@ class Undone:
         """What takes an undone slice again; None if it is ready, or the undo is only planned."""
         if self.plan.is_requeued or self.version is None:
             return None
-        requeue = command("requeue", f"{self.entity}/{self.plan.slice}")
-        return f"once its file is corrected, `{requeue}` takes it again"
+        return (
+            "once its file is corrected, `lakewright status` and the plan of its job name what processes it "
+            "in its place"
+        )
 
     @property
     def lost_words(self) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ def test_an_undo_after_a_whole_rebuild_says_which_slices_are_applied_again(tmp_p
     ]
     assert "<p>no rows are compared: " in Undone("orders", plan)._repr_html_()
     assert said(Undone("orders", plan, version=10))[2:] == [
-        "once its file is corrected, `lakewright manifest requeue orders/s2` takes it again"
+        "once its file is corrected, `lakewright status` and the plan of its job name what processes it in "
+        "its place"
     ]
     assert _changed_words(plan) == "was built again without s2"
 
