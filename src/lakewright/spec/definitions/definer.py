@@ -215,6 +215,7 @@ class Definer:
             path=declared.path,
             registry=self._registry,
             templates=self._specs if category != "template" else {},
+            shared=declared.shared,
         )
 
     def _template(self, declared: RawDefinition) -> Definition:

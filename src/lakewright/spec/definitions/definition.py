@@ -15,6 +15,7 @@ from lakewright.spec.definitions.template import Binding, TemplateSpec, Use, bou
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
 from lakewright.spec.reading.parsed_file import ParsedFile
+from lakewright.spec.reading.sections import RawDefinition
 
 __all__ = ["Definition", "render_tree"]
 
@@ -35,6 +36,7 @@ class Definition:
         registry: The kinds for nested definitions.
         bindings: If the definition is made from a template, the template's parameters with their values.
         templates: The templates that nested definitions may use.
+        shared: The connection whose settings an entity inherits, as it is written.
     """
 
     category: str
@@ -47,9 +49,20 @@ class Definition:
     registry: Registry
     bindings: tuple[Binding, ...] = ()
     templates: Mapping[str, TemplateSpec] = field(default_factory=dict)
+    shared: RawDefinition | None = None
 
     def at(self, *path: str | int) -> Location:
-        """Return the location of the definition, or of the value at `path` inside it."""
+        """Return the location of the definition, or of the value at `path` inside it.
+
+        A setting that an entity inherits is where its connection declares it.
+        """
+        is_inherited = path[:1] == ("settings",) and not self.document.has((*self.path, *path[:2]))
+        if (
+            self.shared is not None
+            and is_inherited
+            and self.shared.document.has((*self.shared.path, *path[:2]))
+        ):
+            return self.shared.at(*path)
         return self.document.at((*self.path, *path))
 
     @property

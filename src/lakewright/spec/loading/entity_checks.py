@@ -49,7 +49,7 @@ def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> 
         "0",
     ):
         raw["enabled"] = "false"
-    return replace(entity, raw=raw)
+    return replace(entity, raw=raw, shared=connection)
 
 
 def _not_overridden(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

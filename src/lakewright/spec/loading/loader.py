@@ -26,7 +26,7 @@ from lakewright.spec.loading.imports import Importer, warn_of_storage
 from lakewright.spec.loading.inheritance import inherit
 from lakewright.spec.loading.load_options import LoadOptions, read_text
 from lakewright.spec.loading.namespace_file import namespace_warnings
-from lakewright.spec.loading.references import check_references
+from lakewright.spec.loading.references import check_executions, check_references
 from lakewright.spec.loading.settings import (
     Check,
     active_profiles,
@@ -164,6 +164,7 @@ class _Loader:
         self.inherited("test")
         expected = dict.fromkeys(each.project for each in (top.imports if top else ()))
         self.check(scope, lake, expected | imports)
+        check_executions(self.definitions["job"], self.models["job"], jobs, self.sections.warnings)
         faulty = self.without_faulty()
         if faulty is None or top is None or lake is None:
             raise SpecError(self.sorted_faults(), self.sections.warnings)

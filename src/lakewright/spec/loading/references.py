@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, MutableSequence
 from graphlib import CycleError, TopologicalSorter
 
@@ -9,10 +10,11 @@ from lakewright.errors import Fault
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Named, Reference
+from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import suggestion, way_to_read
 
-__all__ = ["check_references"]
+__all__ = ["check_executions", "check_references"]
 
 Known = Mapping[str, Collection[str]]
 
@@ -56,6 +58,34 @@ def check_references(
                     faults.append(_unknown_reference(definition, reference, known))
     for category in ("mapping", "target"):
         faults.extend(_order_faults(category, definitions[category], models[category]))
+
+
+def check_executions(
+    definitions: Mapping[str, Definition],
+    models: Mapping[str, Named],
+    inherited: Mapping[str, Named],
+    warnings: MutableSequence[Fault],
+) -> None:
+    """Add a warning for each pattern in `executions` that matches no target of its job.
+
+    Args:
+        definitions: The definitions of jobs.
+        models: The jobs with what they declare themselves.
+        inherited: The jobs with what they inherit: those that extend a job have its entries.
+        warnings: Receives the warnings.
+    """
+    jobs = [job for job in inherited.values() if isinstance(job, Job)]
+    for name, definition in definitions.items():
+        model = models.get(name)
+        for index, entry in enumerate(model.executions if isinstance(model, Job) else ()):
+            names = {target for job in jobs if entry in job.executions for target in job.targets}
+            if not names or any(map(has_expression, (*names, *entry.targets))):
+                continue
+            for place, pattern in enumerate(entry.targets):
+                if not any(re.fullmatch(pattern, target) for target in names):
+                    why = f"{definition.subject}: no target of the job matches {pattern!r}"
+                    where = definition.at("executions", index, "targets", place)
+                    warnings.append(Fault(why, where, suggestion(pattern, names)))
 
 
 def _references_of(definition: Definition, model: Named | None) -> tuple[Reference, ...]:

@@ -55,6 +55,13 @@ class ParsedFile:
         """The lines of all values of the document."""
         return self.find_lines()
 
+    def has(self, path: Sequence[str | int]) -> bool:
+        """Return whether there is a value at `path`."""
+        lines: Lines | None = self.lines
+        for step in path:
+            lines = None if lines is None else lines.inner.get(step)
+        return lines is not None
+
     def at(self, path: Sequence[str | int] = ()) -> Location:
         """Return the location of the value at `path`, or of the enclosing value if there is none."""
         lines = self.lines

@@ -44,12 +44,17 @@ LISTED = ("connections", "entities")
 
 @dataclass(frozen=True, slots=True)
 class RawDefinition:
-    """A named entry of a section as the user wrote it, with its location."""
+    """A named entry of a section as the user wrote it, with its location.
+
+    Attributes:
+        shared: The connection whose settings an entity inherits.
+    """
 
     name: str
     raw: Mapping[str, Any]
     document: ParsedFile
     path: ValuePath
+    shared: RawDefinition | None = None
 
     def at(self, *path: str | int) -> Location:
         """Return the location of the entry, or of a value inside it."""

@@ -42,9 +42,12 @@ DATASETS = ("source", "target", "input", "actual", "expected")
 
 
 def _key_faults(each: Evaluated) -> Iterator[Fault]:
-    """Yield that a target updates rows of a Delta table of which no key is declared."""
+    """Yield that a target updates or merges rows of a Delta table of which no key is declared."""
     model = each.model
-    if not isinstance(model, WritingTarget) or isinstance(model, MergeTarget) or model.mapping is None:
+    if not isinstance(model, WritingTarget) or model.mapping is None:
+        return
+    is_merge = isinstance(model, MergeTarget)
+    if isinstance(model, MergeTarget) and (model.merge_key or model.condition):
         return
     if model.mode_of(TargetDefaults.of(each.workspace.project.config)) is not OutputMode.UPDATE:
         return
@@ -57,9 +60,8 @@ def _key_faults(each: Evaluated) -> Iterator[Fault]:
             relation.update_key()
     except SpecError as error:
         for fault in error.faults:
-            yield Fault(
-                f"{each.definition.subject}: {fault.message}", each.definition.at("mode"), fault.remedy
-            )
+            where = each.definition.at("relation" if is_merge else "mode")
+            yield Fault(f"{each.definition.subject}: {fault.message}", where, fault.remedy)
 
 
 def named_column_faults(evaluation: Evaluation, checker: SqlChecker) -> MappingFaults:

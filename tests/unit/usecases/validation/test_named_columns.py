@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.projects import make_project
 
 from lakewright.app import App
+from lakewright.errors import SpecError
 from lakewright.usecases.validate_project import Validation, validate_project
 
 RELATIONS = """
@@ -219,12 +221,54 @@ targets:
     mergeKey: id
     clauses: [{action: update}]
     partition: {day: 2024-05-01}
-jobs: {daily: {targets: [gold, keyed, merged]}}
+  keyless:
+    {kind: merge, mapping: ids, relation: gold, clauses: [{action: update}], partition: {day: 2024-05-01}}
+jobs: {daily: {targets: [gold, keyed, merged, keyless]}}
 """,
     )
     assert [str(fault) for fault in found.errors] == [
-        "module.yml:18: target 'gold': relation 'gold' has no key to update rows by (Add a `mergeKey` to it, "
-        "or a `primaryKey` to its schema.)"
+        f"module.yml:{line}: target {name!r}: relation 'gold' has no key to update rows by (Add a `mergeKey` "
+        "to it, or a `primaryKey` to its schema.)"
+        for line, name in ((18, "gold"), (32, "keyless"))
+    ]
+
+
+def test_a_setting_of_a_connection_is_wrong_where_the_connection_declares_it(tmp_path: Path) -> None:
+    declared = """
+connections:
+  shop:
+    settings: {bronze_path: "${entity}", silver_path: "${entity}", bronze_format: cvs, late_slicez: apply}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+  own:
+    id: 2
+    connection: shop
+    processtype: full
+    settings:
+      bronze_format: paquet
+"""
+    with pytest.raises(SpecError) as refused:
+        validation(tmp_path, declared)
+    lines = {fault.location.line: fault.message for fault in refused.value.faults if fault.location}
+    assert sorted(lines) == [19, 27]
+    assert "not 'cvs'" in lines[19]
+    (warning,) = refused.value.warnings
+    assert str(warning).startswith("module.yml:19: connection 'shop': nothing uses the setting 'late_slicez'")
+
+
+def test_executions_that_match_no_target_are_warned_of(tmp_path: Path) -> None:
+    """The phase was skipped, and only the plan said so."""
+    declared = """
+targets: {gold: {kind: relation, mapping: ids, relation: gold, partition: {day: 2024-05-01}}}
+jobs:
+  base: {executions: [{phase: verify, targets: [gold, goldn]}]}
+  daily: {extends: base, targets: [gold], executions: [{phase: build, targets: glod}]}
+"""
+    (tmp_path / "project.yml").write_text("name: tests\nmodules: [module.yml]\nlake: {root_folder: lake}\n")
+    found = make_project(tmp_path, RELATIONS + declared)
+    assert [str(fault) for fault in found.warnings] == [
+        "module.yml:19: job 'base': no target of the job matches 'goldn' (did you mean 'gold'?)",
+        "module.yml:20: job 'daily': no target of the job matches 'glod' (did you mean 'gold'?)",
     ]
 
 
