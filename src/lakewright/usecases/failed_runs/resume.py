@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.errors import LakewrightError
+from lakewright.errors import DataLossError, LakewrightError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import Run
@@ -83,6 +83,8 @@ def next_step(app: App, run: Run) -> NextStep:
         blocked = _blocked(app, run)
         if blocked is not None:
             return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
+        if (loss := _refused_loss(app, run)) is not None:
+            return NextStep((resume,), loss)
         left_out = _left_out(app, run)
         whole = None if left_out is None else _whole_command(app, run)
         return NextStep((resume,)) if whole is None else NextStep((whole,), left_out=left_out)
@@ -103,6 +105,17 @@ def _blocked(app: App, run: Run) -> LakewrightError | None:
         if (error := blocking_time(app, entity, known)) is not None:
             return error
     return None
+
+
+def _refused_loss(app: App, run: Run) -> str | None:
+    """Return that a step of a run was refused as it would lose rows, and what accepts the loss, or None."""
+    undone = (each for each in app.journal.targets(run.run_id) if is_entry_undone(each))
+    lossy = (each["error"] for each in undone if (each.get("error") or {}).get("code") == DataLossError.code)
+    error = next(lossy, None)
+    if error is None:
+        return None
+    why = str(error["message"]).splitlines()[0]
+    return f"{why}. Unless that was changed since: change the declaration, or add --allow-data-loss"
 
 
 def _whole_command(app: App, run: Run) -> str | None:

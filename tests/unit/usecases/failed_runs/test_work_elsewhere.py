@@ -23,7 +23,7 @@ def failed_run(app: App, name: str, **entry: Any) -> Run:
     at = datetime.now(UTC) - timedelta(hours=1)
     run = app.journal.start_run(Run("failed", "shop", "daily", "BUILD", DAY, at, app.holder))
     result = {"name": name, "phase": "BUILD", "status": "FAILED", "reasons": [], "instance": DAY, **entry}
-    app.journal.record_targets(run, {0: {**result, "error": None}})
+    app.journal.record_targets(run, {0: {"error": None, **result}})
     return app.journal.finish_run(run, "FAILED", finished=at)
 
 
@@ -62,4 +62,18 @@ def test_a_step_is_done_by_another_job_that_builds_the_target_in_the_same_instan
     assert listed(app) == ["failed"]
     built(app, "other", ["names"], day="2022-01-01")
     assert listed(app) == []
+    app.close()
+
+
+def test_a_run_that_was_refused_a_loss_says_what_accepts_it(tmp_path: Path) -> None:
+    """`--resume` was named alone, and refused in the same way."""
+    app = lake(tmp_path)
+    error = {"code": "data_loss", "message": "names would lose all its rows", "remedy": None}
+    run = failed_run(app, "names", error=error)
+    step = project_status(app).step_after(run)
+    assert step.commands == ("lakewright job daily build day=2022-01-01 --resume",)
+    assert step.refused == (
+        "names would lose all its rows. Unless that was changed since: change the declaration, or add "
+        "--allow-data-loss"
+    )
     app.close()
