@@ -11,8 +11,15 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.manifest.item import Item, Mark, Verdict
-from lakewright.manifest.lock import Lock, command, recovery_advice, recovery_command, stale_advice
-from lakewright.manifest.record import ANYONE, Application, State, format_instant
+from lakewright.manifest.lock import (
+    Lock,
+    command,
+    failure_words,
+    recovery_advice,
+    recovery_command,
+    stale_advice,
+)
+from lakewright.manifest.record import ANYONE, Application, format_instant
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of, applications_before
@@ -24,7 +31,6 @@ from lakewright.usecases.placed import placed_entities
 
 __all__ = [
     "BLOCKING",
-    "Choice",
     "Row",
     "Rows",
     "application_named",
@@ -39,8 +45,6 @@ __all__ = [
 ]
 
 BLOCKING = frozenset(verdict for verdict in Verdict if verdict.is_blocking)
-VERDICTS = {verdict.value: verdict for verdict in Verdict}
-STATES = {state.value.lower(): state for state in State}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,61 +159,8 @@ class Row:
             "entity": self.entity,
             "revision": self.item.revision,
             "waits_for": self.waits_for,
+            "error": failure_words(self.item),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A selection of rows: those with one of these verdicts or states; all rows if there are none."""
-
-    verdicts: frozenset[Verdict] = frozenset()
-    states: frozenset[State] = frozenset()
-
-    @classmethod
-    def of(cls, words: Iterable[str]) -> Choice:
-        """Return the selection for these names of verdicts and states, in any case.
-
-        `failed`, `processed` and `skipped` name both a verdict and a state; here they select the verdict.
-        An item that was FAILED and then resolved no longer has that verdict.
-
-        Raises:
-            UsageError: A word is neither, or is the verdict of items without records.
-        """
-        verdicts: set[Verdict] = set()
-        states: set[State] = set()
-        for word in words:
-            if word.lower() in VERDICTS:
-                verdicts.add(VERDICTS[word.lower()])
-            elif word.lower() in STATES:
-                states.add(STATES[word.lower()])
-            else:
-                raise UsageError(
-                    f"{word!r} is neither a verdict nor a state",
-                    remedy="Verdicts: ready, locked, failed, skipped, processed, invalid. "
-                    "States: new, processing, processed, failed, resolved, skipped.",
-                )
-        if Verdict.UNKNOWN in verdicts:
-            raise UsageError(
-                "unknown slices have no record to list",
-                remedy="`lakewright plan JOB` counts such slices, `lakewright manifest discover` records "
-                "them.",
-            )
-        return cls(frozenset(verdicts), frozenset(states))
-
-    def includes(self, row: Row) -> bool:
-        """Return whether the row is selected."""
-        is_everything = not self.verdicts and not self.states
-        return is_everything or row.verdict in self.verdicts or row.item.state in self.states
-
-    def query(self, application: Application | None) -> Query:
-        """Return the query for items with such rows; it may return more items than the selection."""
-        # The store requires both the verdict and the state to match; here either is enough.
-        is_single = not (self.verdicts and self.states)
-        return Query(
-            application=application,
-            verdicts=self.verdicts if is_single else frozenset(),
-            states=self.states if is_single else frozenset(),
-        )
 
 
 class Rows:

@@ -123,7 +123,9 @@ def test_a_row_has_the_keys_that_are_documented() -> None:
         "entity": "orders",
         "revision": 1,
         "waits_for": None,
+        "error": None,
     }
+    assert rows["b"]["error"] == "column x is gone"
 
 
 def test_an_item_is_shown_with_all_its_records() -> None:
