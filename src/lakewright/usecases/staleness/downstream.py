@@ -19,6 +19,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.words import first_of
+from lakewright.usecases.staleness.cut_off_builds import cut_off_builds
 from lakewright.usecases.staleness.earlier_builds import (
     RUNS,
     Arrival,
@@ -66,11 +67,12 @@ log = logging.getLogger(__name__)
 
 
 def downstream_taints(
-    app: App, entity: Entity, reason: str, arrivals: Sequence[Arrival] = ()
+    app: App, entity: Entity, reason: str, arrivals: Sequence[Arrival] = (), run_id: str | None = None
 ) -> tuple[Put, ...]:
     """Return the taints of all targets that are built from an entity's table, in each instance that was run.
 
-    Of instances that overwrite the same output, it is the last one.
+    Of instances that overwrite the same output, it is the last one. What a run that was cut off may have
+    written counts, too.
 
     These are the targets that read it, and those that read what these write, in whatever jobs.
 
@@ -80,6 +82,7 @@ def downstream_taints(
         reason: Why they are dirty.
         arrivals: If only slices make them dirty, the first processing of these: instances that were last
             built before are left out, if the history has all builds since.
+        run_id: The run that has changed the table: it has read what is there now.
     """
     found: dict[str, Put] = {}
     readers = readers_of(app, entity)
@@ -105,7 +108,16 @@ def downstream_taints(
             words = kept.get(name)
             put = place.tainted(told, kept=None if words is None else f"{told}, and {words}")
             found[put.key] = put
+        since = min((each.at for each in arrivals), default=None)
+        for taint in cut_off_builds(app, declared, kept.keys(), run_id=run_id, since=since):
+            put = _with_former_rows(taint, told, kept[taint.place.target])
+            found[put.key] = put
     return tuple(found.values())
+
+
+def _with_former_rows(taint: Taint, reason: str, words: str) -> Put:
+    """Return the taint of a build that was cut off after it may have written rows that are out of date."""
+    return taint.place.tainted(reason, kept=f"{reason}, and {words}", append_id=taint.append_id)
 
 
 def table_words(entity: Entity) -> str:
@@ -223,25 +235,30 @@ def _taint_after_arrival(
 ) -> None:
     """Taint what new slices made out of date; what is tainted already keeps its reason."""
     reason = _reason(entity, arrived.names, _ARRIVED)
-    added = {
-        name: f"{reason}, and {words}"
-        for job, names in readers.items()
-        for name, words in added_rows_of(app, app.project.jobs[job], names).items()
-    }
-    places = (
-        TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
-        for name, parameters in stale_instances(app, entity, readers, arrived)
-    )
-    puts = {place.key: place.tainted(reason, kept=added.get(place.target)) for place in places}
-    tainted = {each.place.key for each in app.journal.taints(app.project.name)} if puts else set()
-    if left := tuple(put for key, put in puts.items() if key not in tainted):
-        app.store.write(Write(puts=left))
+    added: dict[str, str] = {}
+    cut_off: dict[str, list[Taint]] = {}
+    for job, names in readers.items():
+        declared = app.project.jobs[job]
+        added |= (own := added_rows_of(app, declared, names))
+        cut_off[job] = list(cut_off_builds(app, declared, own.keys(), run_id=arrived.run_id)) if own else []
+    begun = {taint.place.key: taint for taints in cut_off.values() for taint in taints}
+    tainted = {each.place.key for each in app.journal.taints(app.project.name)}
+    puts = []
+    for name, parameters in stale_instances(app, entity, readers, arrived, cut_off):
+        place = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
+        if place.key in begun:
+            puts.append(_with_former_rows(begun[place.key], reason, added[name]))
+        elif place.key not in tainted:
+            words = added.get(name)
+            puts.append(place.tainted(reason, kept=None if words is None else f"{reason}, and {words}"))
+    if puts:
+        app.store.write(Write(puts=tuple(puts)))
 
 
 def _taint_after_repetition(app: App, entity: Entity, again: Sequence[Item], run_id: str | None) -> None:
     reason = _reason(entity, [slice_name(item) for item in again], "processed again")
     arrivals = first_arrivals(app, application_of(app.project.name, entity), again)
-    puts = downstream_taints(app, entity, reason, arrivals or ())
+    puts = downstream_taints(app, entity, reason, arrivals or (), run_id)
     entries = app.journal.targets(run_id) if run_id is not None else ()
     built = {each.key for each in _built(app, entries)}
     if left := tuple(put for put in puts if put.key not in built):

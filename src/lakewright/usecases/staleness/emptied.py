@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "added_rows_of",
+    "appends_of",
     "as_it_stands",
     "forget_emptied",
     "kept_rows_of",
@@ -57,12 +58,17 @@ def added_rows_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]
 
     A job without parameters adds rows in each of its runs, as that is all that it can do.
     """
+    return appends_of(app, job, names) if job.parameters else {}
+
+
+def appends_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:
+    """Return what the builds of targets that append do, by name; others are left out."""
 
     def told(target: Target, workspace: Workspace, defaults: TargetDefaults) -> str | None:
         append = target.append(workspace, defaults)
         return None if append is None else append.words
 
-    return _told_of(app, job, names, told) if job.parameters else {}
+    return _told_of(app, job, names, told)
 
 
 def _told_of(

@@ -35,6 +35,7 @@ from lakewright.usecases.staleness.overwritten import newest_writers, overwritte
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
+    from lakewright.manifest.journal import Taint
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job, Parameter
 
@@ -72,7 +73,11 @@ class Arrived:
 
 
 def stale_instances(
-    app: App, entity: Entity, readers: Mapping[str, frozenset[str]], arrived: Arrived
+    app: App,
+    entity: Entity,
+    readers: Mapping[str, frozenset[str]],
+    arrived: Arrived,
+    cut_off: Mapping[str, Sequence[Taint]],
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the targets, with the parameters of an instance, that slices made out of date.
 
@@ -84,10 +89,12 @@ def stale_instances(
         entity: The entity.
         readers: Names of the targets that are built from its table, by job.
         arrived: The slices.
+        cut_off: The taints of instances that runs may have built before they were cut off, by job.
     """
     for name, targets in readers.items():
         if targets:
-            yield from _Readers(app, app.project.jobs[name], targets).stale(entity, arrived)
+            begun = [(each.place.target, each.place.parameters) for each in cut_off.get(name, ())]
+            yield from _Readers(app, app.project.jobs[name], targets, begun).stale(entity, arrived)
 
 
 def always_runs(app: App, job: Job, name: str) -> bool:
@@ -101,11 +108,16 @@ def always_runs(app: App, job: Job, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Readers:
-    """The targets of a job that read a table."""
+    """The targets of a job that read a table.
+
+    Attributes:
+        begun: Instances that runs may have built before they were cut off.
+    """
 
     app: App
     job: Job
     names: frozenset[str]
+    begun: Sequence[_Instance] = ()
 
     def stale(self, entity: Entity, arrived: Arrived) -> Iterator[tuple[str, Mapping[str, str]]]:
         fresh, older = self._builds(entity, arrived)
@@ -141,7 +153,7 @@ class _Readers:
                 elif is_built(entry) and _key(instance) not in emptied:
                     (fresh if has_read else older).append(instance)
         left = (each for each in self._left(entity, is_read=len(runs) < RUNS) if _key(each) not in emptied)
-        return fresh, [*older, *left]
+        return fresh, [*self.begun, *older, *left]
 
     def _built_by_others(self, arrived: Arrived) -> Iterator[Built]:
         """Yield the instances that runs of other jobs have built with the slices."""
