@@ -57,13 +57,15 @@ def kept_rows_warning(
 def repeated_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint) -> Fault:
     """Return the warning that a run has added a target's rows, before it was killed or failed."""
     name = taint.place.target
-    run = run_of(job, parameters)
-    (emptied,) = commands_of([run], phase=Phase.TRUNCATE, options=["-t", name])
+    run, chosen = run_of(job, parameters), ["-t", name]
+    (emptied,) = commands_of([run], phase=Phase.TRUNCATE, options=chosen)
+    (built,) = commands_of([run], options=chosen)
     return Fault(
         f"target {name!r}: run {taint.run_id} has added its rows and did not record it: a build adds them "
         "once more",
         remedy="Resume that run instead, as `lakewright status` says: `--resume` adds no rows twice. If they "
-        f"are there twice, type `{emptied}`, and then build each instance that writes to the same place.",
+        f"are there twice, type `{emptied}`, then `{built}`, and build each other instance that writes "
+        "there.",
         code=REPEATED_ROWS,
     )
 

@@ -16,9 +16,9 @@ from lakewright.run.outputs import read_by, written_by
 from lakewright.spec.words import first_of
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
 from lakewright.usecases.staleness.earlier_builds import RUNS, built_instances
-from lakewright.usecases.staleness.emptied import kept_rows_of
+from lakewright.usecases.staleness.emptied import added_rows_of, kept_rows_of
 from lakewright.usecases.staleness.readers import views_of
-from lakewright.usecases.staleness.stale_instances import always_runs
+from lakewright.usecases.staleness.stale_instances import always_runs, is_built_whole
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -84,11 +84,12 @@ def _left_out(app: App, run: RunResult) -> Iterator[Put]:
     taken = {each["name"] for each in results}
     left = sources.keys() - taken - views_of(app, job, sources)
     readers = {name: sources_of(name, sources) & built for name in left}
-    readers = {name: read for name, read in readers.items() if read and not always_runs(app, job, name)}
+    readers = {name: read for name, read in readers.items() if read}
     if not readers:
         return
     known = {each.place.key for each in app.journal.taints(app.project.name)}
-    kept = kept_rows_of(app, job, readers)
+    added = added_rows_of(app, job, readers)
+    always = {name for name in readers if always_runs(app, job, name)}
     by_instance: dict[_Instance, set[str]] = {}
     for each in filter(is_built, results):
         by_instance.setdefault(_key(each.get("instance", {})), set()).add(each["name"])
@@ -96,9 +97,12 @@ def _left_out(app: App, run: RunResult) -> Iterator[Put]:
     for name, instance in dict.fromkeys((name, _key(parameters)) for name, parameters in earlier):
         place = TargetPhase(app.project.name, name, Phase.BUILD.value, dict(instance))
         read = sorted(readers[name] & by_instance.get(instance, set()))
-        if read and place.key not in known:
+        if not read or place.key in known:
+            continue
+        # The next run of the job builds it anyway, unless it has instances of its own.
+        if name not in always or not is_built_whole(app, job, name, place.parameters):
             reason = f"run {run.run_id} built {first_of(read, MOST_NAMED)}, which it reads, without it"
-            words = kept.get(name)
+            words = added.get(name)
             yield place.tainted(reason, kept=None if words is None else f"{reason}, and {words}")
 
 

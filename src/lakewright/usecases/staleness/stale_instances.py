@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job, Parameter
 
-__all__ = ["Arrived", "always_runs", "stale_instances"]
+__all__ = ["Arrived", "always_runs", "is_built_whole", "stale_instances"]
 
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
 _TIMES = (ValueType.DATE, ValueType.TIMESTAMP)
@@ -106,6 +106,15 @@ def always_runs(app: App, job: Job, name: str) -> bool:
         return False
 
 
+def is_built_whole(app: App, job: Job, name: str, parameters: Mapping[str, str]) -> bool:
+    """Return whether a target overwrites the same output in each instance, whatever its parameters."""
+    if not parameters:
+        return True
+    output = overwritten_output(app, job, name, parameters)
+    others = dict(parameters) | dict(each.split("=", 1) for each in _samples(job.parameters))
+    return output is not None and output == overwritten_output(app, job, name, others)
+
+
 @dataclass(frozen=True, slots=True)
 class _Readers:
     """The targets of a job that read a table.
@@ -127,7 +136,7 @@ class _Readers:
         for name, parameters in ordered:
             if _key((name, parameters)) in built:
                 continue
-            is_whole = self._is_whole(name, parameters)
+            is_whole = is_built_whole(self.app, self.job, name, parameters)
             if is_whole and always_runs(self.app, self.job, name):
                 continue
             if is_whole or any(takers.may_read(parameters, each) for each in arrived.names):
@@ -181,14 +190,6 @@ class _Readers:
         told = {name for name, _ in own}
         others = left_instances(self.app, self.job, self.names)
         return [*own, *(each for each in others if each[0] not in told)]
-
-    def _is_whole(self, name: str, parameters: Mapping[str, str]) -> bool:
-        """Return whether a target overwrites the same output in each instance, whatever its parameters."""
-        if not parameters:
-            return True
-        output = overwritten_output(self.app, self.job, name, parameters)
-        others = dict(parameters) | dict(each.split("=", 1) for each in _samples(self.job.parameters))
-        return output is not None and output == overwritten_output(self.app, self.job, name, others)
 
 
 @dataclass(frozen=True, slots=True)

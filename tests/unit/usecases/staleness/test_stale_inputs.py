@@ -6,10 +6,11 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from deltalake import write_deltalake
 from tests.commands import InProcess
+from tests.silver import pa
 from tests.unit.usecases.staleness.test_downstream import PROJECT, built
 
 from lakewright.app import App
@@ -200,4 +201,26 @@ def test_what_a_run_of_chosen_targets_left_out_is_stale_if_it_reads_them(tmp_pat
     assert (stale.target, [*map(dict, stale.instances)]) == ("a_totals", [{"day": DAY}])
     assert stale.reason == f"run {runs[1]} built visits, which it reads, without it"
     assert stale.commands == (f"lakewright job daily build -t a_totals day={DAY}",)
+    app.close()
+
+
+def test_an_append_that_a_run_of_chosen_targets_left_out_is_emptied_and_built_again(tmp_path: Path) -> None:
+    """An append counted as built by the next run in any case: that is one of another day."""
+    app = lake(tmp_path)
+    app.close()
+    text = MODEL.replace("log: {kind: relation, mapping: values", "log: {kind: relation, mapping: visits")
+    (tmp_path / "model/model.yml").write_text(text)
+    write_deltalake(str(tmp_path / "gold/log"), pa.table({"id": [1]}))
+    app = App.open(tmp_path)
+    for taint in tuple(app.journal.taints("shop")):
+        app.store.write(Write(puts=(taint.place.untainted(),)))
+    run = built(app, "daily", ("visits",), day=DAY)
+    app.journal.finish_run(replace(run, facts={"targets": ["visits"]}), "SUCCESS", finished=run.started)
+    taint_left_out(app, cast("Any", SimpleNamespace(job="daily", run_id=run.run_id)))
+    (stale,) = tainted_targets(app)
+    assert stale.reason.startswith(f"run {run.run_id} built visits, which it reads, without it, and a build")
+    assert stale.commands == (
+        f"lakewright job daily truncate -t log day={DAY} --yes",
+        f"lakewright job daily build day={DAY}",
+    )
     app.close()
