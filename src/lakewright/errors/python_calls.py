@@ -28,9 +28,11 @@ _VALUES_OF_TYPES = {
 _STEPS = {"timestamp": ", step=timedelta(hours=1)"}
 """The step of a range, for types whose ranges have none by default."""
 
-_NEXT = re.compile(r"\b(then|and|afterwards|first)\b", re.IGNORECASE)
-_INSTEAD = re.compile(r"\b(or|instead|otherwise|if|once)\b", re.IGNORECASE)
-"""Words between two commands of a remedy: whether one follows the other, or replaces it."""
+_NEXT = re.compile(r"(\bthen\b[^.;]*|^ and( then)? )$", re.IGNORECASE)
+"""What stands between two commands of a remedy of which the second is typed after the first."""
+
+_SHOWING = ("status", "history", "plan", "manifest ls", "manifest show", "sql")
+"""Commands that change nothing."""
 
 _VERBOSE = re.compile(r"(?<![\w-])-vv\b")
 
@@ -82,7 +84,7 @@ def python_words(remedy: str) -> str | None:
         >>> python_words("day is of type date: write day=2022-01-31, or day:start=… day:end=…")
         'day=date(2022, 1, 31), or day=Range(…, …)'
         >>> python_words("`lakewright rebuild orders` builds it, `lakewright status` shows more.")
-        'project.entity("orders").rebuild(), or project.status()'
+        'project.entity("orders").rebuild(); project.status()'
         >>> python_words("`lakewright undo orders d1`, then `lakewright process orders`.")
         'project.entity("orders").undo("d1"), then project.entity("orders").process()'
     """
@@ -91,17 +93,27 @@ def python_words(remedy: str) -> str | None:
 
 
 def _calls(remedy: str) -> str:
-    """Return the calls for the commands of a remedy, joined as these are: one after the other, or instead."""
-    found: dict[str, str] = {}
+    """Return the calls for the commands of a remedy, joined as these are: one after the other, or instead.
+
+    What only shows something comes last.
+    """
+    ways: list[list[str]] = []
+    shown: list[str] = []
     end = 0
     for each in _COMMAND.finditer(remedy):
         call = _call(each[1])
-        if call is not None:
-            between = remedy[end : each.start()]
-            is_next = _NEXT.search(between) is not None and _INSTEAD.search(between) is None
-            found.setdefault(call, ("then " if is_next else "or ") if found else "")
-            end = each.end()
-    return ", ".join(f"{word}{call}" for call, word in found.items())
+        if call is None:
+            continue
+        if each[1].startswith(_SHOWING):
+            shown.append(call)
+            continue
+        if ways and _NEXT.search(remedy[end : each.start()]):
+            ways[-1].append(call)
+        else:
+            ways.append([call])
+        end = each.end()
+    told = ", or ".join(dict.fromkeys(", then ".join(way) for way in ways))
+    return "; ".join(filter(None, (told, *dict.fromkeys(shown))))
 
 
 def _options(text: str) -> Iterator[str]:

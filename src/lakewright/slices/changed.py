@@ -26,7 +26,7 @@ from lakewright.slices.late import last_processed, place_of
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.moved_lake import continued_items
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.time_check import rebuild_with, repetition_commands
+from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def find_deviations(
     """Return how bronze deviates from the recorded items of the slices that it holds."""
     bronze = entity.places(context.lake.settings).bronze
     takes = context.options.selection.takes
-    present = [items[each] for slice_ in listing.slices if (each := item_id(slice_.path)) in items]
-    skipped = [i for i in present if i.skipped and i.verdict(context.application) is Verdict.SKIPPED]
+    skipped = [i for i in items.values() if i.skipped and i.verdict(context.application) is Verdict.SKIPPED]
     found = Deviations(
         entity=entity.called,
         bronze=bronze,
@@ -70,30 +69,45 @@ def find_deviations(
     return replace(
         _with_changed(context, entity, found, changed, items),
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
-        corrected=_corrected(context, entity, found, corrected, items),
+        corrected=_corrected(context, entity, corrected, items),
     )
 
 
 def _corrected(
-    context: ProcessingContext,
-    entity: Entity,
-    found: Deviations,
-    corrected: Iterable[Item],
-    items: Mapping[str, Item],
+    context: ProcessingContext, entity: Entity, corrected: Iterable[Item], items: Mapping[str, Item]
 ) -> CorrectedSlices | None:
-    """Return skipped slices that have changed, with what has them processed; None if there is none."""
-    changed = tuple(sorted(corrected, key=lambda item: natural_key(slice_name(item))))
+    """Return skipped slices that have changed, with what has the first of them processed; None for none."""
+    changed = tuple(sorted(corrected, key=place_of))
     if not changed:
         return None
-    if later_processed(changed[0], items.values(), context.application):
-        times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
-        late = late_slices_in(context, entity, changed, times)
-        if late.rebuild is not None:
-            unskip, it = command("unskip", *late.typed), "it" if len(changed) == 1 else "them"
-            places = "its place" if len(changed) == 1 else "their places"
-            advice = f"To put {it} in {places}: `{unskip}`, then `{late.rebuild}`."
-            return CorrectedSlices(late.names, (unskip, late.rebuild), advice)
-    return _with_changed(context, entity, found, changed, items).as_corrected()
+    first = changed[:MOST_TYPED]
+    it = "it" if len(changed) == 1 else "them" if len(first) == len(changed) else f"the first {len(first)}"
+    commands, process = _processing(context, entity, first, items, it)
+    return CorrectedSlices(entity.called, changed, commands, process)
+
+
+def _processing(
+    context: ProcessingContext, entity: Entity, first: Sequence[Item], items: Mapping[str, Item], it: str
+) -> tuple[tuple[str, ...], str]:
+    """Return the commands that have skipped slices processed, and the same as a sentence."""
+    names = [slice_name(item) for item in first]
+    jobs = _jobs(context, names)
+    then = "".join(f", then `{typed}`" for typed in jobs)
+    if not later_processed(first[0], items.values(), context.application):
+        requeue = command("requeue", *(called_name(entity.called, item) for item in first))
+        return (requeue, *jobs), f"To process {it}: `{requeue}`{then}."
+    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
+    late = late_slices_in(context, entity, first, times)
+    if late.rebuild is not None:
+        unskip = command("unskip", *late.typed)
+        place = "its place" if len(first) == 1 else "their places"
+        said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{late.rebuild}`."
+        return (unskip, late.rebuild), said
+    if late.command == late.requeue:
+        said = f"To process {it}: `{late.requeue}`{then}; that {late.effect}."
+        return (late.requeue, *jobs), said
+    accept = command("accept", *late.typed)
+    return (accept,), f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
 
 
 def _with_changed(

@@ -10,7 +10,7 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,14 +43,33 @@ class CorrectedSlices:
     """Skipped slices that have other files than when they were recorded, as after an undo and a correction.
 
     Attributes:
-        names: Their names, in order.
-        commands: The commands that have them processed.
-        advice: The same as a sentence, with what it does to the rows of later slices.
+        entity: What commands call their entity.
+        items: Their items, in order.
+        commands: The commands that have the first of them processed.
+        process: The same as a sentence, with what it does to the rows of later slices.
     """
 
-    names: tuple[str, ...]
+    entity: str
+    items: tuple[Item, ...]
     commands: tuple[str, ...]
-    advice: str
+    process: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return tuple(map(slice_name, self.items))
+
+    @property
+    def advice(self) -> str:
+        """What to type, as sentences."""
+        it = "it" if len(self.items) == 1 else "they"
+        typed = command("accept", *(called_name(self.entity, item) for item in self.items[:MOST_NAMED]))
+        return f"{self.process} If {it} should stay skipped, `{typed}` ends this message."
+
+    @property
+    def note(self) -> str:
+        """That they have changed, and what to type."""
+        return f"{self.words}. {self.advice}"
 
     @property
     def words(self) -> str:
@@ -137,7 +156,7 @@ class Deviations:
         if self.left:
             notes.append(f"changed, and left to other runs to be processed again: {_named(self.left)}")
         if self.corrected is not None:
-            notes.append(f"{self.corrected.words}. {self.corrected.advice}")
+            notes.append(self.corrected.note)
         if self.vanished and not self.is_lost:
             notes.append(
                 f"{self.vanished} processed {'slice is' if self.vanished == 1 else 'slices are'} "
@@ -156,25 +175,28 @@ class Deviations:
             return (self.requeue,)
         return self.jobs if self.jobs and self.is_requeued_by_jobs else (self.requeue, *self.jobs)
 
-    @property
-    def idle_reason(self) -> str | None:
-        """Why there is no slice to process, if there is none; None if every slice has been processed."""
-        if self.skipped and self.listing.slices:
+    def idle_reason(self, taken: Sequence[Slice] | None = None) -> str | None:
+        """Return why there is no slice to process, if there is none; None if every slice has been processed.
+
+        Args:
+            taken: The slices in bronze that the target takes; None for all.
+        """
+        number = len(self.listing.slices if taken is None else taken)
+        that = "" if number == len(self.listing.slices) else " that it takes"
+        if self.skipped and self.skipped == number:
+            return (
+                f"the only slice{that} is skipped"
+                if number == 1
+                else f"all {number} slices{that} are skipped"
+            )
+        if self.skipped:
             are = "one that is" if self.skipped == 1 else f"{self.skipped} that are"
-            return f"every slice has been processed, except {are} skipped"
+            return f"every slice{that} has been processed, except {are} skipped"
         if self.listing.slices or self.is_lost:
             return None
         if not self.listing.exists:
             return f"no slice has arrived: there is no folder {self.bronze}"
         return f"no slice has arrived in {self.bronze}"
-
-    def as_corrected(self) -> CorrectedSlices | None:
-        """Return the changed slices as ones that are skipped; None if there is none."""
-        if not self.changed:
-            return None
-        it = "it" if len(self.changed) == 1 else "them"
-        advice = f"To process {it}: {self._typed}. {self.overtakes}".strip()
-        return CorrectedSlices(tuple(map(slice_name, self.changed)), self.again, advice)
 
     def changed_error(self) -> SliceError | None:
         """Return the error for changed slices, or None if none has changed."""

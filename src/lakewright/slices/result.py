@@ -155,7 +155,10 @@ class ProcessResult:
 
     @property
     def is_success(self) -> bool:
-        """Whether no slice failed or was held, and the processing was not interrupted."""
+        """Whether no slice failed, none was held by a failure or a lock, and nothing was interrupted.
+
+        Slices that wait for another application are no failure: see `waiting`.
+        """
         return not self.status.is_failure
 
     @property

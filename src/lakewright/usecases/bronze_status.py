@@ -5,7 +5,7 @@ Only folders of this machine are looked at: for others, Spark would have to be s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -119,6 +119,11 @@ class Corrected:
     entity: str
     slices: CorrectedSlices
 
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of their items."""
+        return tuple(item.item_id for item in self.slices.items)
+
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
         return {
@@ -186,11 +191,19 @@ def look_at_bronze(app: App, recovered: Mapping[str, Item]) -> BronzeStatus:
         except StorageUnavailable as error:
             found = found.with_all(BronzeStatus(unreadable=(error.as_fault(),)))
             continue
-        look = replace(look, changed=tuple(_beside(each, entity.called, told) for each in look.changed))
-        for fault in look.changed:
-            told |= {item: entity.called for item in fault.details["changed"] if item not in told}
+        look = replace(
+            look,
+            changed=tuple(_beside(each, entity.called, told) for each in look.changed),
+            corrected=tuple(each for each in look.corrected if told.keys().isdisjoint(each.item_ids)),
+        )
+        for item in (*(i for fault in look.changed for i in fault.details["changed"]), *_corrected(look)):
+            told.setdefault(item, entity.called)
         found = found.with_all(look)
     return found
+
+
+def _corrected(look: BronzeStatus) -> Iterator[str]:
+    return (item_id for each in look.corrected for item_id in each.item_ids)
 
 
 def _beside(fault: Fault, entity: str, told: Mapping[str, str]) -> Fault:

@@ -259,6 +259,8 @@ def _advice_of_run(run: Run, step: NextStep, *, is_mended: bool) -> str:
         after = "".join(f", then `{each}`" for each in step.commands[1:])
         first = "Build the table again with the slice in its place"
         return f"{first if step.gives_place else 'Process the slice with a later time'}{after}."
+    if step.caution is not None:
+        return f"{step.caution[0].upper()}{step.caution[1:]}."
     if step.left_out is not None:
         return f"Mend the cause, then type the command: it also takes {step.left_out}; --resume does not."
     if is_rewind(run):

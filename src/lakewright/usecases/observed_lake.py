@@ -189,6 +189,7 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
             why=found.slices.words,
             since=None,
             advice=found.slices.advice,
+            command=found.slices.commands[0],
             entity=found.entity,
         )
     for each in observed.quarantined[:MOST]:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
-from lakewright.errors import SequenceConflict, UsageError
+from lakewright.errors import SequenceConflict, StorageUnavailable, UsageError
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
@@ -62,7 +62,7 @@ ACTIONS: Mapping[str, frozenset[Verdict]] = {
     "skip": frozenset({Verdict.READY}),
     "unskip": frozenset({Verdict.SKIPPED}),
     "requeue": frozenset({Verdict.PROCESSED}),
-    "accept": frozenset({Verdict.PROCESSED}),
+    "accept": frozenset({Verdict.PROCESSED, Verdict.SKIPPED}),
 }
 """The verdicts of the items that an action selects unless other states are given."""
 
@@ -199,9 +199,14 @@ def unskip_item(app: App, text: str, *, application: str | None = None, author: 
     if application is None and len(skipped) == 1:
         (whom,) = skipped
     ledger = app.ledger_of(app.store, author)
-    now = inventory_of(app).fingerprint_now(item)
+    now: dict[str, Any] | None = None
+    unread: tuple[str, ...] = ()
+    try:
+        now = inventory_of(app).fingerprint_now(item)
+    except StorageUnavailable as error:
+        unread = (f"its present content is not recorded, as it can't be read: {error.message}",)
     ready = _written(item, lambda: ledger.unskip(item.item_id, reason, application=whom, fingerprint=now))
-    return Operated(_rows(app, ready), tuple(unskip_notes(app, ready)))
+    return Operated(_rows(app, ready), (*unread, *unskip_notes(app, ready)))
 
 
 def select_items(

@@ -217,6 +217,7 @@ class ProjectStatus:
             or any(each.has_failed for each in self.triggers)
             or self.faults
             or self.changed
+            or self.corrected
             or self.rebuilds
             or self.rows_changed
             or self.damaged

@@ -140,7 +140,7 @@ def project_status(app: App) -> ProjectStatus:
         behind=behind,
         disabled=frozenset(name for name, each in app.project.entities.items() if not each.enabled),
         late_slices=dict(_late_slices(app, own, late)),
-        to_place=frozenset(chain.from_iterable(to_place)),
+        to_place=late.intersection(chain.from_iterable(to_place)),
         recorded_projects=recorded_projects(app) if unrecorded else (),
         faults=app.project.faults,
         withheld=withheld_triggers(app.project),

@@ -9,9 +9,12 @@ from lakewright.app import App
 from lakewright.lake.commit import strict_session
 from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.lake.observation import read_table
+from lakewright.lake.paths import local_path
+from lakewright.manifest.lock import command
 from lakewright.notebook import html_table
 from lakewright.run.execute import Interruption
 from lakewright.slices.application import application_of
+from lakewright.slices.discover import called_name
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
@@ -58,6 +61,9 @@ PHASE = "UNDO"
 """Phase under which an undo is listed in the history of runs."""
 
 
+TOLD_AGAIN = "`lakewright status` and the plan of its job name what processes it in its place"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Undone:
     """An undo, planned or done.
@@ -70,6 +76,7 @@ class Undone:
         beside: What an earlier rewind left beside the table, and what becomes of it; None for nothing.
         taints: What makes the targets dirty that are built from the table.
         recovered_words: That builds from before a lost manifest was recovered are not known, or None.
+        told_again: What tells how the slice is processed again, as the end of a sentence.
     """
 
     entity: str
@@ -79,6 +86,7 @@ class Undone:
     beside: Beside | None = None
     taints: tuple[Put, ...] = ()
     recovered_words: str | None = None
+    told_again: str = TOLD_AGAIN
 
     @property
     def tainted_words(self) -> str | None:
@@ -141,10 +149,7 @@ class Undone:
         """What takes an undone slice again; None if it is ready, or the undo is only planned."""
         if self.plan.is_requeued or self.version is None:
             return None
-        return (
-            "once its file is corrected, `lakewright status` and the plan of its job name what processes it "
-            "in its place"
-        )
+        return f"once its file is corrected, {self.told_again}"
 
     @property
     def lost_words(self) -> tuple[str, ...]:
@@ -305,7 +310,24 @@ def undo_slice(
                 taints=taints,
             )
     recovered = None if plan.undone is None else recovered_words(app, found)
-    return Undone(found.name, plan, version=version, beside=beside, taints=taints, recovered_words=recovered)
+    return Undone(
+        found.name,
+        plan,
+        version=version,
+        beside=beside,
+        taints=taints,
+        recovered_words=recovered,
+        told_again=_told_again(app, found, slice),
+    )
+
+
+def _told_again(app: App, entity: Entity, name: str) -> str:
+    """Return what tells how an undone slice is processed again once it was corrected."""
+    if entity.settings.changed_slices == "ignore":
+        return f"`{command('unskip', called_name(entity.called, name))}` makes it ready again"
+    if local_path(entity.places(app.project.lake).bronze) is None:
+        return "the plan of its job names what processes it in its place"
+    return TOLD_AGAIN
 
 
 def _taints(app: App, entity: Entity, plan: UndoPlan) -> tuple[Put, ...]:

@@ -759,10 +759,14 @@ class TestStatus:
         (found,) = document(app, "status")["corrected"]
         assert (found["entity"], found["slices"]) == ("orders", ["s1.csv"])
         requeue, *_ = found["do"]
-        assert requeue == "lakewright manifest requeue orders/s1.csv --cascade"
+        assert requeue == "lakewright manifest requeue orders/s1.csv"
         page = call_with(app, "status").out
         assert "Skipped, but changed since 1\n  orders: s1.csv\n    do: To process it: `lakewright" in page
-        document(app, "manifest", "requeue", "orders/s1.csv", "--cascade")
+        document(app, "manifest", "accept", "--all", "--yes")
+        told = document(app, "status")
+        assert (told["corrected"], len(told["waiting"])) == ([], 1), "it stays skipped"
+        (tmp_path / "s1.csv").write_text("123")
+        document(app, "manifest", "requeue", "orders/s1.csv")
         told = document(app, "status")
         assert (told["corrected"], len(told["waiting"])) == ([], 2)
 

@@ -128,6 +128,23 @@ def test_what_python_has_no_call_for_is_left_to_the_terminal(remedy: str) -> Non
 
 def test_the_items_of_the_manifest_are_its_own() -> None:
     assert python_words("`lakewright manifest ls` lists them.") == "project.manifest.items()"
+    # What follows is typed after it, or instead.
+    requeue, skip = "`lakewright manifest requeue o/d1 --late`", "`lakewright manifest skip o/d1`"
+    assert python_words(
+        f"{requeue} applies it and makes its rows the current ones, {skip} leaves it out"
+    ) == ('project.entity("o").requeue("d1", late=True), or project.entity("o").skip("d1")')
+    again, accept, rebuild = (
+        "`lakewright manifest requeue o/d1`",
+        "`lakewright manifest accept o/d1`",
+        "`lakewright rebuild o --include d1`",
+    )
+    remedy = (
+        f"Process it again with {again}, or keep it with {accept}. {again}, then {rebuild} instead places it."
+    )
+    assert python_words(remedy) == (
+        'project.entity("o").requeue("d1"), or project.entity("o").accept("d1"), or '
+        'project.entity("o").requeue("d1"), then project.entity("o").rebuild(include=["d1"])'
+    )
     assert python_words("`lakewright manifest ls --entity orders` lists them.") == (
         'project.manifest.items("lakewright/" + project.name + "/orders")'
     )

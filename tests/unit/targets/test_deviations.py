@@ -322,8 +322,10 @@ def test_a_skipped_slice_that_was_corrected_is_told_by_the_plan_a2(tmp_path: Pat
     (note,) = observed(context).notes
     assert note == (
         "1 skipped slice has changed since it was recorded: 2022-11. To process it: "
-        "`lakewright manifest requeue orders/2022-11`."
+        "`lakewright manifest requeue orders/2022-11`. If it should stay skipped, "
+        "`lakewright manifest accept orders/2022-11` ends this message."
     )
+    assert note in built(context).reasons
 
 
 def test_a_target_whose_slices_have_not_arrived_says_so(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
     corrected = [_corrected(each) for each in found.corrected]
-    yield from _section("Skipped, but changed since", corrected, "lakewright status -o json")
+    yield from _section("Skipped, but changed since", corrected, "lakewright manifest ls --state skipped")
     elsewhere = [_elsewhere(each) for each in found.elsewhere]
     yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
     undeclared = [_undeclared(each) for each in found.undeclared]
@@ -196,8 +196,9 @@ def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
     filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
     said = line(*_said_of_run(run, now), "; not run since")
     refused = () if step.refused is None else (Branch(line(f"it would fail again: {step.refused}")),)
+    cautious = () if step.caution is None else (Branch(line(step.caution)),)
     left = () if step.left_out is None else (Branch(line(f"--resume would leave out {step.left_out}")),)
-    return Branch(said, (*refused, *left, _do(f"see why with {why}, then {typed}{filled}")))
+    return Branch(said, (*refused, *cautious, *left, _do(f"see why with {why}, then {typed}{filled}")))
 
 
 def _silver(found: ProjectStatus) -> Iterator[Block]:
@@ -347,7 +348,7 @@ def _waiting(found: ProjectStatus) -> Iterator[tuple[bool, Branch]]:
                 else "to be requeued or skipped"
             )
             below = (_do(late.remedy),)
-        if is_placed:
+        if is_placed and is_late and of_group[0].entity not in found.disabled:
             why, below = 'for the rebuild under "Runs that failed"', ()
         if foreign is not None:
             why = f"{foreign}{'it' if len(of_group) == 1 else 'them'}"

@@ -74,7 +74,7 @@ NAMES = {
     "tainted": "to build again",
     "unseen": "not looked at",
     "vanished": "gone from bronze",
-    "corrected": "corrected",
+    "corrected": "skipped, changed since",
     "quarantined": "put aside",
 }
 LABELS = {

@@ -25,7 +25,7 @@ from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
 from lakewright.spec.suggestions import suggestion
 
-__all__ = ["check_entities", "check_settings", "merge_connections"]
+__all__ = ["check_entities", "check_settings", "merge_connections", "told_once"]
 
 
 def merge_connections(
@@ -50,6 +50,24 @@ def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> 
     ):
         raw["enabled"] = "false"
     return replace(entity, raw=raw, shared=connection)
+
+
+def told_once(faults: Iterable[Fault]) -> list[Fault]:
+    """Return faults so that a setting which entities inherit is told once, for the first of them."""
+    alike: dict[tuple[Location | None, str], list[Fault]] = {}
+    for fault in faults:
+        subject, _, rest = fault.message.partition(": ")
+        key = (fault.location, rest) if subject.startswith("entity '") else (fault.location, fault.message)
+        alike.setdefault(key, []).append(fault)
+    return [_told_of_first(each) for each in alike.values()]
+
+
+def _told_of_first(faults: Sequence[Fault]) -> Fault:
+    first, more = faults[0], len({fault.message for fault in faults}) - 1
+    if not more:
+        return first
+    subject, _, rest = first.message.partition(": ")
+    return replace(first, message=f"{subject} and {more} {'other' if more == 1 else 'others'}: {rest}")
 
 
 def _not_overridden(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,10 +145,9 @@ def _shared_table_faults(
 
 
 def _table_location(definition: Definition) -> Location:
-    """Return the location of the key that determines the entity's table."""
-    own = definition.raw.get("settings")
+    """Return the location of the key that determines the entity's table, in the entity itself."""
     for key in ("silver_table", "silver_path"):
-        if isinstance(own, Mapping) and key in own:
+        if definition.document.has((*definition.path, "settings", key)):
             return definition.at("settings", key)
     return definition.at("destination") if "destination" in definition.raw else definition.at()
 

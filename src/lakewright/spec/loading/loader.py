@@ -20,7 +20,7 @@ from lakewright.spec.definitions.faults import faults_of
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.function import EvaluationContext, Namespace
 from lakewright.spec.expressions.scope import Entry, Scope
-from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections
+from lakewright.spec.loading.entity_checks import check_entities, check_settings, merge_connections, told_once
 from lakewright.spec.loading.faulty import find_faulty, in_module, touching
 from lakewright.spec.loading.imports import Importer, warn_of_storage
 from lakewright.spec.loading.inheritance import inherit
@@ -167,7 +167,9 @@ class _Loader:
         check_executions(self.definitions["job"], self.models["job"], jobs, self.sections.warnings)
         faulty = self.without_faulty()
         if faulty is None or top is None or lake is None:
-            raise SpecError(self.sorted_faults(), self.sections.warnings)
+            # What nothing uses may be used in a file that can't be read.
+            is_read = all(document.value is not None for document in self.documents)
+            raise SpecError(self.sorted_faults(), self.sections.warnings if is_read else ())
         jobs = {name: job for name, job in jobs.items() if ("job", name) not in faulty}
         return Project(
             name=top.name,
@@ -211,7 +213,7 @@ class _Loader:
         return faulty
 
     def sorted_faults(self) -> list[Fault]:
-        return _sorted_faults(self.sections.faults)[:MOST_FAULTS]
+        return _sorted_faults(told_once(self.sections.faults))[:MOST_FAULTS]
 
     def read(self, path: Path, *, is_module: bool = False) -> ParsedFile:
         self.options.on_read(path)

@@ -68,17 +68,26 @@ def check_executions(
 ) -> None:
     """Add a warning for each pattern in `executions` that matches no target of its job.
 
+    Nothing is told while a job can't be read: what it hands down is not known.
+
     Args:
         definitions: The definitions of jobs.
         models: The jobs with what they declare themselves.
         inherited: The jobs with what they inherit: those that extend a job have its entries.
         warnings: Receives the warnings.
     """
-    jobs = [job for job in inherited.values() if isinstance(job, Job)]
+    own = {name: job for name, job in models.items() if isinstance(job, Job)}
+    if own.keys() != definitions.keys():
+        return
+    children: dict[str, list[str]] = {}
+    for name, job in own.items():
+        for parent in job.extends:
+            children.setdefault(parent, []).append(name)
     for name, definition in definitions.items():
-        model = models.get(name)
-        for index, entry in enumerate(model.executions if isinstance(model, Job) else ()):
-            names = {target for job in jobs if entry in job.executions for target in job.targets}
+        heirs = _with_heirs(name, children) if own[name].executions else ()
+        found = (inherited[each] for each in heirs if each in inherited)
+        names = {target for job in found if isinstance(job, Job) for target in job.targets}
+        for index, entry in enumerate(own[name].executions):
             if not names or any(map(has_expression, (*names, *entry.targets))):
                 continue
             for place, pattern in enumerate(entry.targets):
@@ -86,6 +95,15 @@ def check_executions(
                     why = f"{definition.subject}: no target of the job matches {pattern!r}"
                     where = definition.at("executions", index, "targets", place)
                     warnings.append(Fault(why, where, suggestion(pattern, names)))
+
+
+def _with_heirs(name: str, children: Mapping[str, Collection[str]]) -> set[str]:
+    """Return a job and those that extend it, also through others."""
+    found, left = {name}, {name}
+    while left:
+        left = {child for each in left for child in children.get(each, ())} - found
+        found |= left
+    return found
 
 
 def _references_of(definition: Definition, model: Named | None) -> tuple[Reference, ...]:

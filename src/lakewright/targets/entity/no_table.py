@@ -61,5 +61,11 @@ def _without_slices(work: EntityWork, pending: Pending) -> tuple[str, str | None
             f"the target takes only some slices ({work.selection}), and none of these is in bronze",
             f"Run the job for those that are there, such as {first}, or correct the target.",
         )
-    idle = None if deviations is None else deviations.idle_reason
+    if deviations is not None and deviations.skipped:
+        return (
+            f"no slice has been processed: {counted(deviations.skipped, 'slice')} skipped",
+            "`lakewright manifest ls --state skipped` lists them, and `lakewright manifest unskip` makes one "
+            "ready.",
+        )
+    idle = None if deviations is None else deviations.idle_reason()
     return idle or "no slice has been processed", "The first slice creates it: land one, then run BUILD."

@@ -150,16 +150,22 @@ def _process(work: EntityWork) -> Outcome:
         reasons = ("the run was asked to stop", *_notes(work, result))
         return Outcome(Status.ABORTED, metrics=_metrics(result), reasons=reasons)
     taken = "every slice that it takes" if result.others else "every slice"
-    idle = None if result.deviations is None else result.deviations.idle_reason
+    idle: str | None = None
+    corrected: tuple[str, ...] = ()
+    if (deviations := result.deviations) is not None:
+        takes = work.selection.takes
+        idle = deviations.idle_reason([each for each in deviations.listing.slices if takes(each.name)])
+        corrected = () if deviations.corrected is None else (deviations.corrected.note,)
     waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (
         Outcome(
             metrics={**_metrics(result), **_maintain(work)},
-            reasons=(*waits, *result.warnings, *_notes(work, result)),
+            reasons=(*waits, *result.warnings, *_notes(work, result), *corrected),
         )
         if result.slices
         else Outcome(
-            Status.SKIPPED, reasons=(*(waits or (idle or f"{taken} has been processed",)), *result.warnings)
+            Status.SKIPPED,
+            reasons=(*(waits or (idle or f"{taken} has been processed",)), *result.warnings, *corrected),
         )
     )
     if result.warning is None:

@@ -55,6 +55,7 @@ class NextStep:
         commands: The commands to type, in this order. The last one resumes the run, unless more slices need a
             command first than are named.
         refused: Why the run would fail again if it were only resumed; None if nothing speaks against it.
+        caution: What was refused, and may be again, as a sentence with what accepts it; None for nothing.
         left_out: What a run that is only resumed would leave out, so that the command runs all of the job.
         gives_place: Whether the first command puts the slices that the run would refuse in their place;
             otherwise it gives them later times.
@@ -62,6 +63,7 @@ class NextStep:
 
     commands: tuple[str, ...]
     refused: str | None = None
+    caution: str | None = None
     left_out: str | None = None
     gives_place: bool = False
 
@@ -84,7 +86,7 @@ def next_step(app: App, run: Run) -> NextStep:
         if blocked is not None:
             return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
         if (loss := _refused_loss(app, run)) is not None:
-            return NextStep((resume,), loss)
+            return NextStep((resume,), caution=loss)
         left_out = _left_out(app, run)
         whole = None if left_out is None else _whole_command(app, run)
         return NextStep((resume,)) if whole is None else NextStep((whole,), left_out=left_out)
@@ -108,14 +110,17 @@ def _blocked(app: App, run: Run) -> LakewrightError | None:
 
 
 def _refused_loss(app: App, run: Run) -> str | None:
-    """Return that a step of a run was refused as it would lose rows, and what accepts the loss, or None."""
-    undone = (each for each in app.journal.targets(run.run_id) if is_entry_undone(each))
-    lossy = (each["error"] for each in undone if (each.get("error") or {}).get("code") == DataLossError.code)
-    error = next(lossy, None)
-    if error is None:
-        return None
-    why = str(error["message"]).splitlines()[0]
-    return f"{why}. Unless that was changed since: change the declaration, or add --allow-data-loss"
+    """Return that a step of a run was refused as it would lose rows, and what accepts the loss, or None.
+
+    What a slice would lose is told with the slice.
+    """
+    for each in app.journal.targets(run.run_id):
+        error, definition = each.get("error") or {}, app.project.targets.get(each["name"])
+        is_entity = definition is not None and definition.kind == "entity"
+        if is_entry_undone(each) and not is_entity and error.get("code") == DataLossError.code:
+            why = str(error["message"]).splitlines()[0]
+            return f"it was refused: {why}. If the declaration is as it was, add --allow-data-loss"
+    return None
 
 
 def _whole_command(app: App, run: Run) -> str | None:

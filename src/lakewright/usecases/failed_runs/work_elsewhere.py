@@ -43,11 +43,11 @@ def slices_to_place(app: App, run: Run) -> frozenset[str] | None:
         return None
     with suppress(LakewrightError):  # the entity is not declared any more, or is faulty
         entity = app.project.entity(called)
-        folder = item_id(entity.places(app.project.lake).bronze)
-        items = app.store.read([f"{folder}/{name}" for name in names])
-        application = application_of(app.project.name, entity)
+        bronze, application = entity.places(app.project.lake).bronze, application_of(app.project.name, entity)
+        wanted = [item_id(f"{bronze}/{name}") for name in names]
+        items = app.store.read(wanted)
         done = {each for each, item in items.items() if item.verdict(application) is not Verdict.READY}
-        return frozenset(f"{folder}/{name}" for name in names) - done
+        return frozenset(wanted) - done
     return None
 
 

@@ -116,13 +116,14 @@ def _commands(builds: Iterable[_Build], before: str = "") -> tuple[str, ...]:
         builds: The builds.
         before: What stands before the names of those that are emptied.
     """
+    groups = [[*alike] for _, alike in groupby(builds, key=lambda e: (e.job, e.runs, e.is_emptied))]
+    # With what they read, a second command would build those of the first once more.
+    is_single = sum(group[0].is_emptied for group in groups) == 1
     found: list[str] = []
-    for (_, runs, is_emptied), alike in groupby(
-        builds, key=lambda each: (each.job, each.runs, each.is_emptied)
-    ):
-        together = [*alike]
+    for together in groups:
+        runs, is_emptied = together[0].runs, together[0].is_emptied
         options = [f"--dirty={each.target}" for each in together if each.is_dirty]
-        prefix = before if is_emptied else ""
+        prefix = before if is_emptied and is_single else ""
         options += [text for each in together for text in ("-t", f"{prefix}{each.target}")]
         found += commands_of(runs, options=options)
     return tuple(found)

@@ -13,6 +13,7 @@ from tests.unit.usecases.staleness.test_downstream import built, lake
 from lakewright.app import App
 from lakewright.manifest.journal import Run
 from lakewright.usecases.failed_runs.undone_runs import is_superseded
+from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
 
 DAY = {"day": "2022-01-01"}
@@ -72,8 +73,14 @@ def test_a_run_that_was_refused_a_loss_says_what_accepts_it(tmp_path: Path) -> N
     run = failed_run(app, "names", error=error)
     step = project_status(app).step_after(run)
     assert step.commands == ("lakewright job daily build day=2022-01-01 --resume",)
-    assert step.refused == (
-        "names would lose all its rows. Unless that was changed since: change the declaration, or add "
+    assert step.refused is None, "it can be resumed: its declaration may have changed since"
+    assert step.caution == (
+        "it was refused: names would lose all its rows. If the declaration is as it was, add "
         "--allow-data-loss"
+    )
+    (concern,) = (each for each in read_inbox(app).concerns if each.kind == "run")
+    assert concern.advice == (
+        "It was refused: names would lose all its rows. If the declaration is as it was, add "
+        "--allow-data-loss."
     )
     app.close()
