@@ -13,6 +13,7 @@ from tests.unit.usecases.staleness.test_downstream import built, lake
 from lakewright.app import App
 from lakewright.manifest.journal import Run
 from lakewright.usecases.failed_runs.undone_runs import is_superseded
+from lakewright.usecases.failed_runs.work_elsewhere import slices_to_place
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
 
@@ -83,4 +84,17 @@ def test_a_run_that_was_refused_a_loss_says_what_accepts_it(tmp_path: Path) -> N
         "It was refused: names would lose all its rows. If the declaration is as it was, add "
         "--allow-data-loss."
     )
+    app.close()
+
+
+def test_a_rebuild_has_placed_its_slices_once_none_of_them_waits_whatever_their_names(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    (item,) = discover(app, "orders", ["a b ü.csv"])
+    at, facts = datetime.now(UTC) - timedelta(hours=1), {"include": ["a b ü.csv"]}
+    run = Run("killed", "shop", "rebuild orders", "REBUILD", {}, at, app.holder, facts=facts)
+    run = app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=at)
+    assert slices_to_place(app, run) == {item.item_id}
+    assert (listed(app), is_superseded(app, run)) == (["killed"], False)
+    process(app, item)
+    assert (listed(app), is_superseded(app, run)) == ([], True)
     app.close()

@@ -349,3 +349,41 @@ def test_what_is_emptied_is_built_after_what_it_reads(tmp_path: Path) -> None:
         "lakewright job daily build --dirty=added -t added day=2022-01-01,2022-01-02",
     )
     app.close()
+
+
+def test_targets_that_are_emptied_and_built_apart_are_not_built_with_what_they_read(tmp_path: Path) -> None:
+    """With what it reads, the second command built the target of the first once more: rows came twice."""
+    app = lake(tmp_path)
+    model = tmp_path / "model/model.yml"
+    text = model.read_text()
+    for old, new in (
+        ("relations:", "relations:\n  middle: {kind: file, format: json, location: gold/middle}"),
+        (
+            "mappings:",
+            "mappings:\n  added: {kind: relation, relation: added}\n"
+            "  middle: {kind: relation, relation: middle}",
+        ),
+        ("merged: {kind: merge, mapping: orders", "merged: {kind: merge, mapping: middle"),
+        ("jobs:", "  middle: {kind: relation, mapping: added, relation: middle, mode: APPEND}\njobs:"),
+        ("added, merged]", "added, middle, merged]"),
+    ):
+        text = text.replace(old, new, 1)
+    model.write_text(text)
+    app.close()
+    app = App.open(tmp_path)
+    built(app, "daily", ("orders", "added", "middle", "merged"), hours_ago=3, day="2022-01-01")
+    places = {
+        name: TargetPhase("shop", name, "BUILD", {"day": "2022-01-01"})
+        for name in ("added", "middle", "merged")
+    }
+    kept = "went back, and a build adds its rows"
+    puts = [places[name].tainted("went back", kept=kept) for name in ("added", "merged")]
+    app.store.write(Write(puts=(*puts, places["middle"].tainted("its rows were removed"))))
+    found = {each.target: each for each in tainted_targets(app)}
+    assert found["added"].commands == (
+        "lakewright job daily truncate -t added -t merged day=2022-01-01 --yes",
+        "lakewright job daily build -t added day=2022-01-01",
+        "lakewright job daily build -t middle day=2022-01-01",
+        "lakewright job daily build -t merged day=2022-01-01",
+    )
+    app.close()
