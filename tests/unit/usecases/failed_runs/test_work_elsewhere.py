@@ -93,7 +93,7 @@ def test_a_rebuild_has_placed_its_slices_once_none_of_them_waits_whatever_their_
     at, facts = datetime.now(UTC) - timedelta(hours=1), {"include": ["a b ü.csv"]}
     run = Run("killed", "shop", "rebuild orders", "REBUILD", {}, at, app.holder, facts=facts)
     run = app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=at)
-    assert slices_to_place(app, run) == {item.item_id}
+    assert slices_to_place(app, run) == frozenset({item.item_id})
     assert (listed(app), is_superseded(app, run)) == (["killed"], False)
     process(app, item)
     assert (listed(app), is_superseded(app, run)) == ([], True)
