@@ -39,6 +39,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.slice_times.blocking_times import blocking_time
 from lakewright.usecases.slice_times.late_slices import late_slices_of
+from lakewright.usecases.slice_times.target_times import declared_slice_time
 from lakewright.usecases.staleness.readers import dependents
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 
@@ -310,6 +311,7 @@ def _context(app: App, entity: Entity) -> ProcessingContext:
     options = ProcessingOptions(
         other_runs=partial(find_other_runs, app.project, entity.called, dependents=partial(dependents, app)),
         commands=partial(commands_adding_once, app),
+        declared_time=partial(declared_slice_time, app, entity.called),
     )
     timed = [each for each in jobs if declared_time(each[1]) is not None]
     for job, declared in (*timed, *jobs)[:1]:

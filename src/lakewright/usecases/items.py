@@ -53,7 +53,7 @@ class Row:
 
     Attributes:
         waits_for: The id of the item that must be finished first, or the applications that must be, if any.
-        name: The entity's name, if the item was added by another program and so has none.
+        name: The name of the entity that the verdict is for, if the project declares it.
         short_name: `entity/slice`, if commands find the item by it.
         is_taken_over: Whether runs take over stale locks.
     """
@@ -173,13 +173,17 @@ class Rows:
         self._after_of = partial(declared_after, app)
         self._typed = partial(typed_name, app)
         self._row = partial(Row, is_taken_over=is_taken_over(app.project.manifest))
+        name = app.project.name
+        self._called = {application_of(name, each).key: each.called for each in app.project.entities.values()}
 
     def of(self, item: Item, only: Application | None = None) -> Iterator[Row]:
         """Yield a row for each application that the item concerns, or for those that `only` covers."""
         lock = self._find_lock(item) if item.problem is None else None
         for application, verdict in item.verdicts().items():
             if only is None or application == ANYONE or only.covers(application):
-                row = self._row(item, application, verdict, lock, short_name=self._typed(item))
+                # Entities that read one folder have items together, which one of them has recorded.
+                called = self._called.get(application.key)
+                row = self._row(item, application, verdict, lock, name=called, short_name=self._typed(item))
                 yield replace(row, waits_for=self._obstacle(row)) if verdict is Verdict.READY else row
 
     def _obstacle(self, row: Row) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.errors import DataLossError, LakewrightError
+from lakewright.errors import DataLossError, LakewrightError, MigrationError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import Run
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["NextStep", "failed_items", "is_resumable", "is_rewind", "next_step", "resume_command"]
 
 _Instances: TypeAlias = list[Mapping[str, str]]
+
+_REFUSED = (DataLossError.code, MigrationError.code)
+"""Codes of errors by which a run is refused as long as the declaration stays."""
 
 REWINDS = ("UNDO", "REBUILD")
 """The phases under which the history lists undos and rebuilds, whose runs are named after their entities."""
@@ -85,8 +88,8 @@ def next_step(app: App, run: Run) -> NextStep:
         blocked = _blocked(app, run)
         if blocked is not None:
             return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
-        if (loss := _refused_loss(app, run)) is not None:
-            return NextStep((resume,), caution=loss)
+        if (refused := _refused_migration(app, run)) is not None:
+            return NextStep((resume,), caution=refused)
         left_out = _left_out(app, run)
         whole = None if left_out is None else _whole_command(app, run)
         return NextStep((resume,)) if whole is None else NextStep((whole,), left_out=left_out)
@@ -109,17 +112,21 @@ def _blocked(app: App, run: Run) -> LakewrightError | None:
     return None
 
 
-def _refused_loss(app: App, run: Run) -> str | None:
-    """Return that a step of a run was refused as it would lose rows, and what accepts the loss, or None.
+def _refused_migration(app: App, run: Run) -> str | None:
+    """Return that CREATE has refused a migration, or to lose rows, and what to do about it, or None.
 
     What a slice would lose is told with the slice.
     """
     for each in app.journal.targets(run.run_id):
         error, definition = each.get("error") or {}, app.project.targets.get(each["name"])
         is_entity = definition is not None and definition.kind == "entity"
-        if is_entry_undone(each) and not is_entity and error.get("code") == DataLossError.code:
-            why = str(error["message"]).splitlines()[0]
-            return f"it was refused: {why}. If the declaration is as it was, add --allow-data-loss"
+        if not is_entry_undone(each) or is_entity or error.get("code") not in _REFUSED:
+            continue
+        told = f"it was refused: {str(error['message']).splitlines()[0]}. If the declaration is as it was, "
+        if error["code"] == DataLossError.code:
+            return f"{told}add --allow-data-loss"
+        remedy = str(error.get("remedy") or "Change it.").rstrip(".")
+        return f"{told}{remedy[0].lower()}{remedy[1:]}"
     return None
 
 

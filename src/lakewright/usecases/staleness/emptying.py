@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
-from lakewright.plan.graph import build_graph
+from lakewright.plan.graph import Graph, build_graph, sources_of
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
@@ -87,8 +87,10 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
         for key, found in sorted(others.items(), key=lambda each: (each[0][0] != job.name, each[0]))
         if key not in known
     ]
-    # Targets that are built with all that they read must not build those that are emptied in other instances.
-    return (*first, *_commands(_in_order(app, builds), "+" if len(groups) == 1 else ""))
+    graph = _graph(app, builds)
+    # What is built with all that it reads must not build what is emptied in other instances, or adds rows.
+    is_alone = len(groups) > 1 or _reads_appends(app, job, graph, names)
+    return (*first, *_commands(_in_order(graph, builds), "" if is_alone else "+"))
 
 
 def building_commands(app: App, job: Job, runs: Mapping[str, Collection[OtherRun]]) -> tuple[str, ...]:
@@ -129,11 +131,23 @@ def _commands(builds: Iterable[_Build], before: str = "") -> tuple[str, ...]:
     return tuple(found)
 
 
-def _in_order(app: App, builds: Sequence[_Build]) -> list[_Build]:
+def _reads_appends(app: App, job: Job, graph: Graph, names: Collection[str]) -> bool:
+    """Return whether one of the emptied targets reads, directly or not, another one that adds rows."""
+    read = {each for name in names for each in sources_of(name, graph.sources)} - set(names)
+    return bool(kept_rows_of(app, job, sorted(read)))
+
+
+def _in_order(graph: Graph, builds: Sequence[_Build]) -> list[_Build]:
     """Return builds so that each comes after those that it reads, and otherwise as they are."""
+    order = {name: place for place, name in enumerate(graph.order)}
+    return sorted(builds, key=lambda each: order.get(each.target, len(order)))
+
+
+def _graph(app: App, builds: Sequence[_Build]) -> Graph:
+    """Return the graph of the targets of the jobs of builds; those that are built come first, as they are."""
     nodes: dict[str, Node] = {}
     lake, names = offline_lake(app), dict.fromkeys(each.target for each in builds)
-    for name in dict.fromkeys(each.job for each in builds) if len(names) > 1 else ():
+    for name in dict.fromkeys(each.job for each in builds):
         job = app.project.job(name)
         try:
             workspace = sample_workspace(app.project, job, lake)
@@ -144,10 +158,9 @@ def _in_order(app: App, builds: Sequence[_Build]) -> list[_Build]:
             continue
     listed = [nodes[name] for name in dict.fromkeys((*names, *nodes)) if name in nodes]
     try:
-        order = {name: place for place, name in enumerate(build_graph(listed, Phase.BUILD).order)}
+        return build_graph(listed, Phase.BUILD)
     except LakewrightError:  # they read each other
-        return list(builds)
-    return sorted(builds, key=lambda each: order.get(each.target, len(order)))
+        return Graph((), {}, {})
 
 
 def _further(app: App, job: Job, taints: Sequence[Taint], emptied: Sequence[_Build]) -> list[_Build]:
