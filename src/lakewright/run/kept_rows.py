@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lakewright.plan.step import Step
 
 __all__ = [
+    "FORMER_ROWS",
     "KEPT_ROWS",
     "REPEATED_ROWS",
     "after_build",
@@ -28,6 +29,9 @@ __all__ = [
 
 KEPT_ROWS, REPEATED_ROWS = "kept_rows", "repeated_rows"
 """The codes of the warnings."""
+
+FORMER_ROWS = "was built with rows of before"
+"""Why a target is dirty that was built without being emptied first."""
 
 _MAY_HAVE = "may have added its rows already"
 
@@ -94,4 +98,4 @@ def after_build(place: TargetPhase, step: Step) -> Put:
     kept = kept_of(step)
     if not holds_former(kept):
         return place.untainted()
-    return place.tainted("was built with rows of before", kept=kept)
+    return place.tainted(FORMER_ROWS, kept=kept)

@@ -36,7 +36,7 @@ def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Itera
     kept: frozenset[str] | None = None
     for each in warned:
         if kept is None and each.entry["error"].get("code") == KEPT_ROWS:
-            kept = frozenset(one.place.key for one in former_names(app).taints() if one.kept is not None)
+            kept = frozenset(one.place.key for one in former_names(app).taints())
         if not (
             _is_told_elsewhere(each, kept or ()) or is_requeued(app, each) or _is_rebuilt(app, each, runs)
         ):
@@ -52,7 +52,7 @@ def _is_told_elsewhere(warned: Warned, kept: Collection[str]) -> bool:
 
     Args:
         warned: The warning.
-        kept: The keys of the places of targets that must be emptied.
+        kept: The keys of the places of targets that are to be built again, some of them emptied first.
     """
     error, entry = warned.entry["error"], warned.entry
     if "\n" in str(error["message"]):

@@ -15,6 +15,7 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Write
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
+from lakewright.run.outputs import is_gone
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.spec.expressions.secrets import HIDDEN
@@ -27,7 +28,7 @@ from lakewright.usecases.staleness.earlier_builds import (
     built_instances,
     first_arrivals,
 )
-from lakewright.usecases.staleness.emptied import added_rows_of, kept_rows_of
+from lakewright.usecases.staleness.emptied import added_rows_of, kept_rows_of, places_of
 from lakewright.usecases.staleness.left_partitions import (
     left_instances,
     recovered_at,
@@ -98,6 +99,8 @@ def downstream_taints(
         earlier = built_before(app, job, names, arrivals) if arrivals and names else frozenset()
         # Where the history tells all builds, what it does not tell was built before the slices came.
         left = () if arrivals else left_instances(app, declared, names)
+        # A table that others fill tells that it was built; without one, it never was.
+        left = [e for e in left if e[0] not in kept or not is_gone(places_of(app, declared, *e))]
         built = [*built_instances(app, declared, RUNS, names), *left]
         if lost is not None and not arrivals:
             built += untold_instances(app, declared, names - {name for name, _ in built})

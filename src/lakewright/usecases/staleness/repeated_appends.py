@@ -13,6 +13,7 @@ from lakewright.run.build_history import BuildHistory
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.usecases.staleness.declared_nodes import offline_lake
 from lakewright.usecases.staleness.earlier_builds import former_names
+from lakewright.usecases.staleness.emptied import appends_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -25,20 +26,23 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     """Return the commands of runs; those of instances that have added rows choose the job's other targets.
 
     The rows of targets with mode APPEND are there since an earlier run of the instance. Targets that must be
-    emptied before they are built are left to the commands that do so.
+    emptied before they are built, and appends to be built again, are left to the commands that do so.
     """
-    chosen: dict[tuple[str, tuple[str, ...] | None], list[OtherRun]] = {}
+    chosen: list[tuple[str, tuple[str, ...] | None, list[OtherRun]]] = []
     before: dict[str, AddedBefore] = {}
-    kept: frozenset[tuple[str, Key]] | None = None
+    left: dict[str, frozenset[tuple[str, Key]]] = {}
     for run in runs:
         if run.job not in before:
             before[run.job] = added_before(app, run.job)
-        kept = _to_be_emptied(app) if kept is None else kept
-        names = _adding_once(before[run.job], [run.parameters], kept)
-        chosen.setdefault((run.job, names), []).append(run)
+            left[run.job] = _to_be_emptied(app) | _appends_to_build(app, run.job)
+        names = _adding_once(before[run.job], [run.parameters], left[run.job])
+        if chosen and chosen[-1][:2] == (run.job, names):
+            chosen[-1][2].append(run)
+        else:  # the runs stay in their order, in which they take slices
+            chosen.append((run.job, names, [run]))
     return tuple(
         command
-        for (_, names), of_job in chosen.items()
+        for _, names, of_job in chosen
         if names != ()  # all is left to other commands
         for command in commands_of(of_job, options=[text for name in names or () for text in ("-t", name)])
     )
@@ -61,6 +65,19 @@ def _to_be_emptied(app: App) -> frozenset[tuple[str, Key]]:
     """Return the targets and instances that a build would leave wrong, as it leaves rows of before."""
     taints = (each for each in former_names(app).taints() if each.kept is not None)
     return frozenset((each.place.target, tuple(sorted(each.place.parameters.items()))) for each in taints)
+
+
+def _appends_to_build(app: App, job: str) -> frozenset[tuple[str, Key]]:
+    """Return the targets of a job that add rows, in the instances that other commands build."""
+    taints = tuple(former_names(app).taints())
+    declared = app.project.jobs[job]
+    names = {each.place.target for each in taints}.intersection(declared.targets)
+    adding = appends_of(app, declared, names)
+    return frozenset(
+        (each.place.target, tuple(sorted(each.place.parameters.items())))
+        for each in taints
+        if each.place.target in adding
+    )
 
 
 def _is_unknown(instance: Key) -> bool:

@@ -387,3 +387,30 @@ def test_targets_that_are_emptied_and_built_apart_are_not_built_with_what_they_r
         "lakewright job daily build -t merged day=2022-01-01",
     )
     app.close()
+
+
+def test_an_emptied_append_is_built_alone_if_it_reads_another_one(tmp_path: Path) -> None:
+    """With what it reads, the rows of the other one were added once more, and `status` was calm."""
+    app = lake(tmp_path)
+    model = tmp_path / "model/model.yml"
+    text = model.read_text()
+    for old, new in (
+        ("relations:", "relations:\n  reader: {kind: file, format: json, location: gold/reader}"),
+        ("mappings:", "mappings:\n  added: {kind: relation, relation: added}"),
+        ("jobs:", "  reader: {kind: relation, mapping: added, relation: reader, mode: APPEND}\njobs:"),
+        ("added, merged]", "added, reader, merged]"),
+    ):
+        text = text.replace(old, new, 1)
+    model.write_text(text)
+    (tmp_path / "gold/reader").mkdir(parents=True)
+    app.close()
+    app = App.open(tmp_path)
+    built(app, "daily", ("orders", "added", "reader"), hours_ago=3, day="2022-01-01")
+    place = TargetPhase("shop", "reader", "BUILD", {"day": "2022-01-01"})
+    app.store.write(Write(puts=(place.tainted("is old", kept="is old, and a build adds its rows"),)))
+    (found,) = tainted_targets(app)
+    assert found.commands == (
+        "lakewright job daily truncate -t reader day=2022-01-01 --yes",
+        "lakewright job daily build -t reader day=2022-01-01",
+    )
+    app.close()

@@ -133,6 +133,20 @@ def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
         f"lakewright job daily build -t visits day={DAY}",
         "lakewright job daily build day=2022-01-02",
     )
+    # The runs stay in order, in which they take slices; what is to be built again, other commands build.
+    built(app, "daily", ("log",), day="2022-01-03")
+    every = [*runs, run_of("daily", {"day": "2022-01-03"})]
+    assert commands_adding_once(app, every) == (
+        f"lakewright job daily build -t visits day={DAY}",
+        "lakewright job daily build day=2022-01-02",
+        "lakewright job daily build -t visits day=2022-01-03",
+    )
+    place = TargetPhase("shop", "log", "BUILD", {"day": "2022-01-02"})
+    app.store.write(Write(puts=(place.tainted("its rows were removed", lost_in="r1"),)))
+    assert commands_adding_once(app, every) == (
+        f"lakewright job daily build -t visits day={DAY},2022-01-02,2022-01-03",
+    )
+    app.store.write(Write(puts=(place.untainted(),)))
 
     app.begin_run()
     emptied = built(app, "daily", (), day="2022-01-02")
