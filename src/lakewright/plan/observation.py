@@ -74,6 +74,7 @@ class Observation:
         recovered: Slices that the output holds and the manifest lacks; the run records them as processed.
         unrecorded: What the run records of the output before it processes slices, and the manifest lacks.
         overtaken: Those of `others` that are older than a pending slice, and late once that is processed.
+        following: Processed slices that are ready once an earlier instance of the run requeues changed ones.
         hold: The lock or failure that blocks the entity.
         idle: Why an entity has no slice to process, or None for the usual reason.
         is_disabled: Whether the entity is disabled, so that no phase does anything.
@@ -98,6 +99,7 @@ class Observation:
     recovered: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()
     overtaken: tuple[str, ...] = ()
+    following: tuple[str, ...] = ()
     hold: Hold | None = None
     idle: str | None = None
     is_disabled: bool = False
@@ -135,6 +137,7 @@ class Observation:
                 unrecorded=(),
                 idle=None,
                 overtaken=(),
+                following=(),
                 notes=(),
                 warning=None,
                 built=self.fingerprint,

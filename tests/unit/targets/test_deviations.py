@@ -679,3 +679,24 @@ def test_a_corrected_slice_before_one_that_has_left_bronze_is_requeued_as_late(t
     write(bronze, "2022-1", 1, 2)
     remedy = str(fault_of(observed(context)).remedy)
     assert "`lakewright manifest requeue orders/2022-1 --late`" in remedy
+
+
+@pytest.mark.parametrize(
+    ("late", "pattern", "following"),
+    [("refuse", "2022-10*", ("2022-10",)), ("apply", "2022-10*", ()), ("refuse", "2022-1", ())],
+)
+def test_an_instance_is_planned_if_one_before_it_requeues_a_changed_slice(
+    tmp_path: Path, late: str, pattern: str, following: tuple[str, ...]
+) -> None:
+    """It was skipped, and what the earlier instance applied stood over its newer rows."""
+    context = processed(tmp_path, "requeue", late)
+    write(tmp_path / "lake/bronze/orders", "2022-2", 1, 2)
+    declared = PROJECT.format(policy="requeue", late=late)
+    limited = declared.replace("entity: orders}", f"entity: orders, slices: '{pattern}'}}")
+    orders = Target.named(make_workspace(tmp_path, limited), "orders")
+    found = orders.observe(context)
+    assert (found.pending, found.following) == ((), following)
+    dirty = orders.dirtiness(Phase.BUILD, found, context.defaults)
+    assert dirty.is_to_run is bool(following)
+    if following:
+        assert dirty.reasons[0] == "2022-10: to be processed again if slices before are requeued"

@@ -11,7 +11,7 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import VECTORS
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
-from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import find_older_table, lost_table_error
 from lakewright.slices.other_writers import find_other_writers
@@ -86,6 +86,7 @@ def observe_entity(work: EntityWork) -> Observation:
         recovered=tuple(map(slice_name, pending.recovered)),
         unrecorded=(*_rewind_note(work), *_rewound_note(pending)),
         overtaken=tuple(slice_name(item) for item in pending.overtaken() if item not in late),
+        following=_following(work, deviations),
         waits_for=pending.waits_for,
         hold=hold,
         idle=None if deviations is None else _idle_reason(work.selection, deviations),
@@ -179,6 +180,19 @@ def _refusal(item: Item, present: Slice | None) -> str | None:
     if is_on_disk and item.fingerprint and dict(item.fingerprint) != present.fingerprint:
         return "its files have changed since it was discovered"
     return "0 bytes" if present.size == 0 else None
+
+
+def _following(work: EntityWork, deviations: Deviations | None) -> tuple[str, ...]:
+    """Return the processed slices that are ready once an earlier instance of the run requeues others."""
+    settings, selection = work.entity.settings, work.selection
+    if deviations is None or not deviations.changed or settings.changed_slices != "requeue":
+        return ()
+    changed = set(map(slice_name, deviations.changed))
+    taken = [each.name for each in deviations.listing.slices if selection.takes(each.name)]
+    if settings.late_slices == "apply":
+        return tuple(name for name in taken if name in changed)
+    first = min(map(natural_key, changed))
+    return tuple(name for name in taken if natural_key(name) > first)
 
 
 def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: Fault | None) -> Fault | None:
