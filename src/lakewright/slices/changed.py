@@ -80,34 +80,37 @@ def _corrected(
     changed = tuple(sorted(corrected, key=place_of))
     if not changed:
         return None
-    first = changed[:MOST_TYPED]
-    it = "it" if len(changed) == 1 else "them" if len(first) == len(changed) else f"the first {len(first)}"
-    commands, process = _processing(context, entity, first, items, it)
-    return CorrectedSlices(entity.called, changed, commands, process)
+    number = len(changed[:MOST_TYPED])
+    it = "it" if len(changed) == 1 else "them" if number == len(changed) else f"the first {number}"
+    return _processing(context, entity, CorrectedSlices(entity.called, changed, (), ""), items, it)
 
 
 def _processing(
-    context: ProcessingContext, entity: Entity, first: Sequence[Item], items: Mapping[str, Item], it: str
-) -> tuple[tuple[str, ...], str]:
-    """Return the commands that have skipped slices processed, and the same as a sentence."""
+    context: ProcessingContext, entity: Entity, found: CorrectedSlices, items: Mapping[str, Item], it: str
+) -> CorrectedSlices:
+    """Return skipped slices with the commands that have the first of them processed."""
+    first = found.items[:MOST_TYPED]
     names = [slice_name(item) for item in first]
     jobs = _jobs(context, names)
     then = "".join(f", then `{typed}`" for typed in jobs)
     if not later_processed(first[0], items.values(), context.application):
         requeue = command("requeue", *(called_name(entity.called, item) for item in first))
-        return (requeue, *jobs), f"To process {it}: `{requeue}`{then}."
+        said = f"To process {it}: `{requeue}`{then}."
+        return replace(found, commands=(requeue, *jobs), process=said)
     times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
     late = late_slices_in(context, entity, first, times)
     if late.rebuild is not None:
         unskip = command("unskip", *late.typed)
         place = "its place" if len(first) == 1 else "their places"
         said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{late.rebuild}`."
-        return (unskip, late.rebuild), said
+        return replace(found, commands=(unskip, late.rebuild), process=said)
     if late.command == late.requeue:
         said = f"To process {it}: `{late.requeue}`{then}; that {late.effect}."
-        return (late.requeue, *jobs), said
-    accept = command("accept", *late.typed)
-    return (accept,), f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
+        accept = (command("accept", *late.typed),) if not late.is_ordered else ()
+        commands = accept or (late.requeue, *jobs)
+        return replace(found, commands=commands, process=said, is_older=bool(accept))
+    said = f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
+    return replace(found, commands=(command("accept", *late.typed),), process=said)
 
 
 def _with_changed(

@@ -47,12 +47,14 @@ class CorrectedSlices:
         items: Their items, in order.
         commands: The commands that have the first of them processed.
         process: The same as a sentence, with what it does to the rows of later slices.
+        is_older: Whether that makes older rows the current ones.
     """
 
     entity: str
     items: tuple[Item, ...]
     commands: tuple[str, ...]
     process: str
+    is_older: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,6 +66,8 @@ class CorrectedSlices:
         """What to type, as sentences."""
         it = "it" if len(self.items) == 1 else "they"
         typed = command("accept", *(called_name(self.entity, item) for item in self.items[:MOST_NAMED]))
+        if self.is_older:
+            return f"If {it} should stay skipped, and the newer rows: `{typed}`. {self.process}"
         return f"{self.process} If {it} should stay skipped, `{typed}` ends this message."
 
     @property

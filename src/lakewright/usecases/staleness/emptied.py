@@ -139,6 +139,7 @@ def forget_emptied(app: App, before: Iterable[Taint], run: RunResult) -> None:
             gone = (
                 TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
                 for _, name, parameters in writers_of(app, emptied)
+                if app.project.targets[name].kind != "entity"  # whose slices wait
             )
             reason = f"its rows were removed by {run.phase.value} in run {run.run_id}"
             former = [each.place for each in found if each.reason == FORMER_ROWS]  # which are gone

@@ -103,7 +103,8 @@ def tainted_targets(
     by_job: dict[str, list[Taint]] = {}
     for taint in taints:
         place = taint.place
-        if place.phase != Phase.BUILD.value or place.target not in app.project.targets:
+        declared = app.project.targets.get(place.target)
+        if place.phase != Phase.BUILD.value or declared is None or declared.kind == "entity":
             continue
         run, is_built = _run(taint, jobs), any(place.target in targets for _, targets in jobs)
         if run is not None or not is_built:

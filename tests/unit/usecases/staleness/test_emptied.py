@@ -414,3 +414,18 @@ def test_an_emptied_append_is_built_alone_if_it_reads_another_one(tmp_path: Path
         "lakewright job daily build -t reader day=2022-01-01",
     )
     app.close()
+
+
+def test_an_entity_that_was_emptied_beside_a_target_waits_for_its_slices_alone(tmp_path: Path) -> None:
+    """It stayed under "Targets to build again" for ever, with all that reads it."""
+    app = lake(tmp_path)
+    for day in ("2022-01-01", "2022-01-02"):
+        built(app, "daily", ("orders", "added", "merged"), hours_ago=3, day=day)
+    place = TargetPhase("shop", "added", "BUILD", {"day": "2022-01-02"})
+    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build adds its rows"),)))
+    before = tuple(app.journal.taints("shop"))
+    forget_emptied(app, before, emptied_by(app, "2022-01-02", targets=("orders", "added")))
+    assert sorted({each.place.target for each in app.journal.taints("shop")}) == ["added"]
+    app.store.write(Write(puts=(TargetPhase("shop", "orders", "BUILD", {"day": "x"}).tainted("is old"),)))
+    assert {each.target for each in tainted_targets(app)} == {"added"}
+    app.close()
