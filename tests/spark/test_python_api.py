@@ -136,7 +136,7 @@ def test_a_notebook_keeps_its_session_through_landing_failing_and_reading(
     assert capfd.readouterr() == ("", "")
     status = shop.status()
     assert [row.slice for row in status.failed] == ["2"]
-    assert "<td>failed</td><td>orders</td><td>2</td>" in status._repr_html_()
+    assert "<td>failed</td><td>orders</td><td>2: " in status._repr_html_()
     runs = shop.history(job="daily")
     assert [(run.run_id, run.status) for run in runs] == [
         (failed.run_id, "FAILED"),
