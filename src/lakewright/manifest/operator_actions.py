@@ -88,8 +88,7 @@ class OperatorActions:
             raise locked_error(lock)
         if item.failed is None:
             raise UsageError(f"{item_id} has no unresolved failure", remedy=_show(item))
-        adopted = {} if fingerprint is None else {"fingerprint": fingerprint}
-        return self._append(item, self._resolved(item, reason, **adopted))
+        return self._append(item, self._resolved(item, reason, **_adopted(fingerprint)))
 
     def release(
         self,
@@ -119,8 +118,7 @@ class OperatorActions:
         if not (lock.is_stale or is_forced):
             raise locked_error(lock)
         seen = lock.lease.version if lock.lease and not is_forced else None
-        adopted = {} if fingerprint is None else {"fingerprint": fingerprint}
-        return self._append(item, self._resolved(item, reason, **adopted), lease=seen)
+        return self._append(item, self._resolved(item, reason, **_adopted(fingerprint)), lease=seen)
 
     def skip(self, item_id: str, reason: str, *, application: Application = ANYONE) -> Item:
         """Make an application, or all of them, skip the item; nothing is written if it does already.
@@ -175,8 +173,7 @@ class OperatorActions:
             self._drafter.draft(item_id, State.SKIPPED, other, content={"reason": f"kept: {reason}"})
             for other in dict.fromkeys(others)
         ]
-        present = {} if fingerprint is None else {"fingerprint": fingerprint}
-        return self._append(item, self._new(item, reason, **present), *kept)
+        return self._append(item, self._new(item, reason, **_adopted(fingerprint)), *kept)
 
     def requeue(
         self,
@@ -324,6 +321,11 @@ class OperatorActions:
         """
         puts = tuple(Put(LEASE, append.item_id, None, lease) for append in appends)
         return self.store.write(Write(appends, puts)).items[0]
+
+
+def _adopted(fingerprint: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the part of a note by which an item adopts the present fingerprint of its slice, if given."""
+    return {} if fingerprint is None else {"fingerprint": fingerprint}
 
 
 def _check_unlocked(item: Item, lock: Lock | None) -> None:

@@ -46,9 +46,7 @@ def kept_rows_warning(
     if taint.kept is None or is_gone(places):
         return None
     name = taint.place.target
-    run, chosen = run_of(job, parameters), ["-t", name]
-    (emptied,) = commands_of([run], phase=Phase.TRUNCATE, options=chosen)
-    (built,) = commands_of([run], options=chosen)
+    emptied, built = _commands(job, parameters, name)
     return Fault(
         f"target {name!r}: {taint.kept}",
         remedy=f"Before it is built, type what `lakewright status` names. Afterwards, type `{emptied}`, then "
@@ -61,9 +59,7 @@ def kept_rows_warning(
 def repeated_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint) -> Fault:
     """Return the warning that a run has added a target's rows, before it was killed or failed."""
     name = taint.place.target
-    run, chosen = run_of(job, parameters), ["-t", name]
-    (emptied,) = commands_of([run], phase=Phase.TRUNCATE, options=chosen)
-    (built,) = commands_of([run], options=chosen)
+    emptied, built = _commands(job, parameters, name)
     return Fault(
         f"target {name!r}: run {taint.run_id} has added its rows and did not record it: a build adds them "
         "once more",
@@ -72,6 +68,14 @@ def repeated_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint)
         "there.",
         code=REPEATED_ROWS,
     )
+
+
+def _commands(job: str, parameters: Mapping[str, str], target: str) -> tuple[str, str]:
+    """Return the commands that empty a target in an instance, and that build it there."""
+    run, chosen = run_of(job, parameters), ["-t", target]
+    (emptied,) = commands_of([run], phase=Phase.TRUNCATE, options=chosen)
+    (built,) = commands_of([run], options=chosen)
+    return emptied, built
 
 
 def kept_of(step: Step) -> str | None:

@@ -10,7 +10,7 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -179,13 +179,13 @@ class Deviations:
             return (self.requeue,)
         return self.jobs if self.jobs and self.is_requeued_by_jobs else (self.requeue, *self.jobs)
 
-    def idle_reason(self, taken: Sequence[Slice] | None = None) -> str | None:
+    def idle_reason(self, takes: Callable[[str], bool]) -> str | None:
         """Return why there is no slice to process, if there is none; None if every slice has been processed.
 
         Args:
-            taken: The slices in bronze that the target takes; None for all.
+            takes: Whether the target takes a slice of that name.
         """
-        number = len(self.listing.slices if taken is None else taken)
+        number = sum(takes(each.name) for each in self.listing.slices)
         that = "" if number == len(self.listing.slices) else " that it takes"
         if self.skipped and self.skipped == number:
             return (

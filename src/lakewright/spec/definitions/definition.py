@@ -56,13 +56,11 @@ class Definition:
 
         A setting that an entity inherits is where its connection declares it.
         """
-        is_inherited = path[:1] == ("settings",) and not self.document.has((*self.path, *path[:2]))
-        if (
-            self.shared is not None
-            and is_inherited
-            and self.shared.document.has((*self.shared.path, *path[:2]))
-        ):
-            return self.shared.at(*path)
+        if self.shared is not None and path[:1] == ("settings",):
+            key = path[:2]
+            is_own = self.document.has((*self.path, *key))
+            if not is_own and self.shared.document.has((*self.shared.path, *key)):
+                return self.shared.at(*path)
         return self.document.at((*self.path, *path))
 
     @property

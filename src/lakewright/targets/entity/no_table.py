@@ -67,5 +67,5 @@ def _without_slices(work: EntityWork, pending: Pending) -> tuple[str, str | None
             "`lakewright manifest ls --state skipped` lists them, and `lakewright manifest unskip` makes one "
             "ready.",
         )
-    idle = None if deviations is None else deviations.idle_reason()
+    idle = None if deviations is None else deviations.idle_reason(work.selection.takes)
     return idle or "no slice has been processed", "The first slice creates it: land one, then run BUILD."

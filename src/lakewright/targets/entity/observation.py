@@ -211,10 +211,9 @@ def _warning(pending: Pending, hold: Hold | None, others: Fault | None, future: 
 def _idle_reason(selection: SliceSelection, deviations: Deviations) -> str | None:
     """Return why a target has no slice to process; None if it has processed every slice that it takes."""
     slices = deviations.listing.slices
-    taken = [each for each in slices if selection.takes(each.name)]
-    if slices and not taken:
+    if slices and not any(selection.takes(each.name) for each in slices):
         return f"bronze has no slice that it takes ({selection})"
-    return deviations.idle_reason(taken)
+    return deviations.idle_reason(selection.takes)
 
 
 def feature_changes(entity: Entity, state: TableState) -> tuple[TableChange, ...]:

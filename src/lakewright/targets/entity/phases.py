@@ -153,8 +153,7 @@ def _process(work: EntityWork) -> Outcome:
     idle: str | None = None
     corrected: tuple[str, ...] = ()
     if (deviations := result.deviations) is not None:
-        takes = work.selection.takes
-        idle = deviations.idle_reason([each for each in deviations.listing.slices if takes(each.name)])
+        idle = deviations.idle_reason(work.selection.takes)
         corrected = () if deviations.corrected is None else (deviations.corrected.note,)
     waits = () if result.waits_for is None else (result.waits_for,)
     outcome = (

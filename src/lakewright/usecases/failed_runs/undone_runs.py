@@ -166,10 +166,10 @@ def is_superseded(app: App, run: Run) -> bool:
     """
     if run.status not in _LEFT_WORK:
         return False
-    runs = tuple(app.journal.runs(RECENT, project=run.project, since=run.started))
-    found = undone_runs(app.journal, runs, given_instances(app.project), WorkElsewhere(app))
     if slices_to_place(app, run) == frozenset():
         return True
+    runs = tuple(app.journal.runs(RECENT, project=run.project, since=run.started))
+    found = undone_runs(app.journal, runs, given_instances(app.project), WorkElsewhere(app))
     return any(each.run_id == run.run_id for each in runs) and all(
         each.run_id != run.run_id for each in found
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from lakewright.app import App
-from lakewright.errors import LakewrightError, NotInstalled
+from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.lake.lake import Lake
-from lakewright.plan.graph import Node
+from lakewright.plan.graph import Graph, Node, build_graph
 from lakewright.plan.phase import Phase
 from lakewright.run.planning import node_of
 from lakewright.spark.conf import SessionSettings
@@ -19,7 +19,14 @@ from lakewright.spec.project import Project
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
-__all__ = ["declared_nodes", "offline_lake", "sample_scope", "sample_workspace"]
+__all__ = [
+    "declared_nodes",
+    "graph_across_jobs",
+    "nodes_of_job",
+    "offline_lake",
+    "sample_scope",
+    "sample_workspace",
+]
 
 
 def sample_workspace(project: Project, job: Job, lake: Lake, arguments: Sequence[str] = ()) -> Workspace:
@@ -54,6 +61,31 @@ def declared_nodes(workspace: Workspace, names: Sequence[str], phase: Phase) -> 
                 yield node_of(target, workspace, phase)
         except LakewrightError:
             continue
+
+
+def nodes_of_job(app: App, name: str, targets: Collection[str] | None = None) -> list[Node]:
+    """Return what targets of a job require and provide in BUILD; none if its scope is wrong, told by itself.
+
+    Args:
+        app: The project.
+        name: Name of the job.
+        targets: Names of its targets; None for all.
+    """
+    job = app.project.job(name)
+    try:
+        workspace = sample_workspace(app.project, job, offline_lake(app))
+        names = job.target_names(workspace.scope) if targets is None else sorted(targets)
+    except LakewrightError:
+        return []
+    return list(declared_nodes(workspace, names, Phase.BUILD))
+
+
+def graph_across_jobs(nodes: Sequence[Node]) -> Graph:
+    """Return the graph of targets in BUILD; an empty one if targets of several jobs read each other."""
+    try:
+        return build_graph(nodes, Phase.BUILD)
+    except SpecError:
+        return Graph((), {}, {})
 
 
 def offline_lake(app: App) -> Lake:

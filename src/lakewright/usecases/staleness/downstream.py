@@ -244,15 +244,18 @@ def _taint_after_arrival(
         declared = app.project.jobs[job]
         added |= (own := added_rows_of(app, declared, names))
         cut_off[job] = list(cut_off_builds(app, declared, own.keys(), run_id=arrived.run_id)) if own else []
+    stale = [
+        TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
+        for name, parameters in stale_instances(app, entity, readers, arrived, cut_off)
+    ]
     begun = {taint.place.key: taint for taints in cut_off.values() for taint in taints}
-    tainted = {each.place.key for each in app.journal.taints(app.project.name)}
+    tainted = {each.place.key for each in app.journal.taints(app.project.name)} if stale else set()
     puts = []
-    for name, parameters in stale_instances(app, entity, readers, arrived, cut_off):
-        place = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
+    for place in stale:
         if place.key in begun:
-            puts.append(_with_former_rows(begun[place.key], reason, added[name]))
+            puts.append(_with_former_rows(begun[place.key], reason, added[place.target]))
         elif place.key not in tainted:
-            words = added.get(name)
+            words = added.get(place.target)
             puts.append(place.tainted(reason, kept=None if words is None else f"{reason}, and {words}"))
     if puts:
         app.store.write(Write(puts=tuple(puts)))

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
-from lakewright.plan.graph import Graph, build_graph, sources_of
+from lakewright.plan.graph import Graph, sources_of
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.staleness.declared_nodes import graph_across_jobs, nodes_of_job
 from lakewright.usecases.staleness.emptied import kept_rows_of, places_of, writers_of
 
 if TYPE_CHECKING:
@@ -146,21 +145,11 @@ def _in_order(graph: Graph, builds: Sequence[_Build]) -> list[_Build]:
 def _graph(app: App, builds: Sequence[_Build]) -> Graph:
     """Return the graph of the targets of the jobs of builds; those that are built come first, as they are."""
     nodes: dict[str, Node] = {}
-    lake, names = offline_lake(app), dict.fromkeys(each.target for each in builds)
     for name in dict.fromkeys(each.job for each in builds):
-        job = app.project.job(name)
-        try:
-            workspace = sample_workspace(app.project, job, lake)
-            # Those that are not built may stand between two that are.
-            every = declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD)
-            nodes = {each.name: each for each in every} | nodes
-        except LakewrightError:  # told by itself
-            continue
-    listed = [nodes[name] for name in dict.fromkeys((*names, *nodes)) if name in nodes]
-    try:
-        return build_graph(listed, Phase.BUILD)
-    except LakewrightError:  # they read each other
-        return Graph((), {}, {})
+        # Those that are not built may stand between two that are.
+        nodes = {each.name: each for each in nodes_of_job(app, name)} | nodes
+    names = (*(each.target for each in builds), *nodes)
+    return graph_across_jobs([nodes[name] for name in dict.fromkeys(names) if name in nodes])
 
 
 def _further(app: App, job: Job, taints: Sequence[Taint], emptied: Sequence[_Build]) -> list[_Build]:

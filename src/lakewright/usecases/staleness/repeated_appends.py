@@ -17,9 +17,10 @@ from lakewright.usecases.staleness.emptied import appends_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.journal import Taint
     from lakewright.run.build_history import Key
 
-__all__ = ["added_before", "commands_adding_once", "targets_adding_once"]
+__all__ = ["added_before", "commands_adding_once", "instance_of", "targets_adding_once"]
 
 
 def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
@@ -31,10 +32,12 @@ def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
     chosen: list[tuple[str, tuple[str, ...] | None, list[OtherRun]]] = []
     before: dict[str, AddedBefore] = {}
     left: dict[str, frozenset[tuple[str, Key]]] = {}
+    taints: tuple[Taint, ...] | None = None
     for run in runs:
         if run.job not in before:
+            taints = tuple(former_names(app).taints()) if taints is None else taints
             before[run.job] = added_before(app, run.job)
-            left[run.job] = _to_be_emptied(app) | _appends_to_build(app, run.job)
+            left[run.job] = _to_be_emptied(taints) | _appends_to_build(app, run.job, taints)
         names = _adding_once(before[run.job], [run.parameters], left[run.job])
         if chosen and chosen[-1][:2] == (run.job, names):
             chosen[-1][2].append(run)
@@ -52,7 +55,7 @@ def targets_adding_once(
     app: App, job: str, instances: Iterable[Sequence[tuple[str, str]]]
 ) -> tuple[str, ...] | None:
     """Return the targets of a job that add no rows once more in its instances; None if these are all."""
-    return _adding_once(added_before(app, job), instances, _to_be_emptied(app))
+    return _adding_once(added_before(app, job), instances, _to_be_emptied(former_names(app).taints()))
 
 
 def added_before(app: App, job: str) -> AddedBefore:
@@ -61,23 +64,22 @@ def added_before(app: App, job: str) -> AddedBefore:
     return AddedBefore(history, looks_far=False)
 
 
-def _to_be_emptied(app: App) -> frozenset[tuple[str, Key]]:
+def _to_be_emptied(taints: Iterable[Taint]) -> frozenset[tuple[str, Key]]:
     """Return the targets and instances that a build would leave wrong, as it leaves rows of before."""
-    taints = (each for each in former_names(app).taints() if each.kept is not None)
-    return frozenset((each.place.target, tuple(sorted(each.place.parameters.items()))) for each in taints)
+    return frozenset(instance_of(each) for each in taints if each.kept is not None)
 
 
-def _appends_to_build(app: App, job: str) -> frozenset[tuple[str, Key]]:
+def _appends_to_build(app: App, job: str, taints: Sequence[Taint]) -> frozenset[tuple[str, Key]]:
     """Return the targets of a job that add rows, in the instances that other commands build."""
-    taints = tuple(former_names(app).taints())
     declared = app.project.jobs[job]
     names = {each.place.target for each in taints}.intersection(declared.targets)
     adding = appends_of(app, declared, names)
-    return frozenset(
-        (each.place.target, tuple(sorted(each.place.parameters.items())))
-        for each in taints
-        if each.place.target in adding
-    )
+    return frozenset(instance_of(each) for each in taints if each.place.target in adding)
+
+
+def instance_of(taint: Taint) -> tuple[str, Key]:
+    """Return the target and the instance that a taint is about."""
+    return taint.place.target, tuple(sorted(taint.place.parameters.items()))
 
 
 def _is_unknown(instance: Key) -> bool:

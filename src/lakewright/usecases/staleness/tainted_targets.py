@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lakewright.errors import LakewrightError, SpecError
-from lakewright.plan.graph import Graph, Node, build_graph, sources_of
+from lakewright.errors import LakewrightError
+from lakewright.plan.graph import Graph, Node, sources_of
 from lakewright.plan.other_runs import OtherRun, run_of
 from lakewright.plan.phase import Phase
 from lakewright.run.outputs import target_of
-from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.staleness.declared_nodes import graph_across_jobs, nodes_of_job
 from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptied import as_it_stands
 from lakewright.usecases.staleness.emptying import building_commands, emptying_commands
-from lakewright.usecases.staleness.repeated_appends import added_before
+from lakewright.usecases.staleness.repeated_appends import added_before, instance_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -96,7 +96,7 @@ def tainted_targets(
     taints = [
         each
         for each in present
-        if (each.kept is not None or not (each.run_id in told or _builds(each) in left))
+        if (each.kept is not None or not (each.run_id in told or instance_of(each) in left))
         and not (each.lost_in is not None and back(each))
     ]
     found: dict[_Subject, dict[Key, OtherRun | None]] = {}
@@ -136,11 +136,6 @@ def tainted_targets(
         for (target, reason, advice), ordered in ((each.subject, each.instances) for each in group):
             instances = tuple(map(dict, ordered))
             yield TaintedTarget(target, reason, instances, commands, advice, is_emptied)
-
-
-def _builds(taint: Taint) -> tuple[str, Key]:
-    """Return the target and the instance that a taint is about."""
-    return taint.place.target, tuple(sorted(taint.place.parameters.items()))
 
 
 def brought_back(app: App) -> tuple[Taint, ...]:
@@ -205,19 +200,10 @@ def _is_shared(group: Sequence[_Line], line: _Line) -> bool:
 def _graph(app: App, by_job: Mapping[str, Collection[str]]) -> Graph:
     """Return the graph of targets: what reads the output of others comes after these, in any job."""
     nodes: dict[str, Node] = {}
-    lake = offline_lake(app)
     for name, targets in by_job.items():
-        if not name:
-            continue
-        try:
-            workspace = sample_workspace(app.project, app.project.job(name), lake)
-        except LakewrightError:  # told by itself
-            continue
-        nodes |= {each.name: each for each in declared_nodes(workspace, sorted(targets), Phase.BUILD)}
-    try:
-        return build_graph([nodes[name] for name in sorted(nodes)], Phase.BUILD)
-    except SpecError:  # targets of several jobs read each other
-        return Graph((), {}, {})
+        if name:
+            nodes |= {each.name: each for each in nodes_of_job(app, name, targets)}
+    return graph_across_jobs([nodes[name] for name in sorted(nodes)])
 
 
 def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:

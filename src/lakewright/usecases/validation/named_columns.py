@@ -46,9 +46,11 @@ def _key_faults(each: Evaluated) -> Iterator[Fault]:
     model = each.model
     if not isinstance(model, WritingTarget) or model.mapping is None:
         return
-    is_merge = isinstance(model, MergeTarget)
-    if isinstance(model, MergeTarget) and (model.merge_key or model.condition):
-        return
+    key = "mode"
+    if isinstance(model, MergeTarget):
+        if model.merge_key or model.condition:
+            return
+        key = "relation"
     if model.mode_of(TargetDefaults.of(each.workspace.project.config)) is not OutputMode.UPDATE:
         return
     try:
@@ -60,8 +62,7 @@ def _key_faults(each: Evaluated) -> Iterator[Fault]:
             relation.update_key()
     except SpecError as error:
         for fault in error.faults:
-            where = each.definition.at("relation" if is_merge else "mode")
-            yield Fault(f"{each.definition.subject}: {fault.message}", where, fault.remedy)
+            yield Fault(f"{each.definition.subject}: {fault.message}", each.definition.at(key), fault.remedy)
 
 
 def named_column_faults(evaluation: Evaluation, checker: SqlChecker) -> MappingFaults:
@@ -174,9 +175,9 @@ def _column_faults(each: Evaluated, columns: MappingColumns) -> Iterator[Fault]:
             own = {name.lower() for name in model.partition}
             key = [name for name in model.merge_key if name.lower() not in own]
             yield from _absent(each, key, brought, ("mergeKey",), _of_mapping(model.mapping))
+            there = columns.of_output(model)
             for index, clause in enumerate(model.clauses):
                 path = ("clauses", index, "columns")
-                there = columns.of_output(model)
                 yield from _absent(each, clause.columns, there, path, "its relation declares")
         yield from _unfilled(each, model, brought)
     elif isinstance(model, UnionMapping):

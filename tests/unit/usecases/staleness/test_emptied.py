@@ -39,6 +39,18 @@ def lake(path: Path) -> App:
     return new_lake(path)
 
 
+def changed_lake(path: Path, *changes: tuple[str, str]) -> App:
+    """Return a lake of a model in which the first occurrence of each text is replaced by another one."""
+    lake(path).close()
+    model = path / "model/model.yml"
+    text = model.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    model.write_text(text)
+    return App.open(path)
+
+
 def emptied_by(app: App, *days: str, targets: Sequence[str], by: Phase = Phase.TRUNCATE) -> Any:
     """Return a run of TRUNCATE or DESTROY, as far as its taints follow from it."""
     phase = SimpleNamespace(
@@ -312,10 +324,9 @@ jobs:"""
 
 def test_what_is_emptied_is_built_after_what_it_reads(tmp_path: Path) -> None:
     """By name, a target was built from a table that was still empty, and what it lacked was told nowhere."""
-    app = lake(tmp_path)
-    model = tmp_path / "model/model.yml"
-    text = model.read_text()
-    for old, new in (
+    (tmp_path / "gold/zone/day=2022-01-02").mkdir(parents=True)
+    app = changed_lake(
+        tmp_path,
         (
             "relations:",
             "relations:\n  zone: {kind: file, format: json, location: gold/zone, "
@@ -329,12 +340,7 @@ def test_what_is_emptied_is_built_after_what_it_reads(tmp_path: Path) -> None:
             "partition: {day: $day}}\njobs:",
         ),
         ("added, merged]", "added, zone, merged]"),
-    ):
-        text = text.replace(old, new, 1)
-    model.write_text(text)
-    (tmp_path / "gold/zone/day=2022-01-02").mkdir(parents=True)
-    app.close()
-    app = App.open(tmp_path)
+    )
     for day in ("2022-01-01", "2022-01-02"):
         built(app, "daily", ("orders", "zone", "added"), hours_ago=3, day=day)
     kept = [("added", "2022-01-01"), ("zone", "2022-01-02")]
@@ -353,10 +359,8 @@ def test_what_is_emptied_is_built_after_what_it_reads(tmp_path: Path) -> None:
 
 def test_targets_that_are_emptied_and_built_apart_are_not_built_with_what_they_read(tmp_path: Path) -> None:
     """With what it reads, the second command built the target of the first once more: rows came twice."""
-    app = lake(tmp_path)
-    model = tmp_path / "model/model.yml"
-    text = model.read_text()
-    for old, new in (
+    app = changed_lake(
+        tmp_path,
         ("relations:", "relations:\n  middle: {kind: file, format: json, location: gold/middle}"),
         (
             "mappings:",
@@ -366,11 +370,7 @@ def test_targets_that_are_emptied_and_built_apart_are_not_built_with_what_they_r
         ("merged: {kind: merge, mapping: orders", "merged: {kind: merge, mapping: middle"),
         ("jobs:", "  middle: {kind: relation, mapping: added, relation: middle, mode: APPEND}\njobs:"),
         ("added, merged]", "added, middle, merged]"),
-    ):
-        text = text.replace(old, new, 1)
-    model.write_text(text)
-    app.close()
-    app = App.open(tmp_path)
+    )
     built(app, "daily", ("orders", "added", "middle", "merged"), hours_ago=3, day="2022-01-01")
     places = {
         name: TargetPhase("shop", name, "BUILD", {"day": "2022-01-01"})
@@ -391,20 +391,14 @@ def test_targets_that_are_emptied_and_built_apart_are_not_built_with_what_they_r
 
 def test_an_emptied_append_is_built_alone_if_it_reads_another_one(tmp_path: Path) -> None:
     """With what it reads, the rows of the other one were added once more, and `status` was calm."""
-    app = lake(tmp_path)
-    model = tmp_path / "model/model.yml"
-    text = model.read_text()
-    for old, new in (
+    (tmp_path / "gold/reader").mkdir(parents=True)
+    app = changed_lake(
+        tmp_path,
         ("relations:", "relations:\n  reader: {kind: file, format: json, location: gold/reader}"),
         ("mappings:", "mappings:\n  added: {kind: relation, relation: added}"),
         ("jobs:", "  reader: {kind: relation, mapping: added, relation: reader, mode: APPEND}\njobs:"),
         ("added, merged]", "added, reader, merged]"),
-    ):
-        text = text.replace(old, new, 1)
-    model.write_text(text)
-    (tmp_path / "gold/reader").mkdir(parents=True)
-    app.close()
-    app = App.open(tmp_path)
+    )
     built(app, "daily", ("orders", "added", "reader"), hours_ago=3, day="2022-01-01")
     place = TargetPhase("shop", "reader", "BUILD", {"day": "2022-01-01"})
     app.store.write(Write(puts=(place.tainted("is old", kept="is old, and a build adds its rows"),)))

@@ -267,7 +267,6 @@ jobs:
   base: {executions: [{phase: verify, targets: [gold, goldn]}]}
   daily: {extends: base, targets: [gold], executions: [{phase: build, targets: glod}]}
 """
-    (tmp_path / "project.yml").write_text("name: tests\nmodules: [module.yml]\nlake: {root_folder: lake}\n")
     found = make_project(tmp_path, RELATIONS + declared)
     assert [str(fault) for fault in found.warnings] == [
         "module.yml:19: job 'base': no target of the job matches 'goldn' (did you mean 'gold'?)",
