@@ -10,7 +10,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.commands import InProcess
 from tests.silver import sign_last_commit
-from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed
+from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, processed, record_processed
 
 from lakewright.app import App
 from lakewright.usecases.undeclared import undeclared_entities
@@ -41,6 +41,10 @@ def test_a_renamed_entity_leaves_slices_that_are_told_and_a_plan_that_makes_a_ne
     # What has a fault may be the entity.
     model.write_text(renamed.replace("processtype", "processtyp", 1))
     assert list(undeclared_entities(App.open(tmp_path, environ={}, despite_faults=True))) == []
+
+    model.write_text(renamed)
+    record_processed(tmp_path, "sales")
+    assert json.loads(shop.run("status", "-o", "json").out)["undeclared"] == []
 
 
 def test_a_copied_lake_is_told_with_the_move_to_type(tmp_path: Path) -> None:

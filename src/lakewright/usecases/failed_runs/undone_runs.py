@@ -15,7 +15,7 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
-from lakewright.usecases.failed_runs.work_elsewhere import Step, WorkElsewhere, slices_to_place
+from lakewright.usecases.failed_runs.work_elsewhere import Step, WorkElsewhere, is_rebuilt_otherwise
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -118,13 +118,13 @@ def undone_runs(
 def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
     """Return the failed runs whose work no later run has done, of jobs that can still be run.
 
-    What others left undone is told with the targets, as far as these are still declared. A rebuild that was
-    to put slices in their place is left out once none of them waits.
+    What others left undone is told with the targets, as far as these are still declared. A rebuild is left
+    out once nothing is left of what it was to do.
     """
     instances = given_instances(app.project)
     found = undone_runs(app.journal, newest_first, instances, WorkElsewhere(app))
     left = (run for run in found if not is_of_former_job(app.project, run))
-    return tuple(run for run in left if slices_to_place(app, run) != frozenset())
+    return tuple(run for run in left if not is_rebuilt_otherwise(app, run, newest_first))
 
 
 def builds_left(app: App, runs: Iterable[Run]) -> frozenset[tuple[str, _Instance]]:
@@ -166,9 +166,9 @@ def is_superseded(app: App, run: Run) -> bool:
     """
     if run.status not in _LEFT_WORK:
         return False
-    if slices_to_place(app, run) == frozenset():
-        return True
     runs = tuple(app.journal.runs(RECENT, project=run.project, since=run.started))
+    if is_rebuilt_otherwise(app, run, runs):
+        return True
     found = undone_runs(app.journal, runs, given_instances(app.project), WorkElsewhere(app))
     return any(each.run_id == run.run_id for each in runs) and all(
         each.run_id != run.run_id for each in found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Verdict
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["Step", "WorkElsewhere", "slices_to_place"]
+__all__ = ["Step", "WorkElsewhere", "is_rebuilt_otherwise", "slices_to_place"]
 
 Step: TypeAlias = tuple[tuple[tuple[str, str], ...], str, str]
 """The sorted parameters of an instance, a phase and a target."""
+
+_CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
 
 _OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
@@ -49,6 +52,44 @@ def slices_to_place(app: App, run: Run) -> frozenset[str] | None:
         done = {each for each, item in items.items() if item.verdict(application) is not Verdict.READY}
         return frozenset(wanted) - done
     return None
+
+
+def is_rebuilt_otherwise(app: App, run: Run, newest_first: Iterable[Run]) -> bool:
+    """Return whether nothing is left of what a rebuild was to do, although no rebuild has done it.
+
+    None of the slices waits that it was to put in their place, or a later run has emptied or removed its
+    table, so that all slices are processed again.
+
+    Args:
+        app: The project.
+        run: A failed run; False is returned if it is no rebuild.
+        newest_first: Runs, the later ones among them.
+    """
+    if run.phase != "REBUILD":
+        return False
+    if slices_to_place(app, run) == frozenset():
+        return True
+    called, ended = run.job.partition(" ")[2], run.finished or run.started
+    later = takewhile(lambda each: each.started >= ended, newest_first)
+    return any(
+        _is_of(app, each, called) and not is_entry_undone(each)
+        for one in later
+        if one.project == run.project and one.phase in _CLEANUP
+        for each in app.journal.targets(one.run_id)
+        if each["phase"] in _CLEANUP
+    )
+
+
+def _is_of(app: App, entry: Mapping[str, Any], called: str) -> bool:
+    """Return whether a step is one of a target that processes an entity."""
+    declared = app.project.targets.get(entry["name"])
+    with suppress(LakewrightError):  # a definition is wrong, which is told by itself
+        return (
+            declared is not None
+            and declared.kind == "entity"
+            and entity_name(app.project, declared.raw) == called
+        )
+    return False
 
 
 @dataclass(frozen=True, slots=True)

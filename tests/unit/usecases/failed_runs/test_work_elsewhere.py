@@ -87,6 +87,29 @@ def test_a_run_that_was_refused_a_loss_says_what_accepts_it(tmp_path: Path) -> N
     app.close()
 
 
+def test_a_rebuild_is_not_left_to_do_once_its_table_was_emptied(tmp_path: Path) -> None:
+    """It was listed for ever after TRUNCATE, by which the next run processes all slices again."""
+    app = lake(tmp_path)
+    at = datetime.now(UTC) - timedelta(hours=1)
+    run = Run("failed", "shop", "rebuild orders", "REBUILD", {}, at, app.holder)
+    run = app.journal.finish_run(app.journal.start_run(run), "FAILED", finished=at)
+    for name, target, status in (("1", "names", "SUCCESS"), ("2", "orders", "FAILED")):
+        emptied(app, name, target, status)
+        assert (listed(app)[-1:], is_superseded(app, run)) == (["failed"], False)
+    emptied(app, "3", "orders", "SUCCESS")
+    assert (listed(app), is_superseded(app, run)) == ([], True)
+    app.close()
+
+
+def emptied(app: App, name: str, target: str, status: str) -> None:
+    """Record a run of the job `daily` that has emptied a target."""
+    at = datetime.now(UTC)
+    run = app.journal.start_run(Run(name, "shop", "daily", "TRUNCATE", DAY, at, app.holder))
+    result = {"name": target, "phase": "TRUNCATE", "status": status, "reasons": [], "instance": DAY}
+    app.journal.record_targets(run, {0: {"error": None, **result}})
+    app.journal.finish_run(run, status, finished=at)
+
+
 def test_a_rebuild_has_placed_its_slices_once_none_of_them_waits_whatever_their_names(tmp_path: Path) -> None:
     app = lake(tmp_path)
     (item,) = discover(app, "orders", ["a b ü.csv"])

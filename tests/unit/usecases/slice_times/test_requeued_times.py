@@ -51,16 +51,21 @@ def processed(folder: Path, strategy: str, target: str) -> InProcess:
     silver, schema = folder / "lake/silver/orders", pa.schema(types)
     make_empty_silver(silver, strategy, schema)
     write_deltalake(silver, pa.table(rows, schema=schema), mode="append")
+    record_processed(folder, "orders")
+    return shop
+
+
+def record_processed(folder: Path, entity: str) -> None:
+    """Record the three slices as processed by an entity, whose table is left as it is."""
     with Project.load(folder) as project:
         app = project.app
-        application = application_of("shop", app.project.entity("orders"))
+        application = application_of("shop", app.project.entity(entity))
         for at in DAYS:
-            item = (bronze / f"{at:%Y-%m-%d}.csv").as_uri()
+            item = (folder / f"lake/bronze/orders/{at:%Y-%m-%d}.csv").as_uri()
             claim = app.ledger.acquire(
-                item, application, app.holder, duration=timedelta(seconds=60), token_counter="orders"
+                item, application, app.holder, duration=timedelta(seconds=60), token_counter=entity
             )
             app.ledger.processed(claim, {})
-    return shop
 
 
 @pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
