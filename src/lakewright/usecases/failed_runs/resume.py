@@ -22,7 +22,7 @@ from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
-from lakewright.usecases.failed_runs.undone_runs import given_instances, hidden_parameters
+from lakewright.usecases.failed_runs.undone_runs import builds_left, given_instances, hidden_parameters
 from lakewright.usecases.slice_times.blocking_times import blocking_time
 from lakewright.usecases.slice_times.refused_times import (
     commands_for_times,
@@ -83,7 +83,7 @@ def next_step(app: App, run: Run) -> NextStep:
     resume = resume_command(run)
     if is_rewind(run):
         return NextStep((resume,))
-    error = refused_time(app, run)
+    error = refused_time(app, run, builds_left(app, (run,)))
     if error is None:
         blocked = _blocked(app, run)
         if blocked is not None:
@@ -186,11 +186,15 @@ def _entity_steps(app: App, run: Run) -> dict[str, dict[bool, _Instances]]:
             of_target[not is_entry_undone(each)].append(each.get("instance", {}))
     if run.finished is not None:
         return found
-    given = given_instances(app.project)(run)
-    if not given:
+    left = builds_left(app, (run,))
+    if not left:
         return {}
-    for of_target in found.values():
-        of_target[False] += [dict(each) for each in given if dict(each) not in of_target[True]]
+    for name, instance in sorted(left):
+        definition = app.project.targets.get(name)
+        if definition is not None and definition.kind == "entity":
+            of_target = found.setdefault(name, {True: [], False: []})
+            if dict(instance) not in of_target[False]:
+                of_target[False].append(dict(instance))
     return found
 
 

@@ -6,7 +6,7 @@ not help. The slices are looked for as they are now: somebody may have processed
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from lakewright.usecases.slice_times.target_times import (
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Run
+    from lakewright.run.build_history import Instance
     from lakewright.spec.models.entity import Entity
     from lakewright.usecases.slice_times.target_times import TimedTarget
 
@@ -52,12 +53,18 @@ _UNDONE = (Status.FAILED.value, Status.ABORTED.value, Status.BLOCKED.value)
 _OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
 
 
-def refused_time(app: App, run: Run) -> BackdatedError | None:
-    """Return the error with which a failed run would fail if it were resumed now, or None."""
+def refused_time(app: App, run: Run, left: Collection[Instance]) -> BackdatedError | None:
+    """Return the error with which a failed run would fail if it were resumed now, or None.
+
+    Args:
+        app: The project.
+        run: The run.
+        left: What it has left to build; one that was killed did not record what it has not reached.
+    """
     job = app.project.jobs.get(run.job)
     if job is None or not any(declares_time(app, name) for name in job.targets):
         return None
-    return _first_refused(app, ((job, *each) for each in _undone(app, run)))
+    return _first_refused(app, ((job, *each) for each in _undone(app, run, left)))
 
 
 def refused_waiting(app: App, entity: str, first: str) -> BackdatedError | None:
@@ -160,7 +167,7 @@ def _first_refused(app: App, targets: Iterable[AskedTarget]) -> BackdatedError |
     return None
 
 
-def _undone(app: App, run: Run) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _undone(app: App, run: Run, left: Collection[Instance]) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the targets with a declared time that a run left undone, with the parameters of the instances."""
     seen: list[tuple[str, Mapping[str, str]]] = []
     for entry in app.journal.targets(run.run_id):
@@ -168,6 +175,9 @@ def _undone(app: App, run: Run) -> Iterator[tuple[str, Mapping[str, str]]]:
         if entry["status"] in _UNDONE and found not in seen and declares_time(app, found[0]):
             seen.append(found)
             yield found
+    for name, instance in sorted(left):
+        if (name, dict(instance)) not in seen and declares_time(app, name):
+            yield name, dict(instance)
 
 
 def _refused(app: App, asked: AskedTarget) -> BackdatedError | None:

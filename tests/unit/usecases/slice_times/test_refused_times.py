@@ -137,6 +137,21 @@ def test_a_run_that_would_refuse_a_requeued_slice_is_told_with_the_command_that_
     assert "Runs that failed" not in shop.run("status").out
 
 
+@pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
+def test_a_killed_run_would_refuse_another_file_of_the_day_that_it_did_not_reach(
+    tmp_path: Path, target: str
+) -> None:
+    """`--resume` was named, and failed, as the run had not recorded what it left."""
+    shop = processed(tmp_path, "historic", target)
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+    with app_of(tmp_path) as app:
+        holder = replace(app.holder, pid=1)
+        day = {"day": "2024-05-01"}
+        app.journal.start_run(Run("run-1", "shop", "daily", "BUILD", day, app.store.now(), holder))
+    assert told(shop) == [REBUILD]
+    assert "it would fail again: the processing time 2024-05-01T" in " ".join(shop.run("status").out.split())
+
+
 def test_a_slice_that_waits_where_the_run_was_done_is_not_left_out_by_resuming(tmp_path: Path) -> None:
     """Of a check that failed because of a slice, which was corrected since: it failed again and again."""
     shop = processed(tmp_path, "merge", BY_SLICE)
