@@ -21,7 +21,7 @@ def shop() -> None:
 
     @task(retries=2, retry_delay=timedelta(minutes=5))
     def daily(data_interval_end: datetime | None = None) -> str:
-        """Run the job; a failed run fails the task, and its next try runs what is still dirty."""
+        """Run the job; a failed run fails the task, and its next try runs what that run left undone."""
         # Imported here, because Airflow reads DAG files often.
         from lakewright import Project
 
@@ -31,7 +31,7 @@ def shop() -> None:
         # (`create_cron_data_intervals` is off), both are the same moment.
         day = (data_interval_end - timedelta(days=1)).date()
         with Project.load(PROJECT) as project:
-            return project.run("daily", day=day, wait=True).check().summary
+            return project.run("daily", day=day, wait=True, retry=True).check().summary
 
     daily()
 

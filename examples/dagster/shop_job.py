@@ -24,7 +24,8 @@ def daily(context: OpExecutionContext) -> str:
 
     with Project.load(PROJECT) as project:
         day = date.fromisoformat(context.partition_key)
-        return project.run("daily", day=day, wait=True, on_event=log).check().summary
+        result = project.run("daily", day=day, wait=True, retry=True, on_event=log)
+        return result.check().summary
 
 
 @job(partitions_def=DailyPartitionsDefinition(start_date="2024-05-01"))

@@ -54,11 +54,12 @@ class JobOptions(TypedDict, total=False):
     They can't be the signature of these methods, which take the parameters of a job as further names.
     """
 
-    targets: str | Iterable[str]
-    dirty: str | Iterable[str]
+    targets: str | Iterable[str] | None
+    dirty: str | Iterable[str] | None
     no_lifecycle: bool
     force: bool
     resume: bool
+    retry: bool
     keep_going: bool
     jobs: int | None
     wait: bool
@@ -83,15 +84,28 @@ def job_request(
         _phase(phase),
         arguments,
         is_alone=options.get("no_lifecycle", False),
-        targets=texts_of("targets", options.get("targets", ())),
-        dirty=texts_of("dirty", options.get("dirty", ())),
+        targets=_chosen("targets", options.get("targets")),
+        dirty=_chosen("dirty", options.get("dirty")),
         force=options.get("force", False),
         resume=options.get("resume", False),
+        retry=options.get("retry", False),
         keep_going=options.get("keep_going", False),
         jobs=count_of("jobs", options.get("jobs")),
         wait=options.get("wait", False),
         permissions=permissions,
     )
+
+
+def _chosen(name: str, texts: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return what selects targets; none if that is None.
+
+    Raises:
+        UsageError: It is no text, or an empty collection, which would mean all although it has none.
+    """
+    found = () if texts is None else texts_of(name, texts)
+    if texts is not None and not found:
+        raise UsageError(f"{name}={texts!r} selects no target", remedy=f"Leave {name} out, or give None.")
+    return found
 
 
 def texts_of(name: str, texts: str | Iterable[str]) -> tuple[str, ...]:

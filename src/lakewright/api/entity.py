@@ -13,6 +13,7 @@ from lakewright.api.checked import checked_methods
 from lakewright.api.opened import Opened
 from lakewright.api.process_entity import process_entity
 from lakewright.api.warned import warn, warned
+from lakewright.errors import UsageError
 from lakewright.lake.frames import SupportsArrow
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.discover import item_id
@@ -269,6 +270,11 @@ class Entity:
             )
 
     def _item(self, slice_name: str) -> str:
+        if not slice_name.strip(".") or "/" in slice_name:
+            raise UsageError(
+                f"{slice_name!r} is not the name of a slice of {self.name}",
+                remedy="A name is that of a file or folder in its bronze folder, without a path.",
+            )
         return item_id(f"{self.bronze}/{slice_name}")
 
     def process(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from lakewright.api.arguments import (
@@ -208,11 +207,12 @@ class Project:
         job: str,
         phase: str = "verify",
         *arguments: str,
-        targets: str | Iterable[str] = (),
-        dirty: str | Iterable[str] = (),
+        targets: str | Iterable[str] | None = None,
+        dirty: str | Iterable[str] | None = None,
         no_lifecycle: bool = False,
         force: bool = False,
         resume: bool = False,
+        retry: bool = False,
         keep_going: bool = False,
         wait: bool = False,
         allow_data_loss: bool = False,
@@ -240,6 +240,7 @@ class Project:
             no_lifecycle=no_lifecycle,
             force=force,
             resume=resume,
+            retry=retry,
             keep_going=keep_going,
             wait=wait,
             allow_data_loss=allow_data_loss,
@@ -253,11 +254,12 @@ class Project:
         job: str,
         phase: str = "verify",
         *arguments: str,
-        targets: str | Iterable[str] = (),
-        dirty: str | Iterable[str] = (),
+        targets: str | Iterable[str] | None = None,
+        dirty: str | Iterable[str] | None = None,
         no_lifecycle: bool = False,
         force: bool = False,
         resume: bool = False,
+        retry: bool = False,
         keep_going: bool = False,
         jobs: int | None = None,
         wait: bool = False,
@@ -280,6 +282,7 @@ class Project:
             no_lifecycle: Run only this phase, none before it.
             force: Run clean targets too.
             resume: Run only what the last run with these arguments left undone.
+            retry: The same if that run failed, and run everything otherwise: for the tasks of schedulers.
             keep_going: Run targets that do not depend on a failed one.
             jobs: How many targets run at once.
             wait: Wait for what another run has locked.
@@ -305,6 +308,7 @@ class Project:
             no_lifecycle=no_lifecycle,
             force=force,
             resume=resume,
+            retry=retry,
             keep_going=keep_going,
             jobs=jobs,
             wait=wait,
@@ -391,7 +395,5 @@ class Project:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

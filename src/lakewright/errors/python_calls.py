@@ -47,6 +47,7 @@ _FLAGS = {
     "--over-foreign": "over_foreign",
     "--requeue": "requeue",
     "--resume": "resume",
+    "--retry": "retry",
     "--wait": "wait",
 }
 _OF_LOAD = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
@@ -98,7 +99,8 @@ class AddedBefore:
     ) -> Fault | None:
         """Return the warning for a target that adds rows; None if none of an earlier build are there.
 
-        A job without parameters adds rows in each of its runs, as that is all that it can do.
+        A job without parameters adds rows in each of its runs, as that is all that it can do. Its details
+        tell whether it is meant so: the target's build policy is `ALWAYS`.
         """
         if not (isinstance(target, WritingTarget) and target.mode_of(defaults) is OutputMode.APPEND):
             return None
@@ -107,6 +109,7 @@ class AddedBefore:
             return None
         instance, chosen = run_of(self.job.name, parameters), ["-t", target.name]
         (emptied,) = commands_of([instance], phase=Phase.TRUNCATE, options=chosen)
+        (built,) = commands_of([instance], options=chosen)
         run, text = self._run(target, workspace, parameters, places), parameters_text(parameters)
         if run is not None:
             told = f"adds its rows of {text} once more: run {run.run_id} has added them"
@@ -117,8 +120,10 @@ class AddedBefore:
         return Fault(
             f"target {target.name!r} {told}",
             remedy=f"To have them once, choose the other targets with -t, or type `{emptied}` first, which "
-            "says what else it removes.",
+            f"says what else it removes. After the build, type that, then `{built}`. If they are meant to "
+            "come more than once, declare `buildPolicy: ALWAYS` for the target.",
             code=ADDED_BEFORE,
+            details={"is_meant": target.policy_of(defaults) is BuildPolicy.ALWAYS},
         )
 
     def targets(self, parameters: Mapping[str, str]) -> frozenset[str]:

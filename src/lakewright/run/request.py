@@ -29,6 +29,7 @@ class JobRequest:
         force: Clean targets run too.
         keep_going: Targets that do not depend on a failed one still run.
         resume: Only steps that the last run with these arguments left undone run.
+        retry: The same if that run failed, and all otherwise; `usecases.failed_runs.retry` decides.
         permissions: Actions that the run may take although they are refused by default.
         wait: The run waits for locks and leases of other runs.
         preview: A plan also counts the deletes that entities' next slices imply, which starts Spark.
@@ -45,6 +46,7 @@ class JobRequest:
     force: bool = False
     keep_going: bool = False
     resume: bool = False
+    retry: bool = False
     permissions: Permissions = field(default_factory=Permissions)
     wait: bool = False
     preview: bool = False

@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["with_warning"]
 
-_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS, CHANGED_ROWS, MAY_BE_ADDED)
+_CODES = (KEPT_ROWS, REPEATED_ROWS, LOST_ROWS, CHANGED_ROWS, MAY_BE_ADDED, ADDED_BEFORE)
 """Those that are known before the step runs; entities tell theirs by themselves."""
 
 
 def with_warning(outcome: Outcome, step: Step) -> Outcome:
     """Return the outcome of a step with the warning of its plan; a failed one is told alone.
 
-    Rows that are added once more may be meant so, what was removed was asked for, and
-    what was replaced may be built again after it: none is an error.
+    What was removed was asked for, and what was replaced may be built again after it: neither is an error.
+    Nor are rows that are added once more by a target that is declared to be built always.
     """
     warning = step.warning
     if warning is None or outcome.status.is_failure:
         return outcome
-    if warning.code in (ADDED_BEFORE, REMOVED_ROWS, REPLACED_ROWS):
+    is_meant = warning.code == ADDED_BEFORE and warning.details["is_meant"]
+    if is_meant or warning.code in (REMOVED_ROWS, REPLACED_ROWS):
         return replace(outcome, warnings=(*outcome.warnings, f"{warning.message}. {warning.remedy}"))
     if warning.code not in _CODES:
         return outcome

@@ -226,7 +226,9 @@ class _Runs:
         self.ended(lane, ending)
 
     def _perform(self, app: App, lane: Lane, trigger: Trigger, attempt: Attempt) -> Ending:
-        arguments = (*command(app.project, trigger, attempt.due, lane.entity), "-o", "json")
+        is_retry = attempt.number > 1
+        typed = command(app.project, trigger, attempt.due, lane.entity, is_retry=is_retry)
+        arguments = (*typed, "-o", "json")
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log_of_run:
             with self._lock:
                 if self._is_stopping:

@@ -28,8 +28,17 @@ def job_arguments(project: Project, trigger: Trigger, at: datetime) -> tuple[str
     return tuple(f"{name}={scope.render(text)}" for name, text in trigger.parameters.items())
 
 
-def command(project: Project, trigger: Trigger, at: datetime, entity: str = "") -> tuple[str, ...]:
+def command(
+    project: Project, trigger: Trigger, at: datetime, entity: str = "", *, is_retry: bool = False
+) -> tuple[str, ...]:
     """Return the arguments of the command that a trigger runs: `job` or, for one of its entities, `process`.
+
+    Args:
+        project: The project.
+        trigger: The trigger.
+        at: The time that is due.
+        entity: The entity; empty for a job.
+        is_retry: Whether it runs once more for the same due time, as the attempt before it failed.
 
     Raises:
         SpecError: An expression is invalid.
@@ -40,7 +49,8 @@ def command(project: Project, trigger: Trigger, at: datetime, entity: str = "") 
     if trigger.job is None:
         return ("process", entity, *options)
     phase = "" if trigger.phase is None else trigger.phase.lower()
-    return ("job", trigger.job, phase, *job_arguments(project, trigger, at), *options)
+    retry = ("--retry",) if is_retry else ()
+    return ("job", trigger.job, phase, *job_arguments(project, trigger, at), *retry, *options)
 
 
 def argument_faults(project: Project, at: datetime) -> Iterator[Fault]:

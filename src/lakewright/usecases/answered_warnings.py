@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import Taint, TargetPhase
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import KEPT_ROWS
+from lakewright.run.leftovers import is_entry_undone
 from lakewright.run.losses import LOST_ROWS
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.other_writers import ROWS_CHANGED
@@ -27,19 +30,21 @@ if TYPE_CHECKING:
 
 __all__ = ["is_requeued", "unanswered"]
 
+_CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
+
 
 def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Iterator[Warned]:
     """Yield the warnings that nobody has answered, given the latest runs, newest first.
 
-    One of rows that a build has kept names the commands that empty what it wrote and build all of it again.
+    One of rows that a build has kept, or added once more, names the commands that empty what it wrote and
+    build all of it again.
     """
     kept: frozenset[str] | None = None
     for each in warned:
         if kept is None and each.entry["error"].get("code") == KEPT_ROWS:
             kept = frozenset(one.place.key for one in former_names(app).taints())
-        if not (
-            _is_told_elsewhere(each, kept or ()) or is_requeued(app, each) or _is_rebuilt(app, each, runs)
-        ):
+        is_answered = is_requeued(app, each) or _is_rebuilt(app, each, runs) or _is_emptied(app, each, runs)
+        if not (_is_told_elsewhere(each, kept or ()) or is_answered):
             yield _with_commands(app, each)
 
 
@@ -64,7 +69,8 @@ def _is_told_elsewhere(warned: Warned, kept: Collection[str]) -> bool:
 def _with_commands(app: App, warned: Warned) -> Warned:
     entry, job = warned.entry, app.project.jobs.get(warned.run.job)
     instance, error = entry.get("instance") or {}, entry["error"]
-    if error.get("code") != KEPT_ROWS or job is None or any(HIDDEN in text for text in instance.values()):
+    is_kept = error.get("code") in (KEPT_ROWS, ADDED_BEFORE)
+    if not is_kept or job is None or any(HIDDEN in text for text in instance.values()):
         return warned
     place = TargetPhase(app.project.name, entry["name"], Phase.BUILD.value, instance)
     taint = Taint(place, error["message"], kept=error["message"])
@@ -95,6 +101,20 @@ def _decisions(item: Item) -> Iterator[Mark]:
         yield item.new
     if item.resolved is not None:
         yield item.resolved
+
+
+def _is_emptied(app: App, warned: Warned, runs: Sequence[Run]) -> bool:
+    """Return whether a warning is only of rows that were added once more, before the target was emptied."""
+    error = warned.entry["error"]
+    if error.get("code") != ADDED_BEFORE or "\n" in str(error["message"]):
+        return False
+    later = takewhile(lambda run: run.run_id != warned.run.run_id, runs)
+    return any(
+        each["name"] == warned.entry["name"] and each["phase"] in _CLEANUP and not is_entry_undone(each)
+        for run in later
+        if run.project == warned.run.project and run.phase in _CLEANUP
+        for each in app.journal.targets(run.run_id)
+    )
 
 
 def _is_rebuilt(app: App, warned: Warned, runs: Sequence[Run]) -> bool:

@@ -283,7 +283,7 @@ def _item_of_entity(app: App, text: str) -> tuple[str, ...]:
     """Return the id of the item that `entity/slice` names; nothing if it has no such form."""
     entity, _, name = text.partition("/")
     found = app.project.entities.get(entity) if name else None
-    if found is None:
+    if found is None or "/" in name.rstrip("/"):  # a path such as `../` leads to another entity's slices
         return ()
     return (item_id(f"{found.places(app.project.lake).bronze}/{name.rstrip('/')}"),)
 

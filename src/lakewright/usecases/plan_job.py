@@ -24,6 +24,7 @@ from lakewright.stores.registry import read_store, select_backend
 from lakewright.stores.write_access import write_fault
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.target import Target
+from lakewright.usecases.failed_runs.retry import retried
 from lakewright.usecases.staleness.declared_nodes import offline_lake, sample_workspace
 from lakewright.usecases.staleness.readers import dependents
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
@@ -44,6 +45,7 @@ def plan_job(app: App, request: JobRequest) -> Plan:
         SpecError: The job, its arguments or a definition are wrong.
     """
     settings = app.manifest_settings
+    request = retried(app, request)
     plan = read_store(settings, lambda store: job_run(app, request, store).plan())
     return replace(plan, warning=write_fault(select_backend(settings)))
 

@@ -16,6 +16,7 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.slices.other_runs import entity_name
 from lakewright.spec.models.entity import Entity
+from lakewright.usecases.failed_runs.retry import retried
 from lakewright.usecases.plan_job import job_run
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.staleness.downstream import forget_overwritten, taint_after_processing
@@ -45,7 +46,7 @@ def run_job(app: App, request: JobRequest, *, listener: Listener, interruption: 
     _rename_taints(app)
     _forget_brought_back(app)
     taints = tuple(app.journal.taints(app.project.name))
-    result = job_run(app, request, app.store, interruption).run(
+    result = job_run(app, retried(app, request), app.store, interruption).run(
         run_id=app.run_id,
         holder=app.holder,
         listener=listener,

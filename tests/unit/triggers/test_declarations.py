@@ -47,6 +47,8 @@ def test_a_trigger_runs_a_job_with_the_date_of_its_zone(tmp_path: Path) -> None:
     assert command(project, nightly, NOW) == (
         *("job", "daily", "verify", "day=2026-07-01", "region=us", "--despite-faults"),
     )
+    again = command(project, nightly, NOW, is_retry=True)
+    assert again[-2:] == ("--retry", "--despite-faults"), "it adds no rows of APPEND twice"
     assert list(argument_faults(project, NOW)) == []
 
 

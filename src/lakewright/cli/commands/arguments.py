@@ -107,6 +107,11 @@ _RUN_OPTIONS = (
     click.option(
         "--resume", is_flag=True, help="Run only what the last run left failed, blocked or not reached."
     ),
+    click.option(
+        "--retry",
+        is_flag=True,
+        help="As --resume if that run failed, and run everything otherwise: for schedulers.",
+    ),
     click.option("-j", "--jobs", type=click.IntRange(min=1), help="Run this many targets at once."),
     click.option("--wait", is_flag=True, help="Wait for what another run has locked."),
     click.option("--allow-data-loss", is_flag=True, help="Allow migrations to drop data."),

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*(:\w+)?=", re.ASCII)
-_FLAGS = {"no_lifecycle": "--no-lifecycle", "resume": "--resume", "force": "--force"}
+_FLAGS = {"no_lifecycle": "--no-lifecycle", "resume": "--resume", "retry": "--retry", "force": "--force"}
 _PHASES = tuple(phase.value.lower() for phase in LIFECYCLES[0])
 
 
@@ -226,6 +226,7 @@ _JOB = (
 _RESUME = Part(
     "resume", _FLAG, "Continue the last run with these parameters, which failed; choose what it chose."
 )
+_RETRY = Part("retry", _FLAG, "As `resume` if that run failed, and run everything otherwise.")
 _REQUEUE = Part("requeue", _FLAG, "Process the slice and those after it again, instead of skipping it.")
 _FORCE = Part("force", _FLAG, "Run clean targets, too.")
 
@@ -284,6 +285,7 @@ ACTIONS = (
         lambda call: begin_job(call, "job").as_json(),
         *_JOB,
         _RESUME,
+        _RETRY,
         _FORCE,
         _REASON,
         **_BEGUN,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.silver import pa
 from tests.unit.usecases.staleness.test_downstream import PROJECT, built
 
 from lakewright.app import App
-from lakewright.manifest.journal import TargetPhase
+from lakewright.manifest.journal import Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.other_runs import run_of
 from lakewright.plan.outcome import Outcome
@@ -29,6 +30,7 @@ from lakewright.usecases.staleness.downstream import downstream_taints
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 from lakewright.usecases.staleness.stale_inputs import keep_dirty, taint_left_out
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
+from lakewright.usecases.status import project_status
 
 MODEL = """
 connections:
@@ -110,6 +112,34 @@ def build_of_log(app: App, day: str) -> Step:
     return step
 
 
+def test_status_says_how_rows_that_came_twice_come_once_until_they_are_emptied(tmp_path: Path) -> None:
+    """A task that a scheduler tried again ended well, and rows were there twice, without a word."""
+    app = lake(tmp_path)
+    write_deltalake(tmp_path / "gold/log", import_module("pyarrow").table({"id": [1]}))
+    step = build_of_log(app, DAY)
+    assert step.warning is not None
+    run = built(app, "daily", (), day=DAY)
+    told = {"name": "log", "phase": "BUILD", "status": "SUCCESS_WITH_ERRORS", "instance": {"day": DAY}}
+    error = step.warning.as_json()
+    app.journal.record_targets(run, {0: {**told, "reasons": [], "error": error}})
+    app.journal.finish_run(run, "SUCCESS_WITH_ERRORS", finished=run.started)
+
+    (warned,) = project_status(app).warned
+    assert warned.entry["error"]["message"] == step.warning.message
+    assert warned.entry["error"]["remedy"] == (
+        f"Type `lakewright job daily truncate -t log day={DAY} --yes`, then "
+        f"`lakewright job daily build day={DAY}`."
+    )
+    emptied = app.journal.start_run(
+        Run("emptied", "shop", "daily", "TRUNCATE", {"day": DAY}, app.clock(), app.holder)
+    )
+    entry = {**told, "phase": "TRUNCATE", "status": "SUCCESS", "reasons": [], "error": None}
+    app.journal.record_targets(emptied, {0: entry})
+    app.journal.finish_run(emptied, "SUCCESS", finished=app.clock())
+    assert project_status(app).warned == ()
+    app.close()
+
+
 def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
     app = lake(tmp_path)
     assert build_of_log(app, DAY).warning is None  # the table was removed by hand: no rows are there
@@ -121,11 +151,19 @@ def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
     assert step.warning.code == ADDED_BEFORE
     assert f"target 'log' adds its rows of day={DAY} once more: run " in step.warning.message
     assert f"`lakewright job daily truncate -t log day={DAY} --yes`" in str(step.warning.remedy)
-    # It may be meant so.
-    assert with_warning(Outcome(), step) == Outcome(
-        warnings=(f"{step.warning.message}. {step.warning.remedy}",)
-    )
+    assert with_warning(Outcome(), step) == Outcome(Status.SUCCESS_WITH_ERRORS, error=step.warning)
     assert with_warning(Outcome(Status.FAILED), step) == Outcome(Status.FAILED)
+
+    # It may be meant so.
+    model = tmp_path / "model/model.yml"
+    model.write_text(MODEL.replace("mode: APPEND", "mode: APPEND, buildPolicy: ALWAYS"))
+    with closing(App.open(tmp_path)) as other:
+        meant = build_of_log(other, DAY)
+    assert meant.warning is not None
+    assert with_warning(Outcome(), meant) == Outcome(
+        warnings=(f"{meant.warning.message}. {meant.warning.remedy}",)
+    )
+    model.write_text(MODEL)
 
     # Commands choose the others.
     runs = [run_of("daily", {"day": day}) for day in (DAY, "2022-01-02")]

@@ -1,0 +1,118 @@
+"""What a scheduler's next try runs, after the failed run before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import write_deltalake
+from tests.unit.serve.slices import discover
+from tests.unit.usecases.staleness.test_downstream import PROJECT
+
+from lakewright.app import App
+from lakewright.errors import UsageError
+from lakewright.manifest.journal import Run
+from lakewright.plan.phase import Phase
+from lakewright.run.request import JobRequest
+from lakewright.usecases.failed_runs.retry import retried
+
+MODEL = """
+connections:
+  shop: {settings: {bronze_path: "bronze/${entity}", silver_path: "silver/${entity}"}}
+entities:
+  orders: {id: 1, connection: shop, processtype: merge, columns: [{name: id, fieldroles: [businesskey]}]}
+relations:
+  log: {kind: delta, location: gold/log}
+  values: {kind: values, records: [{id: 1}], columns: {id: long}}
+mappings:
+  values: {kind: relation, relation: values}
+targets:
+  orders: {kind: entity, entity: orders, slices: "${day}*"}
+  log: {kind: relation, mapping: values, relation: log, mode: APPEND}
+  audit: {kind: relation, mapping: values, relation: {kind: delta, location: gold/audit}}
+jobs:
+  daily: {parameters: [{name: day, type: date}], targets: [orders, log, audit]}
+"""
+DAY = "2024-05-01"
+ASKED = JobRequest("daily", Phase.BUILD, (f"day={DAY}",), retry=True)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "project.yml").write_text(PROJECT)
+    (tmp_path / "model/model.yml").write_text(MODEL)
+    app = App.open(tmp_path)
+    app.make_store()
+    yield app
+    app.close()
+
+
+def ran(app: App, *, fails: str | None = None, day: str = DAY, **facts: Any) -> None:
+    """Record a run in which a target failed, if so, after the others had succeeded."""
+    app.begin_run()
+    at, parameters = app.clock(), {"day": day}
+    run = app.journal.start_run(
+        Run(app.run_id, "shop", "daily", "BUILD", parameters, at, app.holder, facts=facts)
+    )
+    entries: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "phase": "BUILD",
+            "status": "FAILED" if name == fails else "SUCCESS",
+            "instance": parameters,
+            "reasons": [],
+            "error": None,
+        }
+        for name in ("orders", "log", "audit")
+    ]
+    app.journal.record_targets(run, dict(enumerate(entries)))
+    app.journal.finish_run(run, "FAILED" if fails else "SUCCESS", finished=app.clock())
+
+
+def test_a_retry_resumes_the_run_that_failed(app: App) -> None:
+    ran(app, fails="audit")
+    asked = retried(app, ASKED)
+    assert (asked.resume, asked.retry, asked.targets) == (True, False, ())
+
+
+@pytest.mark.parametrize("asked", [ASKED, JobRequest("daily", Phase.VERIFY, (f"day={DAY}",), retry=True)])
+def test_a_retry_runs_all_if_no_such_run_has_failed(app: App, asked: JobRequest) -> None:
+    """As nothing was recorded of a first try that was refused, or an operator has done its work since."""
+    for record in (
+        lambda: None,
+        lambda: ran(app),
+        lambda: ran(app, fails="audit", day="2024-05-02"),
+        lambda: ran(app, fails="audit", targets=["audit"]),
+        lambda: ran(app, fails="audit", no_lifecycle=True),
+    ):
+        record()
+        found = retried(app, asked)
+        assert (found.resume, found.retry, found.targets) == (False, False, ())
+    ran(app, fails="audit")
+    ran(app)
+    assert not retried(app, asked).resume
+
+
+def test_a_retry_takes_the_corrected_slice_and_adds_no_rows_twice(app: App, tmp_path: Path) -> None:
+    """A run that is only resumed would leave the correction out, and fail again."""
+    ran(app, fails="audit")
+    write_deltalake(tmp_path / "gold/log", import_module("pyarrow").table({"id": [1]}))
+    discover(app, "orders", [f"{DAY}.csv"])
+    found = retried(app, ASKED)
+    assert (found.resume, found.targets) == (False, ("orders", "audit"))
+
+
+def test_a_retry_of_chosen_targets_is_of_the_same(app: App) -> None:
+    ran(app, fails="audit", targets=["audit"])
+    asked = JobRequest("daily", Phase.BUILD, (f"day={DAY}",), targets=("audit",), retry=True)
+    found = retried(app, asked)
+    assert (found.resume, found.targets) == (True, ("audit",))
+
+
+def test_a_run_is_not_both_resumed_and_retried(app: App) -> None:
+    with pytest.raises(UsageError, match="either resumed or retried"):
+        retried(app, JobRequest("daily", Phase.BUILD, (), resume=True, retry=True))
