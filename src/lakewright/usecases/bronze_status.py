@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import Fault, StorageUnavailable
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
+from lakewright.manifest.lock import command
+from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
 from lakewright.slices.deviations import CorrectedSlices, Deviations, changed_items
 from lakewright.slices.discover import (
     Listing,
+    called_name,
     item_id,
     list_bronze,
     natural_key,
@@ -36,6 +39,7 @@ from lakewright.slices.other_runs import (
 )
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity
+from lakewright.spec.words import counted, first_of
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.slice_times.blocking_times import blocking_time
 from lakewright.usecases.slice_times.late_slices import late_slices_of
@@ -48,6 +52,9 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
 
 __all__ = ["Arrived", "BronzeStatus", "Corrected", "Vanished", "changed_fault", "look_at_bronze"]
+
+SLICES_MISSING = "slices_missing"
+"""The code of the fault that slices which wait are gone."""
 
 MOST_NAMED = 10
 
@@ -145,7 +152,7 @@ class BronzeStatus:
         corrected: Skipped slices that changed since they were recorded, by entity.
         changed: A fault for each entity with slices that changed since they were processed, with the commands
             to type; its details name the items.
-        unreadable: A fault for each folder that can't be read.
+        unreadable: A fault for each folder that can't be read, and for slices that wait and are gone.
         blocked: The entities of which a run would process no slice, as the time of one is wrong, each with
             the fault.
     """
@@ -249,12 +256,38 @@ def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) 
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     found = _changed(app, entity, listing, present)
     fault, corrected = (None, None) if found is None else (found.fault, found.corrected)
+    missing = None if moved is not None else _missing(app, entity, bronze, present)
     return BronzeStatus(
         arrived=arrived if new or listing.incomplete else (),
         vanished=vanished if gone.count and moved is None else (),
         corrected=() if corrected is None else (Corrected(entity.called, corrected),),
         changed=() if fault is None else (fault,),
+        unreadable=() if missing is None else (missing,),
         blocked=() if blocked is None else ((entity.called, blocked),),
+    )
+
+
+def _missing(app: App, entity: Entity, bronze: str, present: Mapping[str, Item]) -> Fault | None:
+    """Return that slices which wait are gone from bronze, so that a run fails them; None if none is.
+
+    One of the first revision without a fingerprint was announced by another program, and is still to come.
+    """
+    application = application_of(app.project.name, entity)
+    query = Query(application, frozenset({Verdict.READY}), prefix=f"{item_id(bronze)}/")
+    gone = [
+        called_name(entity.called, item)
+        for item in app.store.select(query)
+        if item.item_id not in present and (item.revision > 1 or item.fingerprint is not None)
+    ]
+    if not gone:
+        return None
+    wait, are, them = ("waits", "is", "it") if len(gone) == 1 else ("wait", "are", "them")
+    names = first_of([each.partition("/")[2] for each in gone], MOST_NAMED)
+    skip = command("skip", *gone[:MOST_NAMED])
+    return Fault(
+        f"{counted(len(gone), 'slice')} of {entity.called} {wait}, but {are} gone from {bronze}: {names}",
+        remedy=f"Bring {them} back before the next run, which would fail {them}, or type `{skip}`.",
+        code=SLICES_MISSING,
     )
 
 

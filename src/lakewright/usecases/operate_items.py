@@ -24,7 +24,7 @@ from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.recover_from_log import counter_of
-from lakewright.spec.words import first_of
+from lakewright.spec.words import counted, first_of
 from lakewright.usecases.items import (
     Row,
     Rows,
@@ -263,8 +263,8 @@ def requeue_items(
         reason: Why.
 
     Raises:
-        UsageError: Both `cascade` and `late` are given, there is no such item or slice, or later items were
-            already processed and neither is given.
+        UsageError: Both `cascade` and `late` are given, there is no such item or slice, it is gone from
+            bronze, or later items were already processed and neither is given.
         LeaseHeld: One was processed, and an undo or a rebuild of the table goes on.
     """
     if cascade and late:
@@ -277,6 +277,7 @@ def requeue_items(
     _end_rewinds(app, items.values(), author)
     later_of: dict[str, tuple[str, ...]] = {}
     entities: dict[str, Entity] = {}
+    present: dict[str, dict[str, Any] | None] = {}
     for item in items.values():
         entity, found = inventory.later_items(item)
         later = tuple(other for other in found if other not in items)
@@ -285,28 +286,44 @@ def requeue_items(
             raise _later_error(app, entity, item, later)
         later_of[item.item_id] = later
         if entity is not None:
-            entities |= dict.fromkeys((item.item_id, *(later if cascade else ())), entity)
+            again = (item.item_id, *(later if cascade else ()))
+            present |= {each: inventory.fingerprint_now(app.ledger.item(each)) for each in again}
+            if gone := [each for each in again if present[each] is None]:
+                raise _gone_error(app, entity, gone)
+            entities |= dict.fromkeys(again, entity)
     ledger = app.ledger_of(app.store, author)
     rows: list[Row] = []
     done: set[str] = set()
     for item in items.values():
-        again = tuple(other for other in later_of[item.item_id] if other not in done) if cascade else ()
-        present = {other: inventory.fingerprint_now(ledger.item(other)) for other in again}
+        others = tuple(other for other in later_of[item.item_id] if other not in done) if cascade else ()
         requeue = partial(
             ledger.requeue,
             item.item_id,
             reason,
             names=inventory.names(item),
-            fingerprint=inventory.fingerprint_now(item),
+            fingerprint=present.get(item.item_id),
             allow_late=late,
-            cascade=again,
-            fingerprints={name: found for name, found in present.items() if found is not None},
+            cascade=others,
+            fingerprints={name: now for name in others if (now := present.get(name)) is not None},
         )
-        done.update(again)
+        done.update(others)
         rows += _rows(app, _written(item, requeue))
     in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
     overtaken = {each: entities[each] for each, later in later_of.items() if later and not cascade}
     return Requeued(tuple(rows), in_doubt, tuple(requeue_notes(app, entities, overtaken)))
+
+
+def _gone_error(app: App, entity: Entity, gone: Sequence[str]) -> UsageError:
+    """Return that slices are not in bronze any more: the next run would fail them."""
+    names = [slice_name(app.ledger.item(each)) for each in gone]
+    bronze = entity.places(app.project.lake).bronze
+    are, them = ("is", "it") if len(names) == 1 else ("are", "them")
+    return UsageError(
+        f"{counted(len(names), 'slice')} of {entity.called} {are} not in {bronze} any more: "
+        f"{first_of(names, MOST_NAMED)}",
+        remedy=f"Bring {them} back first; a run has nothing else to process. The rows in the table stay.",
+        details={"gone": names},
+    )
 
 
 def _later_error(app: App, entity: Entity | None, item: Item, later: Sequence[str]) -> UsageError:

@@ -19,10 +19,13 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.places import Places
+from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.placed import placed_entities
 
 __all__ = ["Quarantined", "read_quarantined"]
+
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,11 @@ class Quarantined:
         slices: Names of these slices.
         rows: Number of rows.
         folder: The folder that holds them.
-        commands: The commands, to be typed in this order, that bring in the rows that fit by now.
-        is_changed: Whether slices of the entity have changed since they were processed: the first commands
-            are then those that are told of these.
+        commands: The commands, to be typed in this order, that bring in the rows that fit by now; if some of
+            the slices are corrected, those that are told of these.
+        corrected: Names of those that have changed since they were processed.
+        is_held: Whether other slices of the entity have changed, which a rebuild refuses.
+        rest: The command for the slices that have not changed.
         by_hand: The commands for these slices once they are corrected, if nothing tells that they changed.
     """
 
@@ -44,19 +49,25 @@ class Quarantined:
     rows: int
     folder: str
     commands: tuple[str, ...]
-    is_changed: bool = False
+    corrected: tuple[str, ...] = ()
+    is_held: bool = False
+    rest: str = ""
     by_hand: tuple[str, ...] = ()
 
     @property
     def advice(self) -> str:
         """What to type about the rows."""
         typed = _in_turn(self.commands)
-        if self.is_changed:
+        if self.corrected:
             run = ", then the next run" if self.commands[-1].startswith("lakewright manifest ") else ""
-            return f"{typed}{run} bring in the rows that fit."
+            named = first_of(list(self.corrected), MOST_NAMED)
+            told = f"{typed}{run} bring in the rows of {named} that fit."
+            rest = f" Once the declaration is corrected, then `{self.rest}` brings in others that fit."
+            return f"{told}{rest if self.rest else ''}"
         corrected = _in_turn(self.by_hand) or "it is told as changed, with the commands to type"
+        held = ", and what is told of changed slices is done" if self.is_held else ""
         return (
-            f"Once the declaration is corrected, {typed} brings in the rows that fit. "
+            f"Once the declaration is corrected{held}, {typed} brings in the rows that fit. "
             f"Once a slice is corrected, {corrected}."
         )
 
@@ -77,32 +88,34 @@ def read_quarantined(app: App, changed: Collection[Fault] = ()) -> Iterator[Quar
         if entity.settings.on_bad_rows != "quarantine":
             continue
         application = application_of(app.project.name, entity)
-        found: dict[str, int] = {}
+        found: dict[str, tuple[str, int]] = {}
         for item in _quarantined_items(app, places, application):
             marks = (mark for mark in item.processed if mark.application.covers(application))
             rows = sum(int(mark.note.get("quarantined", 0)) for mark in marks)
             if rows:
-                found[slice_name(item)] = rows
+                found[item.item_id] = (slice_name(item), rows)
         if found:
-            aside = Quarantined(entity.called, tuple(found), sum(found.values()), places.quarantine, ())
-            yield _with_commands(aside, entity, item_id(places.bronze), changed)
+            names, counts = zip(*found.values(), strict=True)
+            aside = Quarantined(entity.called, names, sum(counts), places.quarantine, ())
+            of_entity = (
+                e for e in changed if e.details["changed"][0].startswith(f"{item_id(places.bronze)}/")
+            )
+            fault = next(of_entity, None)
+            ids = () if fault is None else fault.details["changed"]
+            corrected = tuple(name for each, (name, _) in found.items() if each in ids)
+            yield _with_commands(replace(aside, corrected=corrected), entity, fault)
 
 
-def _with_commands(
-    aside: Quarantined, entity: Entity, bronze: str, changed: Collection[Fault]
-) -> Quarantined:
+def _with_commands(aside: Quarantined, entity: Entity, changed: Fault | None) -> Quarantined:
     """Return bad rows with the commands that bring them in: a rebuild refuses slices that have changed."""
     rebuild = rebuild_command(entity)
-    of_entity = (each for each in changed if each.details["changed"][0].startswith(f"{bronze}/"))
-    if (fault := next(of_entity, None)) is None:
+    if changed is None or not aside.corrected:
         is_told = entity.settings.changed_slices != "ignore"
         by_hand = () if is_told else (_requeue_command(entity, aside.slices), rebuild)
-        return replace(aside, commands=(rebuild,), by_hand=by_hand)
-    again = tuple(fault.details["again"])
-    is_built = again[-1].startswith(rebuild)
-    is_all = {f"{bronze}/{name}" for name in aside.slices} <= set(fault.details["changed"])
-    rest = () if is_built or is_all else (rebuild,)
-    return replace(aside, commands=(*again, *rest), is_changed=True)
+        return replace(aside, commands=(rebuild,), by_hand=by_hand, is_held=changed is not None)
+    again = tuple(changed.details["again"])
+    is_rest = len(aside.corrected) < len(aside.slices) and not again[-1].startswith(rebuild)
+    return replace(aside, commands=again, rest=rebuild if is_rest else "")
 
 
 def _requeue_command(entity: Entity, names: Iterable[str]) -> str:

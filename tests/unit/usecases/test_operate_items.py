@@ -25,6 +25,7 @@ from lakewright.usecases.operate_items import (
     skip_item,
     unskip_item,
 )
+from lakewright.usecases.status import project_status
 
 NAME = "orders/2024-05-03.csv"
 WHO: Mapping[str, Any] = {"author": "ann", "reason": "mended"}
@@ -131,3 +132,30 @@ def test_an_item_that_changes_all_the_time_is_told_with_what_to_do(
         resolve_item(app, NAME, **WHO)
     assert len(tries) == 2
     assert (caught.value.remedy or "").endswith("shows its state; then try again.")
+
+
+@pytest.mark.parametrize("option", ["late", "cascade"])
+def test_a_slice_that_is_gone_from_bronze_is_not_requeued(tmp_path: Path, option: str) -> None:
+    """It was, and the next run failed it, so that it had to be resolved and skipped."""
+    app = shop_of(tmp_path)
+    gone = "2024-05-01.csv" if option == "late" else "2024-05-02.csv"
+    options: dict[str, Any] = {**WHO, option: True}
+    (tmp_path / "lake/bronze/orders" / gone).unlink()
+    with pytest.raises(UsageError, match=rf"1 slice of orders is not in .* any more: {gone}"):
+        requeue_items(app, ["orders/2024-05-01.csv"], **options)
+    assert find_item(app, "orders/2024-05-01.csv").revision == 1, "none was requeued"
+    app.close()
+
+
+def test_status_says_that_a_slice_that_waits_is_gone(tmp_path: Path) -> None:
+    """It said that the slice waits for the next run, which failed it."""
+    app = shop_of(tmp_path)
+    requeue_items(app, [NAME], **WHO)
+    assert project_status(app).unreadable == ()
+    (tmp_path / "lake/bronze" / NAME).unlink()
+    (told,) = project_status(app).unreadable
+    assert told.message.startswith("1 slice of orders waits, but is gone from ")
+    assert f"or type `lakewright manifest skip {NAME}`" in str(told.remedy)
+    skip_item(app, NAME, **WHO)
+    assert project_status(app).unreadable == ()
+    app.close()

@@ -82,14 +82,15 @@ def test_a_retry_resumes_the_run_that_failed(app: App) -> None:
 @pytest.mark.parametrize("asked", [ASKED, JobRequest("daily", Phase.VERIFY, (f"day={DAY}",), retry=True)])
 def test_a_retry_runs_all_if_no_such_run_has_failed(app: App, asked: JobRequest) -> None:
     """As nothing was recorded of a first try that was refused, or an operator has done its work since."""
-    for record in (
-        lambda: None,
-        lambda: ran(app),
-        lambda: ran(app, fails="audit", day="2024-05-02"),
-        lambda: ran(app, fails="audit", targets=["audit"]),
-        lambda: ran(app, fails="audit", no_lifecycle=True),
-    ):
-        record()
+    records: list[dict[str, Any]] = [
+        {},
+        {"fails": "audit", "day": "2024-05-02"},
+        {"fails": "audit", "targets": ["audit"]},
+        {"fails": "audit", "no_lifecycle": True},
+    ]
+    for count in range(len(records) + 1):
+        if count:
+            ran(app, **records[count - 1])
         found = retried(app, asked)
         assert (found.resume, found.retry, found.targets) == (False, False, ())
     ran(app, fails="audit")

@@ -60,12 +60,13 @@ def test_recorded_slices_are_told_to_be_blocked_until_the_slice_is_skipped(
     page = " ".join(shop.run("status").out.split())
     assert "orders: 2 slices wait until no slice blocks the next run" in page
     assert "orders: 1 slice that no run has seen yet: 2026-01-02.csv a run would not take it either" in page
-    assert page.count(WHY) == page.count(f"`{SKIP}`") == 1
+    assert (page.count(WHY), page.count(f"`{SKIP}`")) == (1, 2 if is_gone else 1)
     waiting = checked(shop.json("status"))["waiting"]
     assert all(each["refused"].startswith(WHY) and each["do"] == [] for each in waiting)
     with app_of(tmp_path) as app:
         for observed in (None, observe_lake(app)):
-            (concern,) = read_inbox(app, observed).concerns
+            concerns = read_inbox(app, observed).concerns
+            (concern,) = (each for each in concerns if each.kind != "unreadable")
             assert SKIP in concern.advice
     assert shop.run(*SKIP.split()[1:]).code == 0
     page = " ".join(shop.run("status").out.split())
