@@ -16,8 +16,13 @@ LONGEST_COMPARED = 100
 MOST_COMPARED = 2_000
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """Return the known name that is most similar to `name`, ignoring case, or None if none is similar.
+
+    Args:
+        name: The name.
+        known: The known names.
+        cutoff: The least similarity, from 0 to 1.
 
     Example:
         >>> nearest("tpye", ["kind", "type"])
@@ -26,7 +31,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if len(name) > LONGEST_COMPARED:
         return None
     by_lower = {other.lower(): other for other in list(known)[:MOST_COMPARED]}
-    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else None
 
 

@@ -131,8 +131,8 @@ def test_status_says_how_rows_that_fit_by_now_are_brought_in(tmp_path: Path) -> 
             ["s1"],
             ["lakewright manifest requeue orders/s1 --cascade"],
             "`lakewright manifest requeue orders/s1 --cascade`, then the next run bring in the rows of s1 "
-            "that fit. Once the declaration is corrected, then `lakewright rebuild orders` brings in others that "
-            "fit.",
+            "that fit. Once the declaration is corrected, then `lakewright rebuild orders` brings in "
+            "others that fit.",
         ),
         (
             ["s1"],

@@ -23,7 +23,7 @@ from lakewright.spec.models.entity_settings import (
 from lakewright.spec.models.lake import PATH_TEMPLATES, LakeSettings
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.reading.sections import RawDefinition
-from lakewright.spec.suggestions import suggestion
+from lakewright.spec.suggestions import nearest, suggestion
 
 __all__ = ["check_entities", "check_settings", "merge_connections", "told_once"]
 
@@ -120,6 +120,10 @@ def _reduced(definition: Definition) -> Entity | None:
     return cast("Entity | None", part.check()[0])
 
 
+_OF_DELETES = frozenset(("delete_scope", "delete_floor", "max_delete_ratio"))
+_COLUMNS = frozenset(("sequence_by", "hash_exclude"))
+_ALMOST = 0.88
+"""Similarity from which on a name is another one, misspelt: `updated_at` is not `created_at`."""
 _IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
 _PLACING = frozenset((*PLACE_TEMPLATES, "output_method"))
 
@@ -160,6 +164,9 @@ def check_settings(
 ) -> None:
     """Add a warning for each setting that nothing uses, or that has no effect.
 
+    Settings of deletes have none without `delete_missing`. Names of columns that are almost a declared one
+    are told as well; others may be columns that are not declared.
+
     A key is used if Lakewright knows it, or if the template of a place reads it. One that several definitions
     have gives one warning, at the first; one that entities inherit, at their connection. A connection also
     describes its source for loaders: there, only keys that resemble a known one give a warning.
@@ -175,7 +182,35 @@ def check_settings(
             message = f"{definition.subject}: bronze_table has no effect"
             remedy = "Slices are files or folders below the bronze path. Put them there."
             warnings.append(Fault(message, definition.at("settings", "bronze_table"), remedy))
+        if not is_connection:
+            warnings.extend(_idle_settings(definition, settings))
+            warnings.extend(_misspelt_columns(definition, settings))
     warnings.extend(_unused_setting(key, unused[key]) for key in sorted(unused))
+
+
+def _idle_settings(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the settings that an entity has itself and that have no effect without `delete_missing`."""
+    if str(_settings_of(definition).get("delete_missing", "false")).strip().lower() in ("false", "no", "off"):
+        for key in _OF_DELETES & settings.keys():
+            message = f"{definition.subject}: {key} has no effect, as delete_missing is not set"
+            remedy = "Set delete_missing: true if records that a slice lacks are deleted, or remove it."
+            yield Fault(message, definition.at("settings", key), remedy)
+
+
+def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the settings that name a column which is not declared, but almost one that is."""
+    columns = definition.raw.get("columns")
+    listed = [each for each in columns if isinstance(each, Mapping)] if isinstance(columns, list) else []
+    known = [str(each[key]) for each in listed for key in ("name", "newname") if each.get(key)]
+    lower = {name.lower() for name in known}
+    for key in _COLUMNS & settings.keys():
+        value = settings[key]
+        for name in value if isinstance(value, list) else [value]:
+            is_known = not isinstance(name, str) or name.lower() in lower
+            found = None if is_known else nearest(name, known, cutoff=_ALMOST)
+            if found is not None:
+                message = f"{definition.subject}: {key} names the column {name!r}, which is not declared"
+                yield Fault(message, definition.at("settings", key), f"did you mean {found!r}?")
 
 
 def _own_settings(

@@ -313,6 +313,32 @@ def test_a_setting_that_nothing_uses_is_a_warning_b10(tmp_path: Path) -> None:
     ]
 
 
+def test_settings_that_do_nothing_or_name_a_misspelt_column_are_warnings_b10(tmp_path: Path) -> None:
+    columns = [
+        {"name": "id", "fieldroles": ["businesskey"]},
+        {"name": "changed_at"},
+        {"name": "cr", "newname": "created_at"},
+    ]
+    own = {
+        "max_delete_ratio": 0.1,
+        "sequence_by": "change_at",
+        # A column that is not declared may be like another one.
+        "hash_exclude": ["creatd_at", "updated_at", "CHANGED_AT"],
+    }
+    stock = {**FOUNDATION["entities"][1], "processtype": "merge", "columns": columns, "settings": own}
+    project = load(tmp_path, foundation(entities=[stock]))
+    assert sorted(str(warning).split(": ", 1)[1] for warning in project.warnings) == [
+        "entity 'stock': hash_exclude names the column 'creatd_at', which is not declared (did you mean "
+        "'created_at'?)",
+        "entity 'stock': max_delete_ratio has no effect, as delete_missing is not set (Set delete_missing: "
+        "true if records that a slice lacks are deleted, or remove it.)",
+        "entity 'stock': sequence_by names the column 'change_at', which is not declared (did you mean "
+        "'changed_at'?)",
+    ]
+    stock["settings"] = {"max_delete_ratio": 0.1, "delete_missing": True, "delete_scope": "full"}
+    assert load(tmp_path, foundation(entities=[stock])).warnings == ()
+
+
 def test_a_setting_of_many_is_told_once_where_it_stands_b10(tmp_path: Path) -> None:
     connections = [{"name": "Shop", "settings": {"null_key": "allow", "server": "x"}}]
     settings = {"bronze_table": "b.t", "table_property": {"a": "b"}, "frequency": 1}
