@@ -134,6 +134,8 @@ def test_a_text_arrives_as_it_is(text: str) -> None:
     ("given", "said"),
     [
         ({"targets": 5}, "targets=5 is neither a text nor a list of texts"),
+        ({"targets": []}, "targets=[] selects no target"),
+        ({"dirty": ()}, "dirty=() selects no target"),
         ({"dirty": [1]}, "dirty=[1] is neither a text nor a list of texts"),
         ({"jobs": "4"}, "jobs='4' is not a whole number from 1 on"),
         ({"jobs": 0}, "jobs=0 is not a whole number from 1 on"),

@@ -20,6 +20,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.usecases.damage.rebuild_status import DueRebuild, Unseen
+from lakewright.usecases.items import find_item
 
 
 @pytest.fixture
@@ -127,6 +128,19 @@ def test_a_skip_is_undone_from_python(tmp_path: Path, caplog: pytest.LogCaptureF
         assert "--include" in caplog.text or "--late" in caplog.text
         with pytest.raises(UsageError):
             orders.unskip("2024-05-01b.csv")
+
+
+@pytest.mark.parametrize("name", ["../sales/2024-05-01.csv", "2024-05-01.csv/", "..", ""])
+def test_a_path_is_not_the_name_of_a_slice(tmp_path: Path, name: str) -> None:
+    """By `../`, the slice of another entity was skipped."""
+    processed(tmp_path, "historic", BY_SLICE)
+    with Project.load(tmp_path) as project:
+        orders = project.entity("orders")
+        for act in (orders.skip, orders.unskip, orders.requeue, orders.resolve, orders.accept):
+            with pytest.raises(UsageError, match="is not the name of a slice of orders"):
+                act(name)
+        with pytest.raises(UsageError, match="no item"):
+            find_item(project.app, "orders/../orders/2024-05-01.csv")
 
 
 def test_a_caller_without_logging_is_told_that_a_skip_keeps_the_rows(tmp_path: Path) -> None:
