@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -32,23 +32,38 @@ __all__ = ["is_requeued", "unanswered"]
 
 _CLEANUP = (Phase.TRUNCATE, Phase.DESTROY)
 
+_KEEPING = (KEPT_ROWS, ADDED_BEFORE)
+"""The codes of builds that have left rows of before, of which each is there once too often."""
+
 
 def unanswered(app: App, warned: Iterable[Warned], runs: Sequence[Run]) -> Iterator[Warned]:
     """Yield the warnings that nobody has answered, given the latest runs, newest first.
 
     One of rows that a build has kept, or added once more, names the commands that empty what it wrote and
-    build all of it again.
+    build all of it again. The first one of a job names those for all targets whose rows came once more.
     """
-    kept: frozenset[str] | None = None
+    kept: dict[str, bool] | None = None
+    left: list[Warned] = []
     for each in warned:
-        if kept is None and each.entry["error"].get("code") == KEPT_ROWS:
-            kept = frozenset(one.place.key for one in former_names(app).taints())
+        if kept is None and each.entry["error"].get("code") in _KEEPING:
+            kept = {one.place.key: one.kept is not None for one in former_names(app).taints()}
         is_answered = is_requeued(app, each) or _is_rebuilt(app, each, runs) or _is_emptied(app, each, runs)
-        if not (_is_told_elsewhere(each, kept or ()) or is_answered):
-            yield _with_commands(app, each)
+        if not (_is_told_elsewhere(each, kept or {}) or is_answered):
+            left.append(each)
+    first: dict[str, Warned] = {}
+    for each in left:
+        if each.entry["error"].get("code") != ADDED_BEFORE:
+            yield _with_commands(app, each, (each,))
+        elif first.setdefault(each.run.job, each) is each:
+            alike = [e for e in left if e.entry["error"].get("code") == ADDED_BEFORE]
+            yield _with_commands(app, each, [e for e in alike if e.run.job == each.run.job])
+        else:
+            told = f"What is named for {first[each.run.job].subject} empties and builds it, too."
+            error = {**each.entry["error"], "remedy": told}
+            yield replace(each, entry={**each.entry, "error": error})
 
 
-def _is_told_elsewhere(warned: Warned, kept: Collection[str]) -> bool:
+def _is_told_elsewhere(warned: Warned, kept: Mapping[str, bool]) -> bool:
     """Return whether a warning is only of a table that was gone before the run, or of rows of before.
 
     While it is gone, `status` tells that; what was built into one that was made anew is to be built again.
@@ -57,29 +72,39 @@ def _is_told_elsewhere(warned: Warned, kept: Collection[str]) -> bool:
 
     Args:
         warned: The warning.
-        kept: The keys of the places of targets that are to be built again, some of them emptied first.
+        kept: The keys of the places of targets that are to be built again, with whether they are emptied
+            first.
     """
     error, entry = warned.entry["error"], warned.entry
     if "\n" in str(error["message"]):
         return False
     place = TargetPhase(warned.run.project, entry["name"], Phase.BUILD.value, entry.get("instance") or {})
-    return error.get("code") == LOST_ROWS or (error.get("code") == KEPT_ROWS and place.key in kept)
+    code = error.get("code")
+    is_told = kept.get(place.key, False) if code == ADDED_BEFORE else place.key in kept
+    return code == LOST_ROWS or (code in _KEEPING and is_told)
 
 
-def _with_commands(app: App, warned: Warned) -> Warned:
+def _with_commands(app: App, warned: Warned, alike: Iterable[Warned]) -> Warned:
+    """Return a warning with the commands that empty and build what it, and others of its job, warn of."""
     entry, job = warned.entry, app.project.jobs.get(warned.run.job)
-    instance, error = entry.get("instance") or {}, entry["error"]
-    is_kept = error.get("code") in (KEPT_ROWS, ADDED_BEFORE)
-    if not is_kept or job is None or any(HIDDEN in text for text in instance.values()):
+    error = entry["error"]
+    if error.get("code") not in _KEEPING or job is None:
         return warned
-    place = TargetPhase(app.project.name, entry["name"], Phase.BUILD.value, instance)
-    taint = Taint(place, error["message"], kept=error["message"])
+    taints = [_taint(app, each) for each in alike]
+    if any(HIDDEN in text for each in taints for text in each.place.parameters.values()):
+        return warned
     try:
-        commands = emptying_commands(app, job, [taint])
+        commands = emptying_commands(app, job, taints)
     except LakewrightError:  # a wrong definition is told by itself
         return warned
     remedy = f"Type {', then '.join(f'`{each}`' for each in commands)}."
     return replace(warned, entry={**entry, "error": {**error, "remedy": remedy}})
+
+
+def _taint(app: App, warned: Warned) -> Taint:
+    entry, message = warned.entry, warned.entry["error"]["message"]
+    place = TargetPhase(app.project.name, entry["name"], Phase.BUILD.value, entry.get("instance") or {})
+    return Taint(place, message, kept=message)
 
 
 def is_requeued(app: App, warned: Warned) -> bool:

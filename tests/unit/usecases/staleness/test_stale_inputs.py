@@ -130,6 +130,20 @@ def test_status_says_how_rows_that_came_twice_come_once_until_they_are_emptied(t
         f"Type `lakewright job daily truncate -t log day={DAY} --yes`, then "
         f"`lakewright job daily build day={DAY}`."
     )
+    another = {**told, "name": "visits", "reasons": [], "error": {**error, "message": "visits adds rows"}}
+    app.journal.record_targets(run, {1: another})
+    (first, other) = project_status(app).warned
+    assert first.entry["error"]["remedy"].startswith(
+        f"Type `lakewright job daily truncate -t log -t visits day={DAY} --yes`, then "
+    )
+    assert other.entry["error"]["remedy"] == (
+        f"What is named for log (day={DAY}) empties and builds it, too."
+    )
+    app.store.write(
+        Write(puts=(TargetPhase("shop", "visits", "BUILD", {"day": DAY}).tainted("x", kept="y"),))
+    )
+    assert [each.entry["name"] for each in project_status(app).warned] == ["log"], "told elsewhere"
+
     emptied = app.journal.start_run(
         Run("emptied", "shop", "daily", "TRUNCATE", {"day": DAY}, app.clock(), app.holder)
     )
