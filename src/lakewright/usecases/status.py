@@ -33,7 +33,7 @@ from lakewright.usecases.damage.lost_outputs import lost_outputs
 from lakewright.usecases.damage.rebuild_status import due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import items_after_recovery, unrecorded_slices
 from lakewright.usecases.entity_standing import read_standings
-from lakewright.usecases.failed_runs.resume import next_step
+from lakewright.usecases.failed_runs.resume import entities_built, next_step
 from lakewright.usecases.failed_runs.undone_runs import (
     builds_left,
     covers,
@@ -92,9 +92,11 @@ def project_status(app: App) -> ProjectStatus:
     foreign = dict(_foreign(app.project, waiting))
     own = tuple(row for row in waiting if str(row.application) not in foreign)
     left, triggers = runs_to_resume(app, runs), list_triggers(app)
+    steps, resumed = {run.run_id: next_step(app, run) for run in left}, builds_left(app, left)
+    whole = entities_built(app, (run for run in left if steps[run.run_id].left_out is not None))
     late = frozenset(_late(app, own))
     timely = tuple(row for row in own if row.item.item_id not in late)
-    waits = WaitingSlices(app, builds_left(app, left))
+    waits = WaitingSlices(app, resumed | whole)
     unrecorded = tuple(unrecorded_entities(app))
     bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
     blocked = dict(_blocked(app, timely)) | dict(bronze.blocked)
@@ -104,7 +106,7 @@ def project_status(app: App) -> ProjectStatus:
     warned = tuple(warned_beside(answered, bronze.unreadable))
     running = tuple(run for run in runs if run.status == RUNNING)
     repeated, running_ids = repeated_runs(triggers), {run.run_id for run in running}
-    tainted = tuple(tainted_targets(app, {run.run_id for run in left}, running_ids, waits.resumed))
+    tainted = tuple(tainted_targets(app, {run.run_id for run in left}, running_ids, resumed))
     undone = tuple(run for run in left if run.run_id not in repeated)
     to_place = (slices_to_place(app, run) or () for run in undone)
     return ProjectStatus(
@@ -152,7 +154,7 @@ def project_status(app: App) -> ProjectStatus:
         rows_changed=(*rebuilds.rows_changed_beside(told_messages(warned)), *gone.rows_changed),
         tainted=tainted,
         unwritable=write_fault(select_backend(app.manifest_settings)),
-        next_steps={run.run_id: next_step(app, run) for run in undone},
+        next_steps=steps,
         is_waiting_first=bool(undone) and waits.come_first(timely, _failed(found)),
     )
 

@@ -20,7 +20,7 @@ from lakewright.slices.discover import item_id
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 
-__all__ = ["claim", "discover", "fail", "process"]
+__all__ = ["claim", "discover", "fail", "land", "process"]
 
 METRICS = Summary(
     Strategy.MERGE, records_in_slice=10, inserted=6, updated=3, deleted=1, delta_version=1, seconds=1.5
@@ -43,6 +43,14 @@ def discover(app: App, entity: str, names: Iterable[str], **more: Any) -> list[I
     app.make_store()
     app.ledger.discover(slices)
     return [app.ledger.item(each.item_id) for each in slices]
+
+
+def land(app: App, entity: str, names: Iterable[str]) -> None:
+    """Put files into bronze, where a slice must be that is to be processed."""
+    bronze = Path(app.project.entity(entity).places(app.project.lake).bronze)
+    bronze.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (bronze / name).write_text("id\n1\n")
 
 
 def claim(app: App, item: Item) -> Claim:

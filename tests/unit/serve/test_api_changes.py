@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.unit.serve.sites import Served, served, write_project
-from tests.unit.serve.slices import claim, discover, fail, process
+from tests.unit.serve.slices import claim, discover, fail, land, process
 
 from lakewright.manifest.journal import Run
 from lakewright.manifest.record import State
@@ -22,6 +22,7 @@ def shop(tmp_path: Path) -> Iterator[Served]:
     write_project(tmp_path)
     with served(tmp_path, allows_actions=True) as found:
         items = discover(found.app, "orders", ["1", "2", "3"])
+        land(found.app, "orders", ["1"])
         process(found.app, items[0])
         fail(found.app, items[1])
         yield found

@@ -16,7 +16,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from starlette.testclient import TestClient
 from tests.unit.serve.sites import BASE, MODEL, Served, browser, csrf_of, served, write_project
-from tests.unit.serve.slices import claim, discover, fail, process
+from tests.unit.serve.slices import claim, discover, fail, land, process
 
 from lakewright.lake.commit import Token
 from lakewright.manifest.journal import Run
@@ -36,6 +36,7 @@ def shop(tmp_path: Path) -> Iterator[Served]:
     with served(tmp_path, allows_actions=True) as found:
         app = found.app
         items = discover(app, "orders", ["2022-01-01", "2022-01-02", "2022-01-03", "2022-01-04"])
+        land(app, "orders", ["2022-01-03", "2022-01-04"])
         process(app, items[0], drift=["new column 'colour'"])
         fail(app, items[1], "column 'amount' is text\nrow 3: 'x'")
         held = claim(app, discover(app, "people", ["a"])[0])
@@ -185,6 +186,7 @@ def test_the_page_says_that_the_next_run_refuses_what_was_requeued(
 ) -> None:
     """Issue 11: its declared time is earlier than versions in the table."""
     refused = "lakewright.usecases.operator_notes.requeued_time_note"
+    land(shop.app, "orders", ["2022-01-01"])
     client = browser(shop)
     form = {"csrf": csrf_of(client), "item": "orders/2022-01-01", "late": "1", "reason": "corrected"}
     for note, done in (("the run refuses it", "requeue-noted"), (None, "requeue")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +24,7 @@ from lakewright.spec.words import counted
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
 from lakewright.usecases.failed_runs.undone_runs import builds_left, given_instances, hidden_parameters
 from lakewright.usecases.slice_times.blocking_times import blocking_time
+from lakewright.usecases.slice_times.late_slices import late_items
 from lakewright.usecases.slice_times.refused_times import (
     commands_for_times,
     gives_place,
@@ -36,10 +37,19 @@ from lakewright.usecases.staleness.repeated_appends import targets_adding_once
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.record import Application
+    from lakewright.run.build_history import Instance
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
-__all__ = ["NextStep", "failed_items", "is_resumable", "is_rewind", "next_step", "resume_command"]
+__all__ = [
+    "NextStep",
+    "entities_built",
+    "failed_items",
+    "is_resumable",
+    "is_rewind",
+    "next_step",
+    "resume_command",
+]
 
 _Instances: TypeAlias = list[Mapping[str, str]]
 
@@ -88,6 +98,8 @@ def next_step(app: App, run: Run) -> NextStep:
         blocked = _blocked(app, run)
         if blocked is not None:
             return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
+        if (late := _late(app, run)) is not None:
+            return NextStep((resume,), f"{late}, and what is named for it must come first")
         if (refused := _refused_migration(app, run)) is not None:
             return NextStep((resume,), caution=refused)
         left_out = _left_out(app, run)
@@ -127,6 +139,32 @@ def _refused_migration(app: App, run: Run) -> str | None:
             return f"{told}add --allow-data-loss"
         remedy = str(error.get("remedy") or "Change it.").rstrip(".")
         return f"{told}{remedy[0].lower()}{remedy[1:]}"
+    return None
+
+
+def entities_built(app: App, runs: Iterable[Run]) -> frozenset[Instance]:
+    """Return the targets of entities, in all instances of runs: all these take slices if all is run again."""
+    return frozenset(
+        (name, tuple(sorted(each.items())))
+        for run in runs
+        for name, instances in _entity_steps(app, run).items()
+        for each in (*instances[True], *instances[False])
+    )
+
+
+def _late(app: App, run: Run) -> str | None:
+    """Return that slices are late which a run takes once it is resumed, so that it fails; None if none is."""
+    job = app.project.jobs.get(run.job)
+    if job is None:
+        return None
+    for name, instances in _entity_steps(app, run).items():
+        declared = app.project.targets[name].raw
+        entity = entity_name(app.project, declared)
+        late = () if entity is None or not instances[False] else _late_ready(app, app.project.entity(entity))
+        for item in late:
+            called = slice_name(item)
+            if any(takes_recorded(app.project, job, declared, each, called) for each in instances[False]):
+                return f"{called} of {entity} is late"
     return None
 
 
@@ -199,12 +237,27 @@ def _entity_steps(app: App, run: Run) -> dict[str, dict[bool, _Instances]]:
 
 
 def _ready(app: App, entity: Entity) -> list[str]:
-    """Return the names of an entity's slices that are ready, or in bronze and not seen by any run yet."""
+    """Return the names of slices that the next run takes: they are ready, or no run has seen them yet."""
+    application = application_of(app.project.name, entity)
+    items, late = _recorded(app, entity), {item.item_id for item in _late_ready(app, entity)}
+    timely = (item for item in items if item.item_id not in late)
+    return [slice_name(item) for item in (*timely, *_unseen(app, entity, application))]
+
+
+def _recorded(app: App, entity: Entity) -> list[Item]:
+    """Return the items of an entity's slices that are ready."""
     prefix = item_id(entity.places(app.project.lake).bronze) + "/"
     application = application_of(app.project.name, entity)
     query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
-    items = [item for item in app.store.select(query) if item.verdict(application) is Verdict.READY]
-    return [slice_name(item) for item in (*items, *_unseen(app, entity, application))]
+    return [item for item in app.store.select(query) if item.verdict(application) is Verdict.READY]
+
+
+def _late_ready(app: App, entity: Entity) -> tuple[Item, ...]:
+    """Return the items of an entity's slices that are ready, and that a run refuses as late."""
+    try:
+        return late_items(app, entity, _recorded(app, entity))
+    except LakewrightError:  # what can't be read is told by itself
+        return ()
 
 
 def _unseen(app: App, entity: Entity, application: Application) -> list[Item]:

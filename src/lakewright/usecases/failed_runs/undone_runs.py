@@ -12,6 +12,7 @@ from lakewright.manifest.journal import Journal, Run
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
+from lakewright.slices.discover import natural_key
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
@@ -116,7 +117,10 @@ def undone_runs(
 
 
 def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the failed runs whose work no later run has done, of jobs that can still be run.
+    """Return the failed runs whose work no later run has done, of jobs that can still be run, in order.
+
+    The first one began first. Those of a job are in the order of their instances: to run a later day first
+    would make the slices of an earlier one late.
 
     What others left undone is told with the targets, as far as these are still declared. A rebuild is left
     out once nothing is left of what it was to do.
@@ -124,7 +128,19 @@ def runs_to_resume(app: App, newest_first: Sequence[Run]) -> tuple[Run, ...]:
     instances = given_instances(app.project)
     found = undone_runs(app.journal, newest_first, instances, WorkElsewhere(app))
     left = (run for run in found if not is_of_former_job(app.project, run))
-    return tuple(run for run in left if not is_rebuilt_otherwise(app, run, newest_first))
+    return _in_order([run for run in left if not is_rebuilt_otherwise(app, run, newest_first)])
+
+
+def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
+    by_job: dict[tuple[str, str], list[Run]] = {}
+    oldest_first = sorted(runs, key=lambda run: run.started)
+    for run in oldest_first:
+        by_job.setdefault((run.project, run.job), []).append(run)
+    of_job = {
+        job: iter(sorted(each, key=lambda run: [natural_key(str(text)) for text in run.parameters.values()]))
+        for job, each in by_job.items()
+    }
+    return tuple(next(of_job[run.project, run.job]) for run in oldest_first)
 
 
 def builds_left(app: App, runs: Iterable[Run]) -> frozenset[tuple[str, _Instance]]:
