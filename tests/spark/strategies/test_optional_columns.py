@@ -184,3 +184,23 @@ def test_a_rebuild_tells_whose_type_a_value_does_not_fit(lake: SmallLake, on_bad
     assert "of the table" not in f"{raised.value.message} {raised.value.remedy}"
     if on_bad_rows == "quarantine":
         assert f"no bad row fits {whose}. Correct the slice" in str(raised.value.remedy)
+
+
+def test_past_versions_keep_an_optional_column_that_the_first_slice_lacks(lake: SmallLake) -> None:
+    """`rewind.md`, "history_from": the columns are those of the first slice, and the optional ones."""
+    past = lake.root / "past"
+    past.mkdir()
+    rows = '{"id": 1, "price": 2, "since": "2023-01-01T00:00:00Z", "fax": "f", "customer": {"email": "x"}}\n'
+    (past / "e1.json").write_text(rows)
+    (past / "e2.json").write_text('{"id": 2, "since": "2023-01-02T00:00:00Z"}\n')
+    history = {"folder": str(past), "valid_from": "since"}
+    things = entity("historic", columns=[ID, PRICE, NOTE, EMAIL], settings={**JSON, "history_from": history})
+    put(lake, things, "s1.json", '{"id": 1}\n{"id": 2}\n')
+    result = lake.process(things)
+    assert result.error is None, result.error
+    found = (
+        lake.table(things).where("dlf_ValidTo is not null").selectExpr("id", "cast(cost as string)", "email")
+    )
+    assert [tuple(row) for row in found.collect()] == [(1, "2.00", "x")]
+    assert "note" not in " ".join(lake.warnings)
+    assert current(lake, things, "cost", "email") == [(1, None, None), (2, None, None)]
