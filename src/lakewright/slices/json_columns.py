@@ -73,11 +73,12 @@ def columns_without_rows(known: KnownColumns, entity: Entity) -> StructType | No
     """Return the columns that an entity declares, for a slice of JSON that has no rows, and so tells none.
 
     Those without a declared type have that of the table's column. None is returned if one has neither.
+    Optional columns are left out: a slice may lack them.
     """
     from pyspark.sql.types import StructType
 
     declared, columns = declared_types(entity), StructType()
-    for name in (each.source for each in entity.columns if not each.is_calculated):
+    for name in (each.source for each in entity.columns if not (each.is_calculated or each.optional)):
         kind = declared.get(name.lower()) or known.types.get(entity.silver_name(name).lower())
         if kind is None:
             return None

@@ -32,6 +32,7 @@ from lakewright.spec.words import first_of
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold_rows import lookup_sql
 from lakewright.strategies.past_load import PastLoad, PastRows, load_past, past_rows, whole_exports
+from lakewright.transform.lacking_columns import with_optional_columns
 from lakewright.transform.sql import text_sql
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def load_past_before(
         return None
     history = _declared(entity)
     try:
-        wanted = read_slice(session, slice_, entity).schema
+        wanted = with_optional_columns(read_slice(session, slice_, entity), entity).schema
         zone = lake.settings.timezone
         parts = [
             past_rows(frame, wanted, entity, history, zone=zone, file=file)

@@ -77,7 +77,7 @@ def save_bad_rows(
         BadRowsError: There are more than the entity allows, or no others; nothing was written.
     """
     located = _with_lines(rows, entity.settings.slice_format.encoding)
-    check_bad_rows(located, entity, table, records=records)
+    check_bad_rows(located, entity, table, records=records, is_replayed=is_replayed)
     folder = quarantine_folder(lake, entity, slice_.name)
     folder = join(folder, REPLAYED) if is_replayed else folder
     files = files_at(folder, lake)

@@ -13,7 +13,7 @@ from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.bad_rows import UNPARSED
-from lakewright.transform.casts import misfit_of
+from lakewright.transform.casts import OF_EARLIER_SLICES, misfit_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -80,7 +80,14 @@ def collect_bad_rows(bad: DataFrame | None, most: int) -> tuple[BadRow, ...]:
     return tuple(sorted(rows, key=lambda row: (row.file, row.record)))
 
 
-def check_bad_rows(rows: Sequence[BadRow], entity: Entity, table: TableState, *, records: int) -> None:
+def check_bad_rows(
+    rows: Sequence[BadRow],
+    entity: Entity,
+    table: TableState,
+    *,
+    records: int,
+    is_replayed: bool = False,
+) -> None:
     """Raise `BadRowsError` unless a slice may be processed without its bad rows.
 
     There may be `max_bad_rows` of them, and they must not be all of its rows: then the declaration is as
@@ -91,18 +98,20 @@ def check_bad_rows(rows: Sequence[BadRow], entity: Entity, table: TableState, *,
         entity: The entity.
         table: The table as it is.
         records: Number of the other rows of the slice.
+        is_replayed: Whether the slice is applied again, so that earlier slices give the table its types.
     """
     most = entity.settings.max_bad_rows
     if not rows or (records and len(rows) <= most):
         return
+    type_remedy = _type_remedy(rows, entity, table, is_replayed=is_replayed)
     details = {"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]}
     if not records:
         raise BadRowsError(
             f"every row of the slice is bad: {rows_text(rows)}",
-            remedy=_type_remedy(rows, entity, table) or _declaration_remedy(rows, entity),
+            remedy=type_remedy or _declaration_remedy(rows, entity),
             details={**details, MAY_SKIP: True},
         )
-    remedy = _type_remedy(rows, entity, table) if len(rows) > 1 else None
+    remedy = type_remedy if len(rows) > 1 else None
     raise BadRowsError(
         f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {rows_text(rows)}",
         remedy=remedy or "Correct the slice, or raise max_bad_rows; then resolve the item.",
@@ -118,26 +127,29 @@ def _declaration_remedy(rows: Iterable[BadRow], entity: Entity) -> str:
     return "Correct the slice, or what the entity declares of its columns."
 
 
-def _type_remedy(rows: Iterable[BadRow], entity: Entity, table: TableState) -> str | None:
+def _type_remedy(
+    rows: Iterable[BadRow], entity: Entity, table: TableState, *, is_replayed: bool
+) -> str | None:
     """Return that the type of a column is to be checked if all bad rows misfit it; else None."""
     found = {misfit_of(row.reason) for row in rows}
     misfit = found.pop()
     if found or misfit is None:
         return None
-    return f"{_type_hint(misfit, entity, table)} {misfit.remedy(rebuild_command(entity))}"
+    hint = _type_hint(misfit, entity, table, is_replayed=is_replayed)
+    return f"{hint} {misfit.remedy(rebuild_command(entity))}"
 
 
-def _type_hint(misfit: Misfit, entity: Entity, table: TableState) -> str:
+def _type_hint(misfit: Misfit, entity: Entity, table: TableState, *, is_replayed: bool) -> str:
     """Return that the type of a column may be the cause, with the declared one and that of the table."""
     silver = entity.silver_name(misfit.column)
     if misfit.is_of_table:
         declared = next((each.type for each in entity.columns if each.silver.lower() == silver.lower()), None)
-        whose = "which is that of the table"
+        whose = OF_EARLIER_SLICES if is_replayed else "which is that of the table"
         also = "" if declared is None else f"; {declared.ddl} is declared"
     else:
         column = table.column(silver) if table.exists else None
-        whose = "which is declared"
-        also = "" if column is None else f"; the table has {column.type.ddl}"
+        whose, owner = "which is declared", "the earlier slices give it" if is_replayed else "the table has"
+        also = "" if column is None else f"; {owner} {column.type.ddl}"
     return f"Check the type of column {misfit.column!r}: no bad row fits {misfit.type}, {whose}{also}."
 
 

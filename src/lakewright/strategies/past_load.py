@@ -79,7 +79,7 @@ class PastRows:
 
     Attributes:
         frame: The rows, with the columns `CARRIED`.
-        missing: Columns of the slice that the past lacks; they are null.
+        missing: Columns of the slice that the past lacks although they are not optional; they are null.
         left_out: Columns of the past that the slice lacks.
     """
 
@@ -154,7 +154,7 @@ def past_rows(
 
     Args:
         frame: The rows as they were read.
-        slice_: The columns of the first slice, as it was read.
+        slice_: The columns of the first slice, as it was read, with optional ones that it lacks.
         entity: The entity.
         history: The declaration.
         zone: Time zone of times without an offset.
@@ -190,7 +190,8 @@ def past_rows(
         *selected, *(f"{sql} as {name}" for name, sql in times.items()), f"{file} as {FILE}"
     )
     left_out = tuple(name for name in present if name.lower() not in used)
-    return PastRows(rows, tuple(missing), left_out)
+    optional = {column.source.lower() for column in entity.columns if column.optional}
+    return PastRows(rows, tuple(name for name in missing if name.lower() not in optional), left_out)
 
 
 def _null_sql(kind: DataType) -> str:

@@ -5,7 +5,7 @@ Source: `processing-strategies.md`, "Schema Drift"; rules of entities, "Errors".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -104,7 +104,7 @@ def fit_slice(
         at: The processing time.
         allow_data_loss: Whether Full may replace rows of another strategy.
         after: The fit of the slice that is processed before this one; None to use the present table.
-        may_lack_columns: Whether declared columns that the slice lacks are null.
+        may_lack_columns: Whether the slice may lack columns that are not optional.
 
     Raises:
         SpecError: An expression of the entity uses more than a row's columns.
@@ -127,6 +127,7 @@ def fit_slice(
         hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
         may_lack_columns=may_lack_columns,
     )
+    prepared = _without_unknown(prepared, table, policy=entity.settings.schema_drift)
     prepared = _with_types(prepared, table, policy=entity.settings.schema_drift)
     _check_storable(prepared)
     if is_adoptable(entity, state):
@@ -169,6 +170,27 @@ def _without_misfits(prepared: PreparedSlice, alignment: Alignment) -> PreparedS
     return replace(prepared, frame=frame, ranked=ranked, bad=bad)
 
 
+def _without_unknown(prepared: PreparedSlice, table: StructType | None, *, policy: str) -> PreparedSlice:
+    """Return the slice without columns that it lacks, as far as a table does not have them, and gets none."""
+    if table is None or policy == "evolve":
+        return prepared
+    known = {field.name.lower() for field in table.fields}
+    return _without(prepared, [name for name in prepared.added if name.lower() not in known])
+
+
+def _without(prepared: PreparedSlice, names: Collection[str]) -> PreparedSlice:
+    """Return the slice without columns, given by their names in silver."""
+    if not names:
+        return prepared
+    return replace(
+        prepared,
+        frame=prepared.frame.drop(*names),
+        ranked=None if prepared.ranked is None else prepared.ranked.drop(*names),
+        hashed=tuple(each for each in prepared.hashed if prepared.names.get(each.name) not in names),
+        typeless={name: is_free for name, is_free in prepared.typeless.items() if name not in names},
+    )
+
+
 def _with_types(prepared: PreparedSlice, table: StructType | None, *, policy: str) -> PreparedSlice:
     """Return the slice with what has no type in the table's type, or left out if the table has none.
 
@@ -186,19 +208,20 @@ def _with_types(prepared: PreparedSlice, table: StructType | None, *, policy: st
         # The pipeline makes a text of a whole column that has no type.
         own = prepared.frame.schema[name].dataType
         own = own if is_typeless(own) else NullType()
-        is_kept = policy != "evolve" or not is_free
+        # What the slice lacks becomes no text in place of the struct that a later one brings.
+        is_kept = (policy != "evolve" or not is_free) and name not in prepared.filled
         target = settled(own, known.get(name.lower()), is_kept=is_kept)
         if target is None:
             left_out.append(name)
         else:
             typed[name] = functions.expr(convert_sql(name_sql(name), own, target, name))
     ranked = prepared.ranked
-    return replace(
+    prepared = replace(
         prepared,
-        frame=prepared.frame.withColumns(typed).drop(*left_out),
-        ranked=None if ranked is None else ranked.withColumns(typed).drop(*left_out),
-        hashed=tuple(each for each in prepared.hashed if prepared.names.get(each.name) not in left_out),
+        frame=prepared.frame.withColumns(typed),
+        ranked=None if ranked is None else ranked.withColumns(typed),
     )
+    return _without(prepared, left_out)
 
 
 def _check_casts(frame: DataFrame, alignment: Alignment) -> None:

@@ -65,7 +65,7 @@ class LoadRequest:
             columns without a previous watermark are left out.
         permissions: The permissions of the run.
         is_late: Whether a later slice is already processed.
-        may_lack_columns: Whether declared columns that the slice lacks are null: it was processed before,
+        may_lack_columns: Whether the slice may lack columns that are not optional: it was processed before,
             with the same content.
     """
 

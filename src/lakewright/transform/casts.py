@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 __all__ = [
+    "OF_EARLIER_SLICES",
     "Misfit",
     "cast_error",
     "cast_fault_sql",
@@ -29,6 +30,7 @@ __all__ = [
     "limited_sql",
     "micros_sql",
     "misfit_of",
+    "of_earlier_slices",
 ]
 
 _SEPARATOR = "\u2063"
@@ -251,6 +253,22 @@ def misfit_of(fault: str) -> Misfit | None:
     """
     found = _MISFIT.fullmatch(fault)
     return None if found is None else Misfit.to(found["column"], found["type"])
+
+
+OF_EARLIER_SLICES = "the type that the earlier slices give the column"
+"""What the type of the table is while slices are applied again: the user's table may have another one."""
+
+
+def of_earlier_slices(text: str) -> str:
+    """Return the text of an error about misfits as it is true of slices that are applied again.
+
+    Example:
+        >>> of_earlier_slices("column 'v': the value 'x' doesn't fit the type bigint of the table")
+        "column 'v': the value 'x' doesn't fit bigint, the type that the earlier slices give the column"
+    """
+    return re.sub(
+        rf"' doesn't fit the type (\S+) {_OF_TABLE}", rf"' doesn't fit \1, {OF_EARLIER_SLICES}", text
+    )
 
 
 def _raise(value: str, column: str, target: str) -> str:

@@ -21,8 +21,9 @@ from lakewright.transform.bad_rows import (
 )
 from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.hash import hash_of, value_class
-from lakewright.transform.lacking_columns import with_lacking_columns
+from lakewright.transform.lacking_columns import LackingColumns, with_lacking_columns
 from lakewright.transform.misfits import misfit_rows
+from lakewright.transform.required_columns import check_declared_columns, lacking_setting_error
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
@@ -69,7 +70,11 @@ class PreparedSlice:
         delivered: Columns that the slice has in the source, to their names in the frame.
         bad: Rows that were left out because of a fault, if the entity puts such rows aside; see
             `transform.bad_rows`.
-        lacking: Declared columns that the slice lacks, by their names in the source, which are null.
+        lacking: Declared columns that the slice lacks though they are not optional, by their names in the
+            source; they are null.
+        added: Columns of `frame` that the slice lacks, by their names in silver.
+        filled: Columns of `frame` in which the slice lacks fields that declared columns are paths to, by
+            their names in silver.
     """
 
     frame: DataFrame
@@ -91,6 +96,8 @@ class PreparedSlice:
     delivered: Mapping[str, str] = field(default_factory=dict)
     bad: DataFrame | None = None
     lacking: tuple[str, ...] = ()
+    added: frozenset[str] = frozenset()
+    filled: frozenset[str] = frozenset()
 
     @property
     def key_sql(self) -> str:
@@ -123,7 +130,7 @@ def prepare(
         is_key_cast: Whether the primary key is computed from values in their declared types; otherwise it is
             from the source's, as in tables that were made so.
         hashed: Names in silver of the only columns whose changes count; None for all columns.
-        may_lack_columns: Whether declared columns that the slice lacks are null; see `lacking_columns`.
+        may_lack_columns: Whether columns that are not optional may be lacking; see `lacking_columns`.
 
     Raises:
         SchemaDriftError: Declared columns are missing, or names clash.
@@ -133,7 +140,6 @@ def prepare(
     check_names(frame.columns, system.reserved)
     typeless_in_slice, delivered = _typeless(frame), frame.columns
     frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
-    lacked = {name.lower() for name in lacking}
     source = _source_columns(frame, entity, system, hashed)
     bad = None
     if entity.settings.on_bad_rows == "quarantine":
@@ -142,7 +148,7 @@ def prepare(
         bad = union_of(unparsed, bad_rows(frame, faults, keys, {name: name for name in delivered}))
         frame = without_bad_rows(frame, faults)
     typeless = _typeless(frame) - _given_a_type(entity, system, source)
-    unasked = ((typeless & typeless_in_slice) - _asked_for(entity)) | lacked
+    unasked = ((typeless & typeless_in_slice) - _asked_for(entity)) | _may_stay_away(entity, lacking)
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
     frame = steps.hash_rows(frame, system, source.excluded)
     if shape is Strategy.HISTORIC:
@@ -157,7 +163,7 @@ def prepare(
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
     frame = steps.mark_seen(frame, system, at)
     has_key = source.has_own_key or bool(key_fields)
-    sequence = _sequence(frame, entity, source.names) if has_key else None
+    sequence = _sequence(frame, entity, source.names, delivered) if has_key else None
     ranked = None
     if sequence is not None and entity.settings.duplicates == "latest":
         ranked = rank_by_sequence(frame, system, sequence)
@@ -168,13 +174,17 @@ def prepare(
         ranked=ranked,
         delivered={name: source.names.get(name, name) for name in delivered},
         bad=bad,
-        lacking=lacking,
+        lacking=lacking.told,
+        added=_in_silver(lacking.names, source.names),
+        filled=_in_silver(lacking.filled_names, source.names),
         system=system,
         names=source.names,
         keys={field.name: value_class(field.dataType) for field in key_fields},
         key_columns=tuple(source.names[name] for name in source.keys),
         identity=_identity(frame, system, {source.names[field.name]: field.dataType for field in key_fields}),
-        watermarks=_silver_names([mark.column_name for mark in entity.watermarks], source.names),
+        watermarks=_silver_names(
+            [mark.column_name for mark in entity.watermarks], source.names, ("watermark", delivered)
+        ),
         partitions=_resolved(frame.columns, entity.partition_columns),
         has_key=has_key,
         hashed=source.hashed,
@@ -199,28 +209,24 @@ def _readable_rows(
 
 def _with_declared_columns(
     frame: DataFrame, entity: Entity, system: SystemColumns, *, may_lack_columns: bool
-) -> tuple[DataFrame, tuple[str, ...]]:
+) -> tuple[DataFrame, LackingColumns]:
     """Return the frame after the entity's transformations and calculated columns, with its names checked.
 
-    The second value is the declared columns that the slice lacks.
+    The second value is what the slice lacks.
     """
-    lacking: tuple[str, ...] = ()
-    if may_lack_columns:
-        frame, lacking = with_lacking_columns(frame, entity, system, _source_names(entity))
-    else:
-        frame = steps.flatten(steps.inject(frame, entity.transformations), _source_names(entity))
-    frame = steps.calculate(frame, entity.calculated)
+    frame, lacking = with_lacking_columns(
+        frame, entity, system, _source_names(entity), may_lack_columns=may_lack_columns
+    )
+    frame = lacking.emptied(steps.calculate(frame, entity.calculated), entity)
     check_names(frame.columns, system.reserved)
-    steps.check_columns(frame.columns, [column.source for column in entity.columns])
+    check_declared_columns(frame.columns, entity, system, lacking.names)
     return _with_supplied(frame, entity, system), lacking
 
 
 def _source_names(entity: Entity) -> tuple[str, ...]:
     """Return the names in the source that the entity refers to."""
     columns = (column.source for column in entity.columns if not column.is_calculated)
-    marks = (mark.column_name for mark in entity.watermarks)
-    sequence = entity.settings.sequence_by
-    return tuple(dict.fromkeys((*columns, *marks, *(() if sequence is None else (sequence,)))))
+    return tuple(dict.fromkeys((*columns, *entity.names_with_values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +301,16 @@ def _asked_for(entity: Entity) -> set[str]:
     return {name.lower() for name in (*declared, *(mark.column_name for mark in entity.watermarks))}
 
 
+def _may_stay_away(entity: Entity, lacking: LackingColumns) -> frozenset[str]:
+    """Return what a slice lacks, and its table need not have: a table has all columns of its partitions."""
+    partitions = {column.source.lower() for column in entity.columns if column.is_partition}
+    return (lacking.names | lacking.filled_names) - partitions
+
+
+def _in_silver(lacking: Collection[str], names: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(final for source, final in names.items() if source.lower() in lacking)
+
+
 def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, DataType]) -> tuple[str, ...]:
     """Return the key's columns if the primary key is made of their values, otherwise the primary key."""
     is_plain = all(
@@ -332,27 +348,31 @@ def _resolved(present: list[str], wanted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in found if name is not None)
 
 
-def _sequence(frame: DataFrame, entity: Entity, names: Mapping[str, str]) -> str | None:
+def _sequence(frame: DataFrame, entity: Entity, names: Mapping[str, str], delivered: list[str]) -> str | None:
     """Return the name in silver of the entity's `sequence_by`, whose type is checked."""
     declared = entity.settings.sequence_by
     if declared is None:
         return None
-    (name,) = _silver_names([declared], names).values()
+    (name,) = _silver_names([declared], names, ("sequence_by", delivered)).values()
     check_sequence_type(name, frame.schema[name].dataType)
     return name
 
 
-def _silver_names(columns: list[str], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the names in silver of columns given by their names in the source or their new ones."""
+def _silver_names(
+    columns: list[str], names: Mapping[str, str], given: tuple[str, list[str]]
+) -> dict[str, str]:
+    """Return the names in silver of columns that a setting names: as in the source, or by their new ones.
+
+    `given` is the setting, and the columns that the slice has.
+    """
     by_source = {source.lower(): final for source, final in names.items()}
     finals = {final.lower(): final for final in names.values()}
     found = {}
     for column in columns:
         final = by_source.get(column.lower()) or finals.get(normal_name(column).lower())
         if final is None:
-            steps.check_columns(names, [column])
-        else:
-            found[column] = final
+            raise lacking_setting_error(given[1], column, given[0])
+        found[column] = final
     return found
 
 

@@ -17,7 +17,6 @@ from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.conversion import converted_sql
 from lakewright.transform.hash import hash_sql
-from lakewright.transform.separators import other_separator, separator_remedy
 from lakewright.transform.spark_types import type_of
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.system_columns import SystemColumns
@@ -360,35 +359,3 @@ def _rejected(message: str, remedy: str, error: PySparkException) -> LakewrightE
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-_CORRECT = "Correct the slice, or remove the column from the entity's `columns`."
-
-MOST_LISTED = 30
-"""Number of columns that an error lists."""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = [repr(name) for name in names if not name.startswith("_lakewright_")]
-    more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
-    return ", ".join(shown[:MOST_LISTED]) + more if shown else "no columns"
-
-
-def check_columns(names: Iterable[str], wanted: Iterable[str]) -> None:
-    """Raise `SchemaDriftError` unless every wanted column is present.
-
-    Raises:
-        SchemaDriftError: Columns are missing; the message names all of them.
-    """
-    names, wanted = list(names), list(wanted)
-    present = {name.lower() for name in names}
-    missing = [name for name in wanted if name.lower() not in present]
-    if missing:
-        columns = "column" if len(missing) == 1 else "columns"
-        sign = other_separator(names, wanted) if len(missing) == len(wanted) else None
-        raise SchemaDriftError(
-            f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}; it has "
-            f"{_listed(names)}",
-            remedy=_CORRECT if sign is None else separator_remedy(sign, _CORRECT),
-            details={"lacks": missing, "present": names},
-        )

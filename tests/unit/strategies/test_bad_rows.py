@@ -136,3 +136,13 @@ def test_a_slice_of_bad_rows_alone_ends_a_fold_before_it(tmp_path: Path) -> None
     with pytest.raises(BadSlice, match="every row of the slice is bad") as raised:
         fold._with_saved_rows(processor, claimed, found)
     assert raised.value.position == 1
+
+
+def test_the_types_of_slices_that_are_applied_again_are_those_of_earlier_slices(orders: Entity) -> None:
+    """The table that users see may have another type than the one that is being built."""
+    own = "the type that the earlier slices give the column"
+    for target, whose in (("date of the table", f"date, {own}"), ("int", "int, which is declared")):
+        with pytest.raises(BadRowsError) as raised:
+            check_bad_rows(misfits("x", target=target), orders, TABLE, records=0, is_replayed=True)
+        assert f"no bad row fits {whose}" in str(raised.value.remedy)
+        assert "the table has" not in str(raised.value.remedy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import SchemaDriftError
-from lakewright.transform.steps import check_columns
+from lakewright.transform.required_columns import check_columns
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,9 @@ def test_the_remedy_names_the_separator_if_no_declared_column_was_found(
         check_columns(names, ["OID", "day"])
     remedy = str(raised.value.remedy)
     assert remedy.endswith("orrect the slice, or remove the column from the entity's `columns`.")
+    with pytest.raises(SchemaDriftError) as raised:
+        check_columns(names, ["OID", "day"], ["oid"])
+    assert "declare the column with `optional: true` if slices may lack it; or" in str(raised.value.remedy)
     assert ("separator" in remedy) == (told is not None)
     if told is not None:
         assert f'declare it: `format: {{kind: csv, separator: "{told}"}}`.' in remedy

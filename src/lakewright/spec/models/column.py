@@ -73,6 +73,9 @@ class Column(SnakeModel):
     description: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="What the column contains; becomes the comment of the table's column."
     )
+    optional: bool = Field(
+        default=False, description="A slice may lack the column; it is null in its rows then."
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Column:
@@ -83,6 +86,13 @@ class Column(SnakeModel):
         if self.expression is None and not self.name.strip():
             raise ValueError(
                 f"the column {self.newname!r} has neither a name in the source nor an expression"
+            )
+        if self.optional and self.is_business_key:
+            raise ValueError(f"the column {self.result!r} of the business key can't be optional")
+        if self.optional and self.is_calculated:
+            raise ValueError(
+                f"the calculated column {self.result!r} can't be optional: make the columns so that its "
+                "expression uses"
             )
         return self
 

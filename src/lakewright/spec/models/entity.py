@@ -99,7 +99,7 @@ class Entity(Named):
 
     @model_validator(mode="after")
     def _consistent(self) -> Entity:
-        problems = [*self._strategy_problems(), *self._name_problems()]
+        problems = [*self._strategy_problems(), *self._name_problems(), *self._optional_problems()]
         if problems:
             raise inconsistent("; ".join(problems))
         return self
@@ -153,6 +153,19 @@ class Entity(Named):
             if self.settings.delete_missing:
                 yield f"the watermark column {name!r} is declared twice"
 
+    def _optional_problems(self) -> Iterator[str]:
+        marks = {normal_name(mark.column_name).lower() for mark in self.watermark}
+        sequence = normal_name(self.settings.sequence_by or "").lower()
+        for column in self.columns:
+            names = {normal_name(column.source).lower(), column.silver.lower()} if column.optional else set()
+            if sequence and sequence in names:
+                yield f"the column {column.in_words} of sequence_by can't be optional: it orders the rows"
+            if names & marks:
+                what = f"the watermark column {column.in_words}"
+                yield f"{what} can't be optional: it tells how far slices were processed"
+            if normal_name(f"PK_{self.destination}").lower() in names:
+                yield f"the primary key {column.in_words} can't be optional"
+
     def reserved_name_problems(self, prefix: str) -> Iterator[tuple[int, str]]:
         """Yield the position of each column with the name of a system column, and the problem."""
         reserved = {f"{prefix}{name}".lower() for name in FIXED_SYSTEM_NAMES}
@@ -174,6 +187,13 @@ class Entity(Named):
         """Return the name in silver of a column, given by its name in the source or its new name."""
         found = (column.silver for column in self.columns if column.source.lower() == name.lower())
         return next(found, normal_name(name))
+
+    @property
+    def names_with_values(self) -> tuple[str, ...]:
+        """Names of columns that every slice must have, because settings need their values."""
+        sequence = self.settings.sequence_by
+        marks = (mark.column_name for mark in self.watermark)
+        return (*marks, *(() if sequence is None else (sequence,)))
 
     @property
     def reads_json(self) -> bool:

@@ -196,6 +196,9 @@ def test_what_is_wrong_with_a_foundation_file_is_a_fault(
     assert found[0].startswith(f"m.json:{line}:" if line else "m.json:")
 
 
+KEY: dict[str, Any] = {"name": "id", "fieldroles": ["businesskey"]}
+OPTIONAL = {"columns": [KEY, {"name": "seen at", "newname": "SeenAt", "optional": True}]}
+
 WRONG = [
     ({"processtype": "upsert"}, "processtype: must be 'full', 'merge', 'historic' or 'delta', not 'upsert'"),
     ({"processtype": "merge", "columns": []}, "the strategy merge needs a column with the role businesskey"),
@@ -214,6 +217,29 @@ WRONG = [
         "the calculated column 'a' needs an expression",
     ),
     ({"columns": [{"datatype": "string"}]}, "a column needs a name"),
+    (
+        {"columns": [{"name": "a", "fieldroles": ["businesskey"], "optional": True}]},
+        "the column 'a' of the business key can't be optional",
+    ),
+    (
+        {"columns": [{"name": "a", "expression": "b + 1", "optional": True}]},
+        "the calculated column 'a' can't be optional",
+    ),
+    *(
+        (
+            {**OPTIONAL, "settings": {"sequence_by": name}},
+            "the column 'seen at' (newname 'SeenAt') of sequence_by",
+        )
+        for name in ("Seen At", "seenat")
+    ),
+    (
+        {**OPTIONAL, "watermark": [{"column_name": "seen at", "expression": "${last_value}"}]},
+        "the watermark column 'seen at' (newname 'SeenAt') can't be optional",
+    ),
+    (
+        {"destination": "dim_a", "columns": [KEY, {"name": "a", "newname": "PK_dim_a", "optional": True}]},
+        "the primary key 'a' (newname 'PK_dim_a') can't be optional",
+    ),
     ({"columns": [{"newname": "b"}]}, "has neither a name in the source nor an expression"),
     ({"columns": [{"name": "a", "nme": "b"}]}, "unknown key 'nme' (did you mean 'name'?)"),
     ({"columns": [{"name": "a b"}, {"name": "ab"}]}, "the columns 'a b' and 'ab' become one column 'ab'"),

@@ -1,0 +1,106 @@
+"""Checks that a slice has the columns that its entity needs.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns, Rename columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SchemaDriftError
+from lakewright.transform.separators import other_separator, separator_remedy
+
+if TYPE_CHECKING:
+    from lakewright.spec.models.entity import Entity
+    from lakewright.transform.system_columns import SystemColumns
+
+__all__ = ["check_columns", "check_declared_columns", "lacking_setting_error"]
+
+_CORRECT = "Correct the slice, or remove the column from the entity's `columns`."
+_OR_OPTIONAL = (
+    "Correct the slice; declare the column with `optional: true` if slices may lack it; or remove it from "
+    "the entity's `columns`."
+)
+
+MOST_LISTED = 30
+"""Number of columns that an error lists."""
+
+
+def check_declared_columns(
+    names: Iterable[str], entity: Entity, system: SystemColumns, added: Collection[str]
+) -> None:
+    """Raise `SchemaDriftError` unless a slice has every declared column that it must have.
+
+    A header of CSV in which another separator than the declared one seems to stand is an error also if the
+    slice may lack all columns.
+
+    Args:
+        names: Columns of the slice, including those that the entity's expressions make.
+        entity: The entity.
+        system: Names of its system columns.
+        added: Names, in lower case, of columns that were added with nulls.
+    """
+    names = [name for name in names if name.lower() not in added]
+    fixed = {system.key.lower(), *(name.lower() for name in entity.names_with_values)}
+    optional = {
+        column.source.lower()
+        for column in entity.columns
+        if not (column.is_business_key or column.is_calculated)
+        and fixed.isdisjoint((column.source.lower(), column.silver.lower()))
+    }
+    sources = [column.source for column in entity.columns if not column.is_calculated]
+    wanted = [name for name in sources if name.lower() not in added]
+    may_be_unread = entity.settings.slice_format.kind == "csv" and all(
+        each.optional for each in entity.columns
+    )
+    check_columns(names, sources if may_be_unread and _sign(names, sources) else wanted, optional)
+
+
+def check_columns(names: Iterable[str], wanted: Iterable[str], optional: Collection[str] = ()) -> None:
+    """Raise `SchemaDriftError` unless every wanted column is present.
+
+    Args:
+        names: Columns of the slice.
+        wanted: Columns that it must have.
+        optional: Names, in lower case, of columns that may be declared to be optional.
+
+    Raises:
+        SchemaDriftError: Columns are missing; the message names all of them.
+    """
+    names, wanted = list(names), list(wanted)
+    present = {name.lower() for name in names}
+    missing = [name for name in wanted if name.lower() not in present]
+    if missing:
+        columns = "column" if len(missing) == 1 else "columns"
+        sign = _sign(names, wanted)
+        remedy = _OR_OPTIONAL if any(name.lower() in optional for name in missing) else _CORRECT
+        raise SchemaDriftError(
+            f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}; it has "
+            f"{_listed(names)}",
+            remedy=remedy if sign is None else separator_remedy(sign, remedy),
+            details={"lacks": missing, "present": names},
+        )
+
+
+def lacking_setting_error(names: Sequence[str], column: str, setting: str) -> SchemaDriftError:
+    """Return the error of a slice without the column that a setting of its entity names."""
+    return SchemaDriftError(
+        f"the slice lacks the column {column!r}, which `{setting}` of the entity names; it has "
+        f"{_listed(names)}",
+        remedy=f"Correct the slice, or the entity's `{setting}`.",
+        details={"lacks": [column], "present": list(names)},
+    )
+
+
+def _sign(names: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """Return the sign that may separate the fields of a header in which no wanted column was found."""
+    present = {name.lower() for name in names}
+    is_found = any(name.lower() in present for name in wanted)
+    return None if is_found else other_separator(names, wanted)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [repr(name) for name in names if not name.startswith("_lakewright_")]
+    more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
+    return ", ".join(shown[:MOST_LISTED]) + more if shown else "no columns"
