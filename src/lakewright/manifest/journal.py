@@ -24,7 +24,7 @@ from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["ABORTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase"]
+__all__ = ["ABORTED", "ACCEPTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase"]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 
@@ -39,6 +39,9 @@ BATCH = 500
 
 RUNNING = "RUNNING"
 ABORTED = "ABORTED"
+
+ACCEPTED = "accepted"
+"""The fact of a run that a person has accepted its failure: who, when and why."""
 
 _CHOICE = ("targets", "no_lifecycle", "resume")
 """Facts of a run that left out steps."""
@@ -229,6 +232,13 @@ class Journal:
         self.ended[run.run_id] = run
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         self.ended.pop(run.run_id, None)
+        return run
+
+    def accept_run(self, run: Run, *, by: str, reason: str) -> Run:
+        """Save that a person accepts how a run has ended, and return the saved run."""
+        told = {"by": by, "reason": reason, "at": format_instant(self.store.now())}
+        run = replace(run, facts={**run.facts, ACCEPTED: told})
+        self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         return run
 
     def abort_run(self, run: Run) -> None:

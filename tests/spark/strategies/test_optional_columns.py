@@ -47,7 +47,7 @@ def current(lake: SmallLake, things: Any, *columns: str) -> list[tuple[Any, ...]
     return [tuple(row) for row in frame.orderBy("id").selectExpr("id", *columns).collect()]
 
 
-@pytest.mark.parametrize("strategy", ["merge", "historic"])
+@pytest.mark.parametrize("strategy", ["historic", pytest.param("merge", marks=pytest.mark.nightly)])
 def test_slices_may_lack_optional_columns(lake: SmallLake, strategy: str) -> None:
     """`processing-strategies.md`, "Schema Drift": an optional column is null in a slice without it."""
     things = entity(strategy, columns=[ID, PRICE, NOTE, EMAIL, TWICE, SHOUT], settings=JSON)

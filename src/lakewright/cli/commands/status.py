@@ -59,7 +59,6 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     locks = [_lock(row, row.lock, now) for row in found.locked if row.lock is not None]
     stale = [_lock(row, row.lock, now) for row in found.stale if row.lock is not None]
     running = [*(_run(run, now) for run in found.running), *locks]
-    undone = [_undone(run, found.step_after(run), now) for run in found.undone]
     yield from fault_blocks(found.faults, found.withheld)
     if found.unwritable is not None:
         yield fault_branch(found.unwritable)
@@ -84,7 +83,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     waiting = list(_all_waiting(found))
     first, then = (waiting, []) if found.is_waiting_first else ([], waiting)
     yield from _section("Waiting", first, f"{more}ready")
-    yield from _section("Runs that failed", undone, "lakewright history --status failed")
+    yield from _failed_runs(found, now)
     yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
     warned = [_warning(each, now) for each in found.alike_warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
@@ -111,6 +110,14 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     if found.last_runs:
         yield line(Span("Last runs", "bold"))
         yield runs_table(found.last_runs, now)
+
+
+def _failed_runs(found: ProjectStatus, now: datetime) -> Iterator[Block]:
+    undone = [_undone(run, found.step_after(run), now) for run in found.undone]
+    yield from _section("Runs that failed", undone, "lakewright history --status failed")
+    if undone:
+        ends = "If nothing is left to do about such a run, `lakewright history accept RUN` ends its message."
+        yield line(Span(ends, "dim"))
 
 
 def _all_waiting(found: ProjectStatus) -> Iterator[Branch]:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.journal import Journal, Run
+from lakewright.manifest.journal import ACCEPTED, Journal, Run
 from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
@@ -99,7 +99,7 @@ def undone_runs(
     seen: dict[tuple[str, str], list[Run]] = {}
     for position, run in enumerate(newest_first):
         later = seen.setdefault((run.project, run.job), [])
-        is_idle = run.facts.get("check") or run.facts.get("refused")
+        is_idle = any(run.facts.get(each) for each in ("check", "refused", ACCEPTED))
         if run.status in _LEFT_WORK and not is_idle:
             same = (each for each in later if _follows(each, run, instances) and has_steps(each, run))
             since = [*later, *_holders(run, newest_first, results)]
@@ -182,6 +182,8 @@ def is_superseded(app: App, run: Run) -> bool:
     """
     if run.status not in _LEFT_WORK:
         return False
+    if run.facts.get(ACCEPTED):
+        return True
     runs = tuple(app.journal.runs(RECENT, project=run.project, since=run.started))
     if is_rebuilt_otherwise(app, run, runs):
         return True

@@ -11,20 +11,23 @@ from tests.unit.serve.slices import discover, fail, process
 from tests.unit.usecases.staleness.test_downstream import built, lake
 
 from lakewright.app import App
+from lakewright.errors import UsageError
 from lakewright.manifest.journal import Run
 from lakewright.usecases.failed_runs.undone_runs import is_superseded
 from lakewright.usecases.failed_runs.work_elsewhere import slices_to_place
+from lakewright.usecases.history import accept_run, find_run, run_as_json
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
 
 DAY = {"day": "2022-01-01"}
 
 
-def failed_run(app: App, name: str, **entry: Any) -> Run:
+def failed_run(app: App, name: str, run_id: str = "failed", day: str = DAY["day"], **entry: Any) -> Run:
     """Record a run of the job `daily` in which a target failed."""
     at = datetime.now(UTC) - timedelta(hours=1)
-    run = app.journal.start_run(Run("failed", "shop", "daily", "BUILD", DAY, at, app.holder))
-    result = {"name": name, "phase": "BUILD", "status": "FAILED", "reasons": [], "instance": DAY, **entry}
+    given = {"day": day}
+    run = app.journal.start_run(Run(run_id, "shop", "daily", "BUILD", given, at, app.holder))
+    result = {"name": name, "phase": "BUILD", "status": "FAILED", "reasons": [], "instance": given, **entry}
     app.journal.record_targets(run, {0: {"error": None, **result}})
     return app.journal.finish_run(run, "FAILED", finished=at)
 
@@ -84,6 +87,33 @@ def test_a_run_that_was_refused_a_loss_says_what_accepts_it(tmp_path: Path) -> N
         "It was refused: names would lose all its rows. If the declaration is as it was, add "
         "--allow-data-loss."
     )
+    app.close()
+
+
+def test_a_failed_run_is_not_told_once_a_person_has_accepted_it(tmp_path: Path) -> None:
+    """A day whose only slice was skipped failed in VERIFY, and was told for ever."""
+    app = lake(tmp_path)
+    run = failed_run(app, "names")
+    assert listed(app) == ["failed"]
+    other = built(app, "daily", ["names"], day="2022-01-02")
+    with pytest.raises(UsageError, match="ended with SUCCESS: only the failure of a run is accepted"):
+        accept_run(app, other.run_id, author="ann", reason="")
+    accept_run(app, "fail", author="ann", reason="no orders that day")
+    assert (listed(app), is_superseded(app, run)) == ([], True)
+    run = find_run(app, "failed")
+    assert is_superseded(app, run)
+    assert run_as_json(run)["accepted"].items() >= {"by": "ann", "reason": "no orders that day"}.items()
+    failed_run(app, "names", run_id="again")
+    assert listed(app) == ["again"]
+    app.close()
+
+
+def test_failed_runs_stand_in_the_order_of_their_days(tmp_path: Path) -> None:
+    """The newest day stood first; typed from top to bottom, it made the slices of the older ones late."""
+    app = lake(tmp_path)
+    for run_id, day in (("1", "2022-01-03"), ("2", "2022-01-10"), ("3", "2022-01-02")):
+        failed_run(app, "names", run_id=run_id, day=day)
+    assert listed(app) == ["3", "1", "2"]
     app.close()
 
 

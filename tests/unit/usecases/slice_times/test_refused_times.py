@@ -167,6 +167,31 @@ def test_a_slice_that_waits_where_the_run_was_done_is_not_left_out_by_resuming(t
     assert (concern.command, concern.action) == (RESUME.removesuffix(" --resume"), None)
 
 
+def test_a_slice_that_a_failed_run_takes_once_all_is_run_again_has_no_second_command(tmp_path: Path) -> None:
+    """Both were typed, from top to bottom, and rows of APPEND came twice."""
+    shop = processed(tmp_path, "merge", 'slices: "${day}*"')
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+    whole = RESUME.removesuffix(" --resume")
+    assert [each["do"] for each in shop.json("status")["waiting"]] == [[whole]]
+    failed_run(tmp_path, "verification", name="checks")
+    status = shop.json("status")
+    assert (told(shop), [each["do"] for each in status["waiting"]]) == ([whole], [[]])
+
+
+def test_a_run_that_would_take_a_late_slice_says_so(tmp_path: Path) -> None:
+    """It stood above the command that must be typed first, and failed."""
+    shop = processed(tmp_path, "merge", 'slices: "${day}*"')
+    (tmp_path / "lake/bronze/orders/2024-05-01b.csv").write_text("id\n1\n")
+    shop.json("manifest", "discover")
+    failed_run(tmp_path, "storage_unavailable")
+    page = " ".join(shop.run("status").out.split())
+    assert (
+        "it would fail again: 2024-05-01b.csv of orders is late, and what is named for it must come first "
+    ) in page
+    assert shop.run("manifest", "requeue", "orders/2024-05-01b.csv", "--late").code == 0
+    assert "it would fail again" not in shop.run("status").out
+
+
 def test_a_slice_in_bronze_that_no_run_has_seen_is_left_out_by_resuming(tmp_path: Path) -> None:
     """As of a job that ran before any delivery: resumed, it fails again for want of the silver table."""
     shop = processed(tmp_path, "merge", BY_SLICE)
