@@ -83,7 +83,7 @@ class LostRows:
     ) -> Fault | None:
         """Return the warning for a target whose table a phase makes anew, empties or removes.
 
-        None is returned if nothing else was in it.
+        None is returned if nothing else was in it, unless TRUNCATE empties a table as a whole.
         """
         workspace = context.workspace
         if Phase.BUILD not in target.phases_in(workspace):
@@ -101,10 +101,29 @@ class LostRows:
         if found.exists is Answer.NO and not phase.is_cleanup and any(map(_has_table, places)):
             return None  # CREATE enters it into the catalog
         lost = self._lost(target, context, places, is_whole=not phase.is_cleanup)
+        asked = self._asked_for(target, lost, parameters) if phase is Phase.TRUNCATE else {}
         lost.pop((target.name, tuple(sorted(parameters.items()))), None)
         partly = self.history.built_into(places, in_part=True) if phase is Phase.TRUNCATE else {}
         parts = {key: job for key, (job, _) in partly.items()}
-        return self._fault(target, Loss.of(phase, places, found), lost, parts) if lost or parts else None
+        is_told = bool(lost or parts or asked)
+        return self._fault(target, Loss.of(phase, places, found), lost, parts, asked) if is_told else None
+
+    def _asked_for(
+        self, target: Target, lost: Mapping[Instance, Job], parameters: Mapping[str, str]
+    ) -> dict[Instance, Job]:
+        """Return what the run is asked to empty together with an instance of a target, with its job.
+
+        It is the whole table, so that the first instance of the run has it all. A partition is that of its
+        instance, and the slices of an entity wait again.
+        """
+        if not isinstance(target, WritingTarget) or target.partition:
+            return {}
+        now = list(map(self._key, self.instances))
+        asked = {
+            (name, key): job for (name, key), job in lost.items() if key in now and self._is_chosen(name)
+        }
+        is_first = self._key(parameters) == min((key for _, key in asked), key=now.index, default=None)
+        return asked if is_first else {}
 
     def _older_warning(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Fault | None:
         look = self._look_into(target, context)
@@ -198,26 +217,33 @@ class LostRows:
         loss: Loss,
         lost: Mapping[Instance, Job],
         parts: Mapping[Instance, Job] | None = None,
+        asked: Mapping[Instance, Job] | None = None,
     ) -> Fault | None:
-        """Return the fault of builds that are lost, of some in part; None if the run builds them itself."""
+        """Return the fault of builds that are lost, of some in part; None if the run builds them itself.
+
+        Those that the run was asked to remove are told, but are not to be built again.
+        """
         # A build that replaces rows does not make the run build these again.
         now = [] if loss.code == REPLACED_ROWS else list(map(self._key, self.instances))
         others = [(name, key) for name, key in lost if key not in now or not self._is_chosen(name)]
         in_part = {each: job for each, job in (parts or {}).items() if not (now and self._is_chosen(each[0]))}
-        if not others:
+        if not (others or asked):
             return self._fault_in_part(target, loss, in_part) if in_part else None
         # What is emptied in this run is not built again in it.
         tainted = others if loss.code == REMOVED_ROWS else list(lost)
-        typed = ", ".join(
-            f"`{each}`" for each in self._commands(others, lost, is_emptied=loss.kept is not None)
-        )
-        partly, later = "", ""
+        is_emptied = loss.kept is not None
+        remedies = [f"{loss.remedy}: {self._typed(others, lost, is_emptied=is_emptied)}."] if others else []
+        if asked:
+            what = "what the run was asked for again, too" if others else "the rows again"
+            remedies.append(f"To have {what}: {self._typed(list(asked), asked, is_emptied=is_emptied)}.")
+        partly = ""
         if in_part:
             partly = f", and a part of what {_names(in_part)} has built is gone, too"
-            later = f" {_LATER}"
+            remedies.append(_LATER)
+        built = _built_words(loss, others or list(asked or ()), is_other=bool(others))
         return Fault(
-            f"target {target.name!r}: {loss.told}, and {_built_words(loss, others)}{partly}",
-            remedy=f"{loss.remedy}: {typed}.{later}",
+            f"target {target.name!r}: {loss.told}, and {built}{partly}",
+            remedy=" ".join(remedies),
             code=loss.code,
             details={
                 "reason": loss.reason,
@@ -246,6 +272,9 @@ class LostRows:
             kept = None if made is None else made[0].kept_rows(defaults)
             found.append([name, dict(key), kept, True])
         return found
+
+    def _typed(self, built: Sequence[Instance], jobs: Mapping[Instance, Job], *, is_emptied: bool) -> str:
+        return ", ".join(f"`{each}`" for each in self._commands(built, jobs, is_emptied=is_emptied))
 
     def _commands(
         self, built: Sequence[Instance], jobs: Mapping[Instance, Job], *, is_emptied: bool
@@ -285,16 +314,23 @@ def _names(built: Iterable[Instance]) -> str:
     return first_of(sorted({name for name, _ in built}), MOST_NAMED)
 
 
-def _built_words(loss: Loss, built: Sequence[Instance]) -> str:
-    """Return what was built into a table as text."""
+def _built_words(loss: Loss, built: Sequence[Instance], *, is_other: bool = True) -> str:
+    """Return what was built into a table as text.
+
+    Args:
+        loss: How its rows are lost.
+        built: The instances.
+        is_other: Whether they are none of those that the run is asked for.
+    """
     instances = [parameters_text(dict(key)) for key in sorted({key for _, key in built})]
     texts = first_of(instances, MOST_NAMED)
     if loss.code == REPLACED_ROWS:
         return (
             f"{first_of(sorted({name for name, _ in built}), MOST_NAMED)} had built {texts or 'rows'} into it"
         )
-    were = f"{counted(len(instances), 'other instance')} {'was' if len(instances) == 1 else 'were'}"
-    return f"{were} built into it: {texts}"
+    what = counted(len(instances), "other instance" if is_other else "instance")
+    were = f"{what} {'was' if len(instances) == 1 else 'were'} built into it"
+    return f"{were}: {texts}" if texts else were
 
 
 def overwrites(target: Target, defaults: TargetDefaults) -> bool:

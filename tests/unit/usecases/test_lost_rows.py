@@ -168,7 +168,8 @@ def test_a_table_that_is_emptied_as_a_whole_is_told_with_what_other_instances_bu
         "it: day=2022-01-01, day=2022-01-03"
     )
     assert step.warning.remedy == (
-        "Build these again afterwards: `lakewright job daily build -t added day=2022-01-01,2022-01-03`."
+        "Build these again afterwards: `lakewright job daily build -t added day=2022-01-01,2022-01-03`. "
+        "To have what the run was asked for again, too: `lakewright job daily build -t added day=2022-01-02`."
     )
     puts = [put.value for put in lost_taints("shop", "r1", step) if put.value]
     assert {each["reason"] for each in puts} == {"its rows were removed by TRUNCATE in run r1"}
@@ -180,11 +181,21 @@ def test_a_table_that_is_emptied_as_a_whole_is_told_with_what_other_instances_bu
         (f"{step.warning.message}. {step.warning.remedy}",),
     )
 
-    # What the run empties itself is no surprise; a partition is its own; of a table that each instance
-    # replaces, only the rows of the last one are there.
-    assert removal(app, Phase.TRUNCATE, "added", *DAYS).warning is None
+    # What builds again what was asked for is told once, and marked nowhere.
+    every = removal(app, Phase.TRUNCATE, "added", *DAYS)
+    assert every.warning is not None
+    assert "3 instances were built into it: day=2022-01-01, day=2022-01-02, day=2022-01-03" in (
+        every.warning.message
+    )
+    assert every.warning.remedy == (
+        "To have the rows again: `lakewright job daily build -t added day=2022-01-01,2022-01-02,2022-01-03`."
+    )
+    assert lost_taints("shop", "r1", every) == ()
+    # A partition is its own; of a table that each instance replaces, only the rows of the last one are there.
     assert removal(app, Phase.TRUNCATE, "names", DAYS[1]).warning is None
-    assert removal(app, Phase.TRUNCATE, "whole", DAYS[2]).warning is None
+    last = removal(app, Phase.TRUNCATE, "whole", DAYS[2]).warning
+    assert last is not None
+    assert "1 instance was built into it: day=2022-01-03" in last.message
     whole = removal(app, Phase.TRUNCATE, "whole", DAYS[0]).warning
     assert whole is not None
     assert "1 other instance was built into it: day=2022-01-03" in whole.message

@@ -114,10 +114,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
 
 def _failed_runs(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     undone = [_undone(run, found.step_after(run), now) for run in found.undone]
-    yield from _section("Runs that failed", undone, "lakewright history --status failed")
-    if undone:
-        ends = "If nothing is left to do about such a run, `lakewright history accept RUN` ends its message."
-        yield line(Span(ends, "dim"))
+    ends = "if nothing is left to do about such a run, `lakewright history accept RUN` ends its message"
+    yield from _section("Runs that failed", undone, "lakewright history --status failed", ends)
 
 
 def _all_waiting(found: ProjectStatus) -> Iterator[Branch]:
@@ -169,11 +167,12 @@ def _quarantined(found: ProjectStatus) -> Iterator[Branch]:
         yield Branch(line(Span(each.entity, "bold"), f": {count}, in {each.folder}"), (_do(each.advice),))
 
 
-def _section(title: str, branches: Sequence[Branch], more: str) -> Iterator[Block]:
+def _section(title: str, branches: Sequence[Branch], more: str, note: str = "") -> Iterator[Block]:
     if not branches:
         return
     hidden = len(branches) - MOST_SHOWN
-    rest = (Branch(line(Span(f"{hidden} more: `{more}`", "dim"))),) if hidden > 0 else ()
+    texts = (f"{hidden} more: `{more}`" if hidden > 0 else "", note)
+    rest = tuple(Branch(line(Span(text, "dim"))) for text in texts if text)
     yield Branch(line(Span(title, "bold"), Span(f" {len(branches)}", "dim")), (*branches[:MOST_SHOWN], *rest))
 
 
