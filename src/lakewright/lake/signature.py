@@ -26,6 +26,7 @@ __all__ = [
     "changes_of_others",
     "emptying_signature",
     "foreign_changes",
+    "is_own",
     "is_signing",
     "sign_commits",
     "standing_changes",
@@ -95,9 +96,9 @@ def foreign_changes(lake: Lake, address: Address, known: int = -1) -> Foreign | 
         known: The version up to which all commits count as Lakewright's own.
     """
     found = commits_since(
-        lake, address, lambda commit: _is_own(commit) or commit.version <= known, most=_MOST_COMMITS
+        lake, address, lambda commit: is_own(commit) or commit.version <= known, most=_MOST_COMMITS
     )
-    return None if found is None or not _is_own(found.start) else standing_changes(lake, address, found)
+    return None if found is None or not is_own(found.start) else standing_changes(lake, address, found)
 
 
 def standing_changes(lake: Lake, address: Address, found: Since) -> Foreign | None:
@@ -148,6 +149,6 @@ def _changes_rows(commit: Commit) -> bool:
     return has_changed_rows(commit) or replaces_all(commit)
 
 
-def _is_own(commit: Commit) -> bool:
+def is_own(commit: Commit) -> bool:
     """Return whether a commit carries the signature or a token."""
     return "app" in commit.content or commit.content.get(_BY) == _NAME

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.commit import commit_text, commits_since
 from lakewright.lake.observation import observe_table
-from lakewright.lake.signature import standing_changes
+from lakewright.lake.signature import is_own, standing_changes
 from lakewright.slices.processed import first_processed
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -80,9 +80,16 @@ def others_fault(entity: Entity, commits: Sequence[Commit], *, is_refused: bool 
         is_refused: Whether no slice is processed into the table as it is now.
     """
     told = first_of([commit_text(each) for each in commits], _MOST_NAMED)
+    # A TRUNCATE is signed, but has no token. It makes the manifest forget the slices.
+    if all(map(is_own, commits)):
+        said = f"rows of {entity.called} were removed by a TRUNCATE, which the manifest does not know: {told}"
+    else:
+        said = (
+            f"rows of {entity.called} were changed by another program since Lakewright's last commit: {told}"
+        )
     slices = "No slice is processed into" if is_refused else "Slices go on with"
     return Fault(
-        f"rows of {entity.called} were changed by another program since Lakewright's last commit: {told}",
+        said,
         remedy=f"{slices} the rows as they are now. If the change is unwanted, "
         f"`{rebuild_command(entity)} --over-foreign` makes the table again from its slices.",
         code=ROWS_CHANGED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from tests.silver import sign_last_commit
 from tests.unit.slices.test_recover_from_log import pa
 
 from lakewright.lake import commit
+from lakewright.lake.commit import Commit
 from lakewright.lake.delta_log import read_history
-from lakewright.slices.other_writers import commits_of_others
+from lakewright.slices.other_writers import commits_of_others, others_fault
 from lakewright.spec.models.places import Address
 
 
@@ -51,3 +53,14 @@ def test_commits_that_changed_rows_since_lakewrights_last_one_are_found(
     write_deltalake(place, rows, mode="append")
     sign_last_commit(place)
     assert found() == []
+
+
+def test_a_truncate_that_the_manifest_lost_is_not_called_another_programs() -> None:
+    """After an older manifest was put back, Lakewright's own TRUNCATE was."""
+    orders: Any = SimpleNamespace(called="orders", name="orders")
+    own = Commit(7, None, "DELETE", {}, {"by": "lakewright", "emptied": {}})
+    other = Commit(8, None, "UPDATE", {}, {})
+    assert others_fault(orders, [own]).message == (
+        "rows of orders were removed by a TRUNCATE, which the manifest does not know: version 7 (DELETE)"
+    )
+    assert "by another program since" in others_fault(orders, [own, other]).message
