@@ -282,7 +282,7 @@ class Project:
             no_lifecycle: Run only this phase, none before it.
             force: Run clean targets too.
             resume: Run only what the last run with these arguments left undone.
-            retry: The same if that run failed, and run everything otherwise: for the tasks of schedulers.
+            retry: For schedulers: resume the last run with these arguments if it failed; else run everything.
             keep_going: Run targets that do not depend on a failed one.
             jobs: How many targets run at once.
             wait: Wait for what another run has locked.

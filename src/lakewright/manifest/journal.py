@@ -237,7 +237,7 @@ class Journal:
     def accept_run(self, run: Run, *, by: str, reason: str) -> Run:
         """Save that a person accepts how a run has ended, and return the saved run."""
         told = {"by": by, "reason": reason, "at": format_instant(self.store.now())}
-        run = replace(run, facts={**run.facts, ACCEPTED: told})
+        run = replace(run, facts={**run.facts, **self._bounded({ACCEPTED: told})})
         self.store.write(Write(puts=(Put(RUN, run.key, run.as_json()),)))
         return run
 

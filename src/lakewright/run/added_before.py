@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.plan.dirtiness import BuildPolicy
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
@@ -100,7 +99,7 @@ class AddedBefore:
         """Return the warning for a target that adds rows; None if none of an earlier build are there.
 
         A job without parameters adds rows in each of its runs, as that is all that it can do. Its details
-        tell whether it is meant so: the target's build policy is `ALWAYS`.
+        tell whether it is meant so: the target declares the build policy `ALWAYS`.
         """
         if not (isinstance(target, WritingTarget) and target.mode_of(defaults) is OutputMode.APPEND):
             return None
@@ -109,21 +108,22 @@ class AddedBefore:
             return None
         instance, chosen = run_of(self.job.name, parameters), ["-t", target.name]
         (emptied,) = commands_of([instance], phase=Phase.TRUNCATE, options=chosen)
-        (built,) = commands_of([instance], options=chosen)
         run, text = self._run(target, workspace, parameters, places), parameters_text(parameters)
         if run is not None:
             told = f"adds its rows of {text} once more: run {run.run_id} has added them"
+            added = f"run {run.run_id} had added them"
         elif target.partition and self._holds_unknown(target, workspace, places):
             told = f"adds its rows of {text} to others, which no recorded run has added"
+            added = "others were there, which no recorded run had added"
         else:
             return None
         return Fault(
             f"target {target.name!r} {told}",
             remedy=f"To have them once, choose the other targets with -t, or type `{emptied}` first, which "
-            f"says what else it removes. After the build, type that, then `{built}`. If they are meant to "
-            "come more than once, declare `buildPolicy: ALWAYS` for the target.",
+            "says what else it removes. After the build, `lakewright status` names the commands. If they are "
+            "meant to come more than once, declare `buildPolicy: ALWAYS` for the target.",
             code=ADDED_BEFORE,
-            details={"is_meant": target.policy_of(defaults) is BuildPolicy.ALWAYS},
+            details={"is_meant": target.is_built_always, "added": added},
         )
 
     def targets(self, parameters: Mapping[str, str]) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
+from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.outputs import is_gone
 
 if TYPE_CHECKING:
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from lakewright.plan.step import Step
 
 __all__ = [
+    "ADDED_TWICE",
     "FORMER_ROWS",
     "KEPT_ROWS",
     "REPEATED_ROWS",
     "after_build",
     "holds_former",
+    "is_added_twice",
     "kept_of",
     "kept_rows_warning",
     "repeated_rows_warning",
@@ -32,6 +35,9 @@ KEPT_ROWS, REPEATED_ROWS = "kept_rows", "repeated_rows"
 
 FORMER_ROWS = "was built with rows of before"
 """Why a target is dirty that was built without being emptied first."""
+
+ADDED_TWICE = "its rows came more than once"
+"""How it is told that a target has added rows which were there."""
 
 _MAY_HAVE = "may have added its rows already"
 
@@ -84,6 +90,19 @@ def kept_of(step: Step) -> str | None:
     return None if warning is None or warning.code != KEPT_ROWS else str(warning.details["kept"])
 
 
+def is_added_twice(kept: str | None) -> bool:
+    """Return whether a target is to be emptied because its rows came more than once."""
+    return kept is not None and kept.startswith(ADDED_TWICE)
+
+
+def _kept_after(step: Step) -> str | None:
+    """Return which rows of before a target holds once it is built, or None."""
+    warning = step.warning
+    if warning is not None and warning.code == ADDED_BEFORE and not warning.details["is_meant"]:
+        return f"{ADDED_TWICE}: {warning.details['added']}"
+    return kept_of(step)
+
+
 def may_have_added(run_id: str) -> str:
     """Return that a run was cut off while it added rows: nobody knows whether they are there."""
     return f"run {run_id} {_MAY_HAVE}"
@@ -99,7 +118,7 @@ def after_build(place: TargetPhase, step: Step) -> Put:
 
     Who builds what may have been added already knows what is there.
     """
-    kept = kept_of(step)
+    kept = _kept_after(step)
     if not holds_former(kept):
         return place.untainted()
     return place.tainted(FORMER_ROWS, kept=kept)

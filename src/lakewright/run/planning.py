@@ -27,7 +27,7 @@ from lakewright.run.added_before import AddedBefore
 from lakewright.run.build_history import BuildHistory
 from lakewright.run.contexts import Contexts
 from lakewright.run.former_names import FormerNames
-from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
+from lakewright.run.kept_rows import is_added_twice, kept_rows_warning, repeated_rows_warning
 from lakewright.run.leftovers import Leftovers, is_built, is_entry_undone, tells_outcome
 from lakewright.run.look import look
 from lakewright.run.look_ahead import looking_ahead
@@ -336,6 +336,8 @@ class _Observer:
         self, target: Target, context: Context, parameters: Mapping[str, str], taint: Taint
     ) -> Fault | None:
         """Return the warning of a target that is dirty, if building it leaves or repeats rows of before."""
+        if is_added_twice(taint.kept) and target.is_built_always:
+            return None
         job, places = self.lost.job.name, target.provides(context.workspace, Phase.BUILD)
         kept = kept_rows_warning(job, parameters, taint, places)
         if kept is not None and are_near(places) and filled(target, context.workspace) is Answer.NO:

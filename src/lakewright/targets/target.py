@@ -191,6 +191,11 @@ class Target(Named):
             return destroy_dirtiness(observation)
         return Dirtiness.yes(f"{phase} always runs")
 
+    @property
+    def is_built_always(self) -> bool:
+        """Whether it is declared to be built in each run: rows that it adds may come more than once."""
+        return self.build_policy is BuildPolicy.ALWAYS
+
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the target must run in BUILD, by its build policy or the default one."""
         policy = self.build_policy or defaults.build_policy

@@ -220,7 +220,7 @@ class WritingTarget(Target):
         """Return whether the target must run in BUILD, by its build policy."""
         mode = self.mode_of(defaults)
         found = build_dirtiness(
-            self.policy_of(defaults),
+            self._policy(defaults),
             observation,
             each_build=mode.each_build,
             is_partitioned=bool(self.partition),
@@ -345,15 +345,14 @@ class WritingTarget(Target):
         return Outcome()
 
     def _is_fingerprinted(self, defaults: TargetDefaults) -> bool:
-        return self.mapping is not None and self.policy_of(defaults) is BuildPolicy.IF_CHANGED
+        return self.mapping is not None and self._policy(defaults) is BuildPolicy.IF_CHANGED
 
     def _always_runs(self, defaults: TargetDefaults) -> bool:
         """Return whether the target is dirty in BUILD even if it is filled."""
         filled = Observation("", exists=Answer.YES, filled=Answer.YES)
         return self.build_dirtiness(filled, defaults).is_to_run
 
-    def policy_of(self, defaults: TargetDefaults) -> BuildPolicy:
-        """Return when a build of it is dirty."""
+    def _policy(self, defaults: TargetDefaults) -> BuildPolicy:
         return self.build_policy or defaults.build_policy
 
     def mode_of(self, defaults: TargetDefaults) -> OutputMode:

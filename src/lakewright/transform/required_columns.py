@@ -52,7 +52,7 @@ def check_declared_columns(
     sources = [column.source for column in entity.columns if not column.is_calculated]
     wanted = [name for name in sources if name.lower() not in added]
     may_be_unread = entity.settings.slice_format.kind == "csv" and all(
-        each.optional for each in entity.columns
+        each.optional for each in entity.columns if not each.is_calculated
     )
     check_columns(names, sources if may_be_unread and _sign(names, sources) else wanted, optional)
 

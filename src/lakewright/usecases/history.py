@@ -174,22 +174,23 @@ def run_with_targets(app: App, text: str) -> dict[str, Any]:
     return {**run_as_json(run), "instances": instances}
 
 
-def accept_run(app: App, text: str, *, author: str, reason: str) -> Run:
-    """Record that nothing is left to do about a failed run, so that it is not told any more; return it.
+def accept_runs(app: App, texts: Iterable[str], *, author: str, reason: str) -> list[Run]:
+    """Record that nothing is left to do about failed runs, so that they are not told any more; return them.
 
-    What it left to build is still told with the targets.
+    What they left to build is still told with the targets. If one must not be accepted, none is.
 
     Raises:
         UsageError: No run matches, or several do; or it goes on, or has not failed.
     """
-    run = find_run(app, text)
-    if run.status not in (Status.FAILED, Status.ABORTED):
-        ended = "goes on" if run.status == RUNNING else f"ended with {run.status}"
-        raise UsageError(
-            f"run {run.run_id} {ended}: only the failure of a run is accepted",
-            remedy="`lakewright history --status failed` lists the runs that failed.",
-        )
-    return app.journal.accept_run(run, by=author, reason=reason)
+    runs = [find_run(app, text) for text in texts]
+    for run in runs:
+        if run.status not in (Status.FAILED, Status.ABORTED):
+            ended = "goes on" if run.status == RUNNING else f"ended with {run.status}"
+            raise UsageError(
+                f"run {run.run_id} {ended}: only the failure of a run is accepted",
+                remedy="`lakewright history --status failed` lists the runs that failed.",
+            )
+    return [app.journal.accept_run(run, by=author, reason=reason) for run in runs]
 
 
 def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:

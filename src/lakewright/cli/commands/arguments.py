@@ -110,7 +110,7 @@ _RUN_OPTIONS = (
     click.option(
         "--retry",
         is_flag=True,
-        help="As --resume if that run failed, and run everything otherwise: for schedulers.",
+        help="For schedulers: resume the last run with these arguments if it failed; else run everything.",
     ),
     click.option("-j", "--jobs", type=click.IntRange(min=1), help="Run this many targets at once."),
     click.option("--wait", is_flag=True, help="Wait for what another run has locked."),

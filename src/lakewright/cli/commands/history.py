@@ -100,7 +100,7 @@ def accept(call: Call, /, runs: tuple[str, ...], *, author: str, reason: str) ->
     """
     from lakewright.usecases import history as use_case
 
-    accepted = [use_case.accept_run(call.app, run, author=author, reason=reason) for run in runs]
+    accepted = use_case.accept_runs(call.app, runs, author=author, reason=reason)
     page = [line(status(run.status), f" {run.job} run {run.run_id}: accepted") for run in accepted]
     call.output.result([use_case.run_as_json(run) for run in accepted], page)
 

@@ -114,7 +114,9 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
 
 def _failed_runs(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     undone = [_undone(run, found.step_after(run), now) for run in found.undone]
-    ends = "if nothing is left to do about such a run, `lakewright history accept RUN` ends its message"
+    ends = (
+        "if nothing is left to do about such a run, `lakewright history accept RUN` removes it from this list"
+    )
     yield from _section("Runs that failed", undone, "lakewright history --status failed", ends)
 
 

@@ -226,7 +226,7 @@ _JOB = (
 _RESUME = Part(
     "resume", _FLAG, "Continue the last run with these parameters, which failed; choose what it chose."
 )
-_RETRY = Part("retry", _FLAG, "As `resume` if that run failed, and run everything otherwise.")
+_RETRY = Part("retry", _FLAG, "Resume the last run with these parameters if it failed; else run everything.")
 _REQUEUE = Part("requeue", _FLAG, "Process the slice and those after it again, instead of skipping it.")
 _FORCE = Part("force", _FLAG, "Run clean targets, too.")
 

@@ -99,7 +99,7 @@ def next_step(app: App, run: Run) -> NextStep:
         if blocked is not None:
             return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
         if (late := _late(app, run)) is not None:
-            return NextStep((resume,), f"{late}, and what is named for it must come first")
+            return NextStep((resume,), f"{late}: first type what is named for the slice")
         if (refused := _refused_migration(app, run)) is not None:
             return NextStep((resume,), caution=refused)
         left_out = _left_out(app, run)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
+from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_built
 from lakewright.usecases.failed_runs.resume import next_step
-from lakewright.usecases.failed_runs.undone_runs import RECENT, given_instances, runs_to_resume
+from lakewright.usecases.failed_runs.undone_runs import RECENT, given_instances, is_failed, is_left
+from lakewright.usecases.staleness.emptied import appends_of
 from lakewright.usecases.staleness.repeated_appends import targets_adding_once
 
 if TYPE_CHECKING:
@@ -33,21 +37,44 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     if request.resume:
         raise UsageError("a run is either resumed or retried", remedy="Leave out --resume or --retry.")
     request = replace(request, retry=False)
-    recent = tuple(app.journal.runs(RECENT))
-    run = next((each for each in runs_to_resume(app, recent) if _is_same(app, each, request)), None)
-    if run is None:
+    last = next(_alike(app, request), None)
+    if last is None or not is_failed(last) or not is_left(app, last):
         return request
-    if next_step(app, run).left_out is None:
-        return replace(request, resume=True)
-    names = targets_adding_once(app, request.job, given_instances(app.project)(run))
-    return replace(request, targets=request.targets or names or ())
+    names = _adding_once(app, request, last) if next_step(app, last).left_out is not None else ()
+    return replace(request, targets=names) if names else replace(request, resume=True)
 
 
-def _is_same(app: App, run: Run, request: JobRequest) -> bool:
-    """Return whether a run was of the same job, arguments, phases and targets."""
-    return (
-        (run.project, run.job, run.phase) == (app.project.name, request.job, request.phase.value)
-        and run.parameters == app.journal.hide_secrets(request.given)
-        and bool(run.facts.get("no_lifecycle")) == request.is_alone
-        and tuple(run.facts.get("targets") or ()) == request.targets
-    )
+def _alike(app: App, request: JobRequest) -> Iterator[Run]:
+    """Yield the last runs of the same job, arguments, phases and targets, newest first."""
+    for run in app.journal.runs(
+        RECENT, project=app.project.name, job=request.job, parameters=dict(request.given)
+    ):
+        is_alone = bool(run.facts.get("no_lifecycle")) == request.is_alone
+        chosen = tuple(run.facts.get("targets") or ())
+        if run.phase == request.phase.value and is_alone and chosen == request.targets:
+            yield run
+
+
+def _adding_once(app: App, request: JobRequest, last: Run) -> tuple[str, ...]:
+    """Return the targets to run again, without those that append and have added their rows.
+
+    None are returned if these are all, or if the targets were not chosen by their names.
+    """
+    job = app.project.job(request.job)
+    every = job.target_names(app.project.job_scope(job))
+    if not set(request.targets) <= set(every):
+        return ()
+    left = targets_adding_once(app, job.name, given_instances(app.project)(last))
+    names = set(every if left is None else left) - _added(app, request)
+    return tuple(name for name in request.targets or every if name in names)
+
+
+def _added(app: App, request: JobRequest) -> frozenset[str]:
+    """Return the targets that append and that the last run, and those which it has resumed, have built."""
+    built: set[str] = set()
+    for run in _alike(app, request):
+        entries = app.journal.targets(run.run_id)
+        built |= {each["name"] for each in entries if each["phase"] == Phase.BUILD and is_built(each)}
+        if not run.facts.get("resume"):
+            break
+    return frozenset(appends_of(app, app.project.job(request.job), sorted(built)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,6 +28,8 @@ __all__ = [
     "given_instances",
     "has_steps",
     "hidden_parameters",
+    "is_failed",
+    "is_left",
     "is_of_former_job",
     "is_superseded",
     "recorded_phases",
@@ -180,17 +182,26 @@ def is_superseded(app: App, run: Run) -> bool:
 
     False is returned for a run that is not among the latest ones.
     """
-    if run.status not in _LEFT_WORK:
-        return False
-    if run.facts.get(ACCEPTED):
-        return True
+    return is_failed(run) and (bool(run.facts.get(ACCEPTED)) or not is_left(app, run))
+
+
+def is_failed(run: Run) -> bool:
+    """Return whether a run failed, or was interrupted or killed."""
+    return run.status in _LEFT_WORK
+
+
+def is_left(app: App, run: Run) -> bool:
+    """Return whether later runs have not done the work of a failed run, although its failure may be accepted.
+
+    True is returned for a run that is not among the latest ones.
+    """
     runs = tuple(app.journal.runs(RECENT, project=run.project, since=run.started))
     if is_rebuilt_otherwise(app, run, runs):
-        return True
-    found = undone_runs(app.journal, runs, given_instances(app.project), WorkElsewhere(app))
-    return any(each.run_id == run.run_id for each in runs) and all(
-        each.run_id != run.run_id for each in found
-    )
+        return False
+    facts = {name: fact for name, fact in run.facts.items() if name != ACCEPTED}
+    known = [replace(each, facts=facts) if each.run_id == run.run_id else each for each in runs]
+    found = undone_runs(app.journal, known, given_instances(app.project), WorkElsewhere(app))
+    return all(each.run_id != run.run_id for each in runs) or any(each.run_id == run.run_id for each in found)
 
 
 def is_of_former_job(project: Project, run: Run) -> bool:

@@ -18,7 +18,7 @@ from lakewright.plan.phase import Phase
 from lakewright.run.outputs import target_of
 from lakewright.usecases.staleness.declared_nodes import graph_across_jobs, nodes_of_job
 from lakewright.usecases.staleness.earlier_builds import former_names
-from lakewright.usecases.staleness.emptied import as_it_stands
+from lakewright.usecases.staleness.emptied import as_it_stands, is_meant
 from lakewright.usecases.staleness.emptying import building_commands, emptying_commands
 from lakewright.usecases.staleness.repeated_appends import added_before, instance_of
 
@@ -98,6 +98,7 @@ def tainted_targets(
         for each in present
         if (each.kept is not None or not (each.run_id in told or instance_of(each) in left))
         and not (each.lost_in is not None and back(each))
+        and not _is_meant(app, each, jobs)
     ]
     found: dict[_Subject, dict[Key, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}
@@ -217,6 +218,11 @@ def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
 def _as_it_stands(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> Taint:
     run = _run(taint, jobs) if taint.kept is not None else None
     return taint if run is None else as_it_stands(app, app.project.job(run.job), taint)
+
+
+def _is_meant(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> bool:
+    run = _run(taint, jobs) if taint.kept is not None else None
+    return run is not None and is_meant(app, app.project.job(run.job), taint)
 
 
 def _is_back(

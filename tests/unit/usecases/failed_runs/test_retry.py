@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from lakewright.manifest.journal import Run
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.usecases.failed_runs.retry import retried
+from lakewright.usecases.history import accept_runs
 
 MODEL = """
 connections:
@@ -51,10 +53,17 @@ def app(tmp_path: Path) -> Iterator[App]:
     app.close()
 
 
-def ran(app: App, *, fails: str | None = None, day: str = DAY, **facts: Any) -> None:
+def ran(
+    app: App,
+    *,
+    fails: str | None = None,
+    day: str | None = DAY,
+    done: Sequence[str] = ("orders", "log"),
+    **facts: Any,
+) -> None:
     """Record a run in which a target failed, if so, after the others had succeeded."""
     app.begin_run()
-    at, parameters = app.clock(), {"day": day}
+    at, parameters = app.clock(), {} if day is None else {"day": day}
     run = app.journal.start_run(
         Run(app.run_id, "shop", "daily", "BUILD", parameters, at, app.holder, facts=facts)
     )
@@ -67,7 +76,7 @@ def ran(app: App, *, fails: str | None = None, day: str = DAY, **facts: Any) -> 
             "reasons": [],
             "error": None,
         }
-        for name in ("orders", "log", "audit")
+        for name in (*done, "audit")
     ]
     app.journal.record_targets(run, dict(enumerate(entries)))
     app.journal.finish_run(run, "FAILED" if fails else "SUCCESS", finished=app.clock())
@@ -105,6 +114,35 @@ def test_a_retry_takes_the_corrected_slice_and_adds_no_rows_twice(app: App, tmp_
     discover(app, "orders", [f"{DAY}.csv"])
     found = retried(app, ASKED)
     assert (found.resume, found.targets) == (False, ("orders", "audit"))
+
+
+def test_a_retry_without_parameters_adds_no_rows_twice_either(app: App, tmp_path: Path) -> None:
+    """A slice arrived between two tries. Without parameters, each run of a job adds rows."""
+    model = tmp_path / "model/model.yml"
+    model.write_text(
+        MODEL.replace("parameters: [{name: day, type: date}], ", "").replace(', slices: "${day}*"', "")
+    )
+    with closing(App.open(tmp_path)) as other:
+        ran(other, fails="audit", day=None)
+        ran(other, fails="audit", day=None, resume=True, done=("orders",))
+        discover(other, "orders", [f"{DAY}.csv"])
+        found = retried(other, JobRequest("daily", Phase.BUILD, (), retry=True))
+    assert (found.resume, found.targets) == (False, ("orders", "audit"))
+
+
+def test_a_retry_of_targets_by_name_leaves_out_what_was_added(app: App, tmp_path: Path) -> None:
+    chosen = ("orders", "log", "audit")
+    ran(app, fails="audit", targets=list(chosen))
+    discover(app, "orders", [f"{DAY}.csv"])
+    asked = JobRequest("daily", Phase.BUILD, (f"day={DAY}",), targets=chosen, retry=True)
+    assert retried(app, asked).targets == ("orders", "audit")
+
+
+def test_a_retry_resumes_a_run_whose_failure_was_accepted(app: App) -> None:
+    """Nobody has done its work."""
+    ran(app, fails="audit")
+    accept_runs(app, [app.run_id], author="ann", reason="known")
+    assert retried(app, ASKED).resume
 
 
 def test_a_retry_of_chosen_targets_is_of_the_same(app: App) -> None:

@@ -186,7 +186,7 @@ def test_a_run_that_would_take_a_late_slice_says_so(tmp_path: Path) -> None:
     failed_run(tmp_path, "storage_unavailable")
     page = " ".join(shop.run("status").out.split())
     assert (
-        "it would fail again: 2024-05-01b.csv of orders is late, and what is named for it must come first "
+        "it would fail again: 2024-05-01b.csv of orders is late: first type what is named for the slice "
     ) in page
     assert shop.run("manifest", "requeue", "orders/2024-05-01b.csv", "--late").code == 0
     assert "it would fail again" not in shop.run("status").out

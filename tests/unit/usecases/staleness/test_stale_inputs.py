@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
@@ -15,7 +16,7 @@ from tests.silver import pa
 from tests.unit.usecases.staleness.test_downstream import PROJECT, built
 
 from lakewright.app import App
-from lakewright.manifest.journal import Run, TargetPhase
+from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.other_runs import run_of
 from lakewright.plan.outcome import Outcome
@@ -23,6 +24,7 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.run.added_before import ADDED_BEFORE
+from lakewright.run.kept_rows import after_build
 from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
 from lakewright.usecases.plan_job import plan_job
@@ -118,39 +120,32 @@ def test_status_says_how_rows_that_came_twice_come_once_until_they_are_emptied(t
     write_deltalake(tmp_path / "gold/log", import_module("pyarrow").table({"id": [1]}))
     step = build_of_log(app, DAY)
     assert step.warning is not None
+    place = TargetPhase("shop", "log", "BUILD", {"day": DAY})
+    app.store.write(Write(puts=(after_build(place, step),)))
     run = built(app, "daily", (), day=DAY)
     told = {"name": "log", "phase": "BUILD", "status": "SUCCESS_WITH_ERRORS", "instance": {"day": DAY}}
-    error = step.warning.as_json()
-    app.journal.record_targets(run, {0: {**told, "reasons": [], "error": error}})
+    app.journal.record_targets(run, {0: {**told, "reasons": [], "error": step.warning.as_json()}})
     app.journal.finish_run(run, "SUCCESS_WITH_ERRORS", finished=run.started)
+    built(app, "daily", ("visits", "log"), day="2022-01-02")  # a later run does not make it forgotten
 
-    (warned,) = project_status(app).warned
-    assert warned.entry["error"]["message"] == step.warning.message
-    assert warned.entry["error"]["remedy"] == (
-        f"Type `lakewright job daily truncate -t log day={DAY} --yes`, then "
-        f"`lakewright job daily build day={DAY}`."
-    )
-    another = {**told, "name": "visits", "reasons": [], "error": {**error, "message": "visits adds rows"}}
-    app.journal.record_targets(run, {1: another})
-    (first, other) = project_status(app).warned
-    assert first.entry["error"]["remedy"].startswith(
-        f"Type `lakewright job daily truncate -t log -t visits day={DAY} --yes`, then "
-    )
-    assert other.entry["error"]["remedy"] == (
-        f"What is named for log (day={DAY}) empties and builds it, too."
-    )
-    app.store.write(
-        Write(puts=(TargetPhase("shop", "visits", "BUILD", {"day": DAY}).tainted("x", kept="y"),))
-    )
-    assert [each.entry["name"] for each in project_status(app).warned] == ["log"], "told elsewhere"
+    status = project_status(app)
+    assert status.warned == ()
+    (again,) = (each for each in status.tainted if each.target == "log")
+    assert re.fullmatch("its rows came more than once: run .* had added them", again.reason)
+    both = f"{DAY},2022-01-02"
+    assert again.commands[0] == f"lakewright job daily truncate -t log day={both} --yes"
+    assert "log" in again.commands[1]
+    assert f"day={both}" in again.commands[1]
 
-    emptied = app.journal.start_run(
-        Run("emptied", "shop", "daily", "TRUNCATE", {"day": DAY}, app.clock(), app.holder)
-    )
-    entry = {**told, "phase": "TRUNCATE", "status": "SUCCESS", "reasons": [], "error": None}
-    app.journal.record_targets(emptied, {0: entry})
-    app.journal.finish_run(emptied, "SUCCESS", finished=app.clock())
-    assert project_status(app).warned == ()
+    # It may be meant so.
+    model = tmp_path / "model/model.yml"
+    model.write_text(MODEL.replace("mode: APPEND", "mode: APPEND, buildPolicy: ALWAYS"))
+    with closing(App.open(tmp_path)) as other:
+        assert "log" not in {each.target for each in tainted_targets(other)}
+        meant = build_of_log(other, DAY)
+    assert meant.warning is not None
+    assert meant.warning.code == ADDED_BEFORE
+    assert after_build(place, meant).value is None
     app.close()
 
 
