@@ -152,7 +152,8 @@ class BronzeStatus:
         corrected: Skipped slices that changed since they were recorded, by entity.
         changed: A fault for each entity with slices that changed since they were processed, with the commands
             to type; its details name the items.
-        unreadable: A fault for each folder that can't be read, and for slices that wait and are gone.
+        missing: A fault for each entity with slices that wait and are gone.
+        unreadable: A fault for each folder that can't be read.
         blocked: The entities of which a run would process no slice, as the time of one is wrong, each with
             the fault.
     """
@@ -161,6 +162,7 @@ class BronzeStatus:
     vanished: tuple[Vanished, ...] = ()
     corrected: tuple[Corrected, ...] = ()
     changed: tuple[Fault, ...] = ()
+    missing: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
     blocked: tuple[tuple[str, Fault], ...] = ()
 
@@ -171,6 +173,7 @@ class BronzeStatus:
             self.vanished + other.vanished,
             self.corrected + other.corrected,
             self.changed + other.changed,
+            self.missing + other.missing,
             self.unreadable + other.unreadable,
             self.blocked + other.blocked,
         )
@@ -256,34 +259,40 @@ def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) 
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
     found = _changed(app, entity, listing, present)
     fault, corrected = (None, None) if found is None else (found.fault, found.corrected)
-    missing = None if moved is not None else _missing(app, entity, bronze, present)
+    missing = None if moved is not None else _missing(app, entity, bronze, present, listing)
     return BronzeStatus(
         arrived=arrived if new or listing.incomplete else (),
         vanished=vanished if gone.count and moved is None else (),
         corrected=() if corrected is None else (Corrected(entity.called, corrected),),
         changed=() if fault is None else (fault,),
-        unreadable=() if missing is None else (missing,),
+        missing=() if missing is None else (missing,),
         blocked=() if blocked is None else ((entity.called, blocked),),
     )
 
 
-def _missing(app: App, entity: Entity, bronze: str, present: Mapping[str, Item]) -> Fault | None:
+def _missing(
+    app: App, entity: Entity, bronze: str, present: Mapping[str, Item], listing: Listing
+) -> Fault | None:
     """Return that slices which wait are gone from bronze, so that a run fails them; None if none is.
 
     One of the first revision without a fingerprint was announced by another program, and is still to come.
     """
     application = application_of(app.project.name, entity)
     query = Query(application, frozenset({Verdict.READY}), prefix=f"{item_id(bronze)}/")
+    # Those are told by themselves that can't be read, or are not complete.
+    there = {*listing.incomplete, *listing.unreadable}
     gone = [
         called_name(entity.called, item)
         for item in app.store.select(query)
-        if item.item_id not in present and (item.revision > 1 or item.fingerprint is not None)
+        if item.item_id not in present
+        and slice_name(item) not in there
+        and (item.revision > 1 or item.fingerprint is not None)
     ]
     if not gone:
         return None
     wait, are, them = ("waits", "is", "it") if len(gone) == 1 else ("wait", "are", "them")
     names = first_of([each.partition("/")[2] for each in gone], MOST_NAMED)
-    skip = command("skip", *gone[:MOST_NAMED])
+    skip = command("skip", *gone)
     return Fault(
         f"{counted(len(gone), 'slice')} of {entity.called} {wait}, but {are} gone from {bronze}: {names}",
         remedy=f"Bring {them} back before the next run, which would fail {them}, or type `{skip}`.",

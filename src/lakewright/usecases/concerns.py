@@ -53,8 +53,8 @@ class Concern:
 
     Attributes:
         kind: `project`, `unwritable`, `failed`, `damaged`, `stale`, `run`, `waiting`, `trigger`, `warning`,
-            `changed`, `unreadable`, `rebuild`, `rows_changed` or `tainted`; that of a notice is `vanished`,
-            `corrected`, `quarantined` or `unseen`.
+            `changed`, `unreadable`, `missing`, `rebuild`, `rows_changed` or `tainted`; that of a notice is
+            `vanished`, `corrected`, `quarantined` or `unseen`.
         subject: What it is about: an entity and its slice, or a job.
         why: The cause, in one line.
         more: The rest of the message.

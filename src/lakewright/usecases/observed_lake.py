@@ -118,6 +118,7 @@ def concerns_of_silver(
     """
     bronze = observed.bronze
     yield from (_fault_concern("unreadable", "bronze", fault) for fault in bronze.unreadable[:MOST])
+    yield from (_fault_concern("missing", "bronze", fault) for fault in bronze.missing[:MOST])
     yield from _damaged([fault for fault in observed.damaged if is_of_silver(fault)])
     for due in observed.rebuilds.due[:MOST]:
         yield _rebuild_concern(app, due, ready)

@@ -24,7 +24,7 @@ from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.recover_from_log import counter_of
-from lakewright.spec.words import counted, first_of
+from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
     Row,
     Rows,
@@ -35,7 +35,7 @@ from lakewright.usecases.items import (
     project_applications,
 )
 from lakewright.usecases.list_items import list_items
-from lakewright.usecases.operator_notes import requeue_notes, skip_notes, unskip_notes
+from lakewright.usecases.operator_notes import gone_notes, requeue_notes, skip_notes, unskip_notes
 from lakewright.usecases.slice_times.late_slices import late_slices_of
 
 if TYPE_CHECKING:
@@ -278,6 +278,7 @@ def requeue_items(
     later_of: dict[str, tuple[str, ...]] = {}
     entities: dict[str, Entity] = {}
     present: dict[str, dict[str, Any] | None] = {}
+    gone: dict[str, Entity] = {}
     for item in items.values():
         entity, found = inventory.later_items(item)
         later = tuple(other for other in found if other not in items)
@@ -286,11 +287,15 @@ def requeue_items(
             raise _later_error(app, entity, item, later)
         later_of[item.item_id] = later
         if entity is not None:
-            again = (item.item_id, *(later if cascade else ()))
-            present |= {each: inventory.fingerprint_now(app.ledger.item(each)) for each in again}
-            if gone := [each for each in again if present[each] is None]:
-                raise _gone_error(app, entity, gone)
-            entities |= dict.fromkeys(again, entity)
+            again = [each for each in (item.item_id, *(later if cascade else ())) if each not in present]
+            asked = app.store.read(again)
+            present |= {each: inventory.fingerprint_now(asked[each]) for each in again}
+            if present[item.item_id] is None:
+                raise _gone_error(app, entity, item)
+            if cascade:
+                gone |= {each: entity for each in later if present[each] is None}
+                later_of[item.item_id] = tuple(each for each in later if each not in gone)
+            entities |= dict.fromkeys((each for each in again if each not in gone), entity)
     ledger = app.ledger_of(app.store, author)
     rows: list[Row] = []
     done: set[str] = set()
@@ -310,19 +315,16 @@ def requeue_items(
         rows += _rows(app, _written(item, requeue))
     in_doubt = tuple(dict.fromkeys(name for each in later_of.values() for name in each))
     overtaken = {each: entities[each] for each, later in later_of.items() if later and not cascade}
-    return Requeued(tuple(rows), in_doubt, tuple(requeue_notes(app, entities, overtaken)))
+    notes = (*requeue_notes(app, entities, overtaken), *gone_notes(app, gone))
+    return Requeued(tuple(rows), in_doubt, notes)
 
 
-def _gone_error(app: App, entity: Entity, gone: Sequence[str]) -> UsageError:
-    """Return that slices are not in bronze any more: the next run would fail them."""
-    names = [slice_name(app.ledger.item(each)) for each in gone]
-    bronze = entity.places(app.project.lake).bronze
-    are, them = ("is", "it") if len(names) == 1 else ("are", "them")
+def _gone_error(app: App, entity: Entity, item: Item) -> UsageError:
+    """Return that a slice is not in bronze, or not complete: the next run would fail it."""
     return UsageError(
-        f"{counted(len(names), 'slice')} of {entity.called} {are} not in {bronze} any more: "
-        f"{first_of(names, MOST_NAMED)}",
-        remedy=f"Bring {them} back first; a run has nothing else to process. The rows in the table stay.",
-        details={"gone": names},
+        f"{slice_name(item)} of {entity.called} is not in {entity.places(app.project.lake).bronze}, or not "
+        "complete there",
+        remedy="Bring it back first: a run has nothing else to process. Its rows in the table stay.",
     )
 
 

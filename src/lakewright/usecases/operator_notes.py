@@ -22,7 +22,7 @@ from lakewright.usecases.slice_times.requeued_times import requeued_time_note
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["requeue_notes", "skip_notes", "unskip_notes"]
+__all__ = ["gone_notes", "requeue_notes", "skip_notes", "unskip_notes"]
 
 
 def skip_notes(app: App, item: Item) -> Iterator[str]:
@@ -81,6 +81,16 @@ def requeue_notes(app: App, requeued: Mapping[str, Entity], overtaken: Mapping[s
     yield from _time_notes(app, requeued, "")
     yield from _late_notes(app, overtaken)
     yield from _order_notes(app, overtaken)
+
+
+def gone_notes(app: App, gone: Mapping[str, Entity]) -> Iterator[str]:
+    """Yield that later slices, whose entities are given, are not processed again, as they are gone."""
+    items = app.store.read(list(gone))
+    for item_id, entity in gone.items():
+        yield (
+            f"{called_name(entity.called, items[item_id])}: the slice is not in bronze, or not complete "
+            "there, so it is not processed again; records of it may get the rows of earlier slices"
+        )
 
 
 def _time_notes(app: App, entities: Mapping[str, Entity], after: str) -> Iterator[str]:

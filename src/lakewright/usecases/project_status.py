@@ -27,8 +27,9 @@ from lakewright.usecases.undeclared import UNDECLARED_ADVICE, Undeclared
 __all__ = ["Elsewhere", "ProjectStatus"]
 
 _SHOWN = (
-    *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "unreadable"),
+    *("running", "locked", "stale", "failed", "waiting", "undone", "warned", "changed", "missing"),
     *(
+        "unreadable",
         "arrived",
         "elsewhere",
         "rebuilds",
@@ -113,6 +114,7 @@ class ProjectStatus:
         lost: Tables and files of targets that do not exist any more, as errors with the commands to type.
         rows_changed: That other programs have changed rows of tables, as errors with the commands to type.
         tainted: Targets that are dirty until they are built again, as what they were built from has changed.
+        missing: Slices that wait and are gone from bronze, as errors.
         unreadable: What can't be read in bronze and silver, as errors.
         unwritable: That the manifest can be read but not written, so that a run would fail; None if it can.
         faults: What is wrong in the project's files.
@@ -138,6 +140,7 @@ class ProjectStatus:
     vanished: tuple[Vanished, ...] = ()
     corrected: tuple[Corrected, ...] = ()
     changed: tuple[Fault, ...] = ()
+    missing: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
     triggers: tuple[TriggerStatus, ...] = ()
@@ -223,6 +226,7 @@ class ProjectStatus:
             or self.damaged
             or self.lost
             or self.tainted
+            or self.missing
             or self.unreadable
             or self.unwritable
         )
@@ -285,6 +289,7 @@ class ProjectStatus:
             "unwritable": None if self.unwritable is None else self.unwritable.as_json(),
             "faults": [fault.as_json() for fault in self.faults],
             "withheld": [each.as_json() for each in self.withheld],
+            "missing": [fault.as_json() for fault in self.missing],
             "unreadable": [fault.as_json() for fault in self.unreadable],
             "changed": [fault.as_json() for fault in self.changed],
             "elsewhere": [each.as_json() for each in self.elsewhere],
@@ -313,7 +318,7 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     """Yield a state, an entity or target, a message and what to do, for what is beside runs and slices."""
     for fault in status.faults:
         yield "project", "", fault.located_message, fault.remedy or ""
-    yield from _fault_rows("bronze", (*status.changed, *status.unreadable))
+    yield from _fault_rows("bronze", (*status.changed, *status.unreadable, *status.missing))
     yield from _fault_rows("table", status.damaged_silver)
     for due in status.rebuilds:
         yield "rebuild", due.entity, due.reason, due.command

@@ -39,7 +39,7 @@ class Quarantined:
         commands: The commands, to be typed in this order, that bring in the rows that fit by now; if some of
             the slices are corrected, those that are told of these.
         corrected: Names of those that have changed since they were processed.
-        is_held: Whether other slices of the entity have changed, which a rebuild refuses.
+        held: The commands for other slices of the entity that have changed: a rebuild refuses these.
         rest: The command for the slices that have not changed.
         by_hand: The commands for these slices once they are corrected, if nothing tells that they changed.
     """
@@ -50,7 +50,7 @@ class Quarantined:
     folder: str
     commands: tuple[str, ...]
     corrected: tuple[str, ...] = ()
-    is_held: bool = False
+    held: tuple[str, ...] = ()
     rest: str = ""
     by_hand: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ class Quarantined:
             rest = f" Once the declaration is corrected, then `{self.rest}` brings in others that fit."
             return f"{told}{rest if self.rest else ''}"
         corrected = _in_turn(self.by_hand) or "it is told as changed, with the commands to type"
-        held = ", and what is told of changed slices is done" if self.is_held else ""
+        held = ", and what is told of changed slices is done" if self.held else ""
         return (
             f"Once the declaration is corrected{held}, {typed} brings in the rows that fit. "
             f"Once a slice is corrected, {corrected}."
@@ -74,7 +74,7 @@ class Quarantined:
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
         found = {"entity": self.entity, "slices": list(self.slices), "rows": self.rows, "folder": self.folder}
-        return {**found, "do": list(self.commands)}
+        return {**found, "do": [*self.held, *self.commands]}
 
 
 def read_quarantined(app: App, changed: Collection[Fault] = ()) -> Iterator[Quarantined]:
@@ -112,7 +112,8 @@ def _with_commands(aside: Quarantined, entity: Entity, changed: Fault | None) ->
     if changed is None or not aside.corrected:
         is_told = entity.settings.changed_slices != "ignore"
         by_hand = () if is_told else (_requeue_command(entity, aside.slices), rebuild)
-        return replace(aside, commands=(rebuild,), by_hand=by_hand, is_held=changed is not None)
+        held = () if changed is None else tuple(changed.details["again"])
+        return replace(aside, commands=(rebuild,), by_hand=by_hand, held=held)
     again = tuple(changed.details["again"])
     is_rest = len(aside.corrected) < len(aside.slices) and not again[-1].startswith(rebuild)
     return replace(aside, commands=again, rest=rebuild if is_rest else "")

@@ -135,6 +135,7 @@ def project_status(app: App) -> ProjectStatus:
         vanished=bronze.vanished,
         corrected=bronze.corrected,
         changed=bronze.changed_beside(told_changed(warned)),
+        missing=bronze.missing,
         unreadable=bronze.unreadable,
         quarantined=tuple(read_quarantined(app, bronze.changed)),
         triggers=triggers,

@@ -16,8 +16,8 @@ __all__ = ["UNDECLARED_ADVICE", "Undeclared", "undeclared_entities"]
 
 UNDECLARED_ADVICE = (
     "If it was renamed, its table and its slices have the former name: declare it under that, or process the "
-    "slices again under the new one, into a table of its own, which ends this message. To remove both, run "
-    "DESTROY under the former name."
+    "slices again under the new one, into a table of its own; if they are in the same folder, that ends this "
+    "message. To remove both, run DESTROY under the former name."
 )
 
 

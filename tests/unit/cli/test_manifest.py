@@ -625,7 +625,7 @@ class TestStatus:
                 "faults",
                 "withheld",
             ),
-            *("unreadable", "changed", "elsewhere", "vanished", "corrected", "rebuilds"),
+            *("missing", "unreadable", "changed", "elsewhere", "vanished", "corrected", "rebuilds"),
             *("unseen", "undeclared"),
             *("rows_changed", "damaged", "lost", "tainted", "last_runs"),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -134,16 +135,25 @@ def test_an_item_that_changes_all_the_time_is_told_with_what_to_do(
     assert (caught.value.remedy or "").endswith("shows its state; then try again.")
 
 
-@pytest.mark.parametrize("option", ["late", "cascade"])
-def test_a_slice_that_is_gone_from_bronze_is_not_requeued(tmp_path: Path, option: str) -> None:
+def test_a_slice_that_is_gone_from_bronze_is_not_requeued(tmp_path: Path) -> None:
     """It was, and the next run failed it, so that it had to be resolved and skipped."""
     app = shop_of(tmp_path)
-    gone = "2024-05-01.csv" if option == "late" else "2024-05-02.csv"
-    options: dict[str, Any] = {**WHO, option: True}
-    (tmp_path / "lake/bronze/orders" / gone).unlink()
-    with pytest.raises(UsageError, match=rf"1 slice of orders is not in .* any more: {gone}"):
-        requeue_items(app, ["orders/2024-05-01.csv"], **options)
-    assert find_item(app, "orders/2024-05-01.csv").revision == 1, "none was requeued"
+    (tmp_path / "lake/bronze/orders/2024-05-01.csv").unlink()
+    with pytest.raises(UsageError, match=r"2024-05-01.csv of orders is not in .*, or not complete there"):
+        requeue_items(app, [NAME, "orders/2024-05-01.csv"], late=True, **WHO)
+    assert find_item(app, NAME).revision == 1, "none was requeued"
+    app.close()
+
+
+def test_later_slices_that_are_gone_are_left_out_by_cascade(tmp_path: Path) -> None:
+    """Slices are archived: what `status` names for a changed one must not be refused because of them."""
+    app = shop_of(tmp_path)
+    (tmp_path / "lake/bronze/orders/2024-05-02.csv").unlink()
+    done = requeue_items(app, ["orders/2024-05-01.csv"], cascade=True, **WHO)
+    revisions = {day: find_item(app, f"orders/2024-05-0{day}.csv").revision for day in (1, 2, 3)}
+    assert revisions == {1: 2, 2: 1, 3: 2}
+    (told,) = (note for note in done.notes if "2024-05-02.csv" in note)
+    assert told.endswith("so it is not processed again; records of it may get the rows of earlier slices")
     app.close()
 
 
@@ -151,11 +161,16 @@ def test_status_says_that_a_slice_that_waits_is_gone(tmp_path: Path) -> None:
     """It said that the slice waits for the next run, which failed it."""
     app = shop_of(tmp_path)
     requeue_items(app, [NAME], **WHO)
-    assert project_status(app).unreadable == ()
+    assert project_status(app).missing == ()
     (tmp_path / "lake/bronze" / NAME).unlink()
-    (told,) = project_status(app).unreadable
+    (told,) = project_status(app).missing
     assert told.message.startswith("1 slice of orders waits, but is gone from ")
     assert f"or type `lakewright manifest skip {NAME}`" in str(told.remedy)
+    unfinished = tmp_path / "lake/bronze" / NAME
+    (unfinished / "_temporary").mkdir(parents=True)
+    (unfinished / "part.csv").write_text("id\n1\n")
+    assert project_status(app).missing == (), "it is there, but not complete"
+    shutil.rmtree(unfinished)
     skip_item(app, NAME, **WHO)
-    assert project_status(app).unreadable == ()
+    assert project_status(app).missing == ()
     app.close()

@@ -170,3 +170,4 @@ def test_slices_that_were_corrected_have_the_commands_that_are_told_of_them(
     (aside,) = read_quarantined(app, [Fault("changed", details={"changed": items, "again": again})])
     assert aside.commands == (("lakewright rebuild orders",) if changed == ["s3"] else tuple(again))
     assert aside.advice == advice
+    assert aside.as_json()["do"][: len(again)] == again

@@ -75,8 +75,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
     changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
     # Commands are typed from top to bottom: a run reads what was mended in bronze and silver before it.
-    unreadable = [fault_branch(fault) for fault in found.unreadable]
-    yield from _section("Bronze that can't be read", unreadable, "lakewright status -o json")
+    yield from _bronze(found)
     yield from _silver(found)
     yield from _section("Changed since they were processed", changed, "lakewright status -o json")
     # A run that is resumed would make older slices late.
@@ -207,6 +206,13 @@ def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
     cautious = () if step.caution is None else (Branch(line(step.caution)),)
     left = () if step.left_out is None else (Branch(line(f"--resume would leave out {step.left_out}")),)
     return Branch(said, (*refused, *cautious, *left, _do(f"see why with {why}, then {typed}{filled}")))
+
+
+def _bronze(found: ProjectStatus) -> Iterator[Block]:
+    """Yield what can't be read in bronze, and what waits although it is gone from there."""
+    more = "lakewright status -o json"
+    yield from _section("Bronze that can't be read", list(map(fault_branch, found.unreadable)), more)
+    yield from _section("Slices that wait, but are gone", list(map(fault_branch, found.missing)), more)
 
 
 def _silver(found: ProjectStatus) -> Iterator[Block]:

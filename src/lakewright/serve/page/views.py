@@ -67,6 +67,7 @@ NAMES = {
     "warning": "warning",
     "changed": "changed",
     "unreadable": "unreadable",
+    "missing": "waits, but is gone",
     "project": "project",
     "unwritable": "unwritable",
     "rebuild": "needs a rebuild",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -208,9 +209,14 @@ def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> It
         for name in value if isinstance(value, list) else [value]:
             is_known = not isinstance(name, str) or name.lower() in lower
             found = None if is_known else nearest(name, known, cutoff=_ALMOST)
-            if found is not None:
+            if found is not None and _without_number(name) != _without_number(found):
                 message = f"{definition.subject}: {key} names the column {name!r}, which is not declared"
                 yield Fault(message, definition.at("settings", key), f"did you mean {found!r}?")
+
+
+def _without_number(name: str) -> str:
+    """Return a name without digits: `address_2` is not `address_1`, misspelt."""
+    return re.sub(r"_?\d+", "", name.lower())
 
 
 def _own_settings(

@@ -349,7 +349,7 @@ def test_settings_that_do_nothing_or_name_a_misspelt_column_are_warnings_b10(tmp
         "max_delete_ratio": 0.1,
         "sequence_by": "change_at",
         # A column that is not declared may be like another one.
-        "hash_exclude": ["creatd_at", "updated_at", "CHANGED_AT"],
+        "hash_exclude": ["creatd_at", "updated_at", "CHANGED_AT", "changed_at_2"],
     }
     stock = {**FOUNDATION["entities"][1], "processtype": "merge", "columns": columns, "settings": own}
     project = load(tmp_path, foundation(entities=[stock]))

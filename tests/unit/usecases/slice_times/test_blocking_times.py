@@ -66,7 +66,7 @@ def test_recorded_slices_are_told_to_be_blocked_until_the_slice_is_skipped(
     with app_of(tmp_path) as app:
         for observed in (None, observe_lake(app)):
             concerns = read_inbox(app, observed).concerns
-            (concern,) = (each for each in concerns if each.kind != "unreadable")
+            (concern,) = (each for each in concerns if each.kind != "missing")
             assert SKIP in concern.advice
     assert shop.run(*SKIP.split()[1:]).code == 0
     page = " ".join(shop.run("status").out.split())
