@@ -35,6 +35,7 @@ from lakewright.usecases.concerns import (
     concerns_of_manifest,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
+from lakewright.usecases.failed_runs.next_slices import NextSlices
 from lakewright.usecases.failed_runs.undone_runs import builds_left, runs_to_resume
 from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
@@ -126,7 +127,8 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     failures, triggers = runs_to_resume(app, runs), list_triggers(app)
     repeated = repeated_runs(triggers)
     listed = [run for run in failures if run.run_id not in repeated]
-    undone = [concern_of_run(app, run) for run in listed[:MOST]]
+    slices = NextSlices(app)
+    undone = [concern_of_run(app, run, slices) for run in listed[:MOST]]
     running_ids = {run.run_id for run in running}
     tainted = tuple(
         tainted_targets(app, {run.run_id for run in failures}, running_ids, builds_left(app, failures))

@@ -33,7 +33,8 @@ from lakewright.usecases.damage.lost_outputs import lost_outputs
 from lakewright.usecases.damage.rebuild_status import due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import items_after_recovery, unrecorded_slices
 from lakewright.usecases.entity_standing import read_standings
-from lakewright.usecases.failed_runs.resume import entities_built, next_step
+from lakewright.usecases.failed_runs.next_slices import NextSlices
+from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.undone_runs import (
     builds_left,
     covers,
@@ -92,8 +93,9 @@ def project_status(app: App) -> ProjectStatus:
     foreign = dict(_foreign(app.project, waiting))
     own = tuple(row for row in waiting if str(row.application) not in foreign)
     left, triggers = runs_to_resume(app, runs), list_triggers(app)
-    steps, resumed = {run.run_id: next_step(app, run) for run in left}, builds_left(app, left)
-    whole = entities_built(app, (run for run in left if steps[run.run_id].left_out is not None))
+    slices, resumed = NextSlices(app), builds_left(app, left)
+    steps = {run.run_id: next_step(app, run, slices) for run in left}
+    whole = slices.built(run for run in left if steps[run.run_id].left_out is not None)
     late = frozenset(_late(app, own))
     timely = tuple(row for row in own if row.item.item_id not in late)
     waits = WaitingSlices(app, resumed | whole)

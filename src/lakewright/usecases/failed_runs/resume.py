@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, LakewrightError, MigrationError
-from lakewright.lake.paths import local_path
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS
-from lakewright.manifest.store import Query
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_entry_undone
-from lakewright.slices.application import application_of
-from lakewright.slices.changed import new_item
-from lakewright.slices.discover import discovered, item_id, list_slices, natural_key, slice_name
-from lakewright.slices.late import is_late, last_processed
+from lakewright.slices.discover import natural_key, slice_name
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
-from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
+from lakewright.usecases.failed_runs.next_slices import NextSlices
 from lakewright.usecases.failed_runs.undone_runs import builds_left, given_instances, hidden_parameters
 from lakewright.usecases.slice_times.blocking_times import blocking_time
-from lakewright.usecases.slice_times.late_slices import late_items
 from lakewright.usecases.slice_times.refused_times import (
     commands_for_times,
     gives_place,
@@ -36,22 +30,16 @@ from lakewright.usecases.staleness.repeated_appends import targets_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.manifest.record import Application
-    from lakewright.run.build_history import Instance
-    from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
 
 __all__ = [
     "NextStep",
-    "entities_built",
     "failed_items",
     "is_resumable",
     "is_rewind",
     "next_step",
     "resume_command",
 ]
-
-_Instances: TypeAlias = list[Mapping[str, str]]
 
 _REFUSED = (DataLossError.code, MigrationError.code)
 """Codes of errors by which a run is refused as long as the declaration stays."""
@@ -88,36 +76,43 @@ def failed_items(app: App, run: Run) -> list[Item]:
     return [item for item in app.store.read(list(ids)).values() if item.failed is not None]
 
 
-def next_step(app: App, run: Run) -> NextStep:
-    """Return what to do about a failed run, as the table and the slices that are ready are now."""
+def next_step(app: App, run: Run, slices: NextSlices | None = None) -> NextStep:
+    """Return what to do about a failed run, as the table and the slices that are ready are now.
+
+    Args:
+        app: The project.
+        run: The run.
+        slices: What runs take next; given to several calls, it is read once.
+    """
     resume = resume_command(run)
     if is_rewind(run):
         return NextStep((resume,))
+    slices = NextSlices(app) if slices is None else slices
     error = refused_time(app, run, builds_left(app, (run,)))
     if error is None:
-        blocked = _blocked(app, run)
+        blocked = _blocked(slices, run)
         if blocked is not None:
             return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
-        if (late := _late(app, run)) is not None:
+        if (late := _late(slices, run)) is not None:
             return NextStep((resume,), f"{late}: first type what is named for the slice")
         if (refused := _refused_migration(app, run)) is not None:
             return NextStep((resume,), caution=refused)
-        left_out = _left_out(app, run)
+        left_out = _left_out(slices, run)
         whole = None if left_out is None else _whole_command(app, run)
         return NextStep((resume,)) if whole is None else NextStep((whole,), left_out=left_out)
     typed, is_all = commands_for_times(error)
     return NextStep((*typed, resume) if is_all else typed, error.message, gives_place=gives_place(error))
 
 
-def _blocked(app: App, run: Run) -> LakewrightError | None:
+def _blocked(slices: NextSlices, run: Run) -> LakewrightError | None:
     """Return why a job would process no slice of an entity that a run left undone, or None."""
-    steps = _entity_steps(app, run).items()
+    app, steps = slices.app, slices.steps(run).items()
     names = {entity_name(app.project, app.project.targets[name].raw) for name, each in steps if each[False]}
     undone = {name: entity for name, entity in app.project.entities.items() if entity.called in names}
     ready = {entity.called: found for entity, found in ready_timed(app, undone)}
     timed = (entity for entity in undone.values() if is_timed(app, entity))
     for entity in timed:
-        unseen = map(slice_name, _unseen(app, entity, application_of(app.project.name, entity)))
+        unseen = map(slice_name, slices.unseen(entity))
         known = sorted((*ready.get(entity.called, ()), *unseen), key=natural_key)
         if (error := blocking_time(app, entity, known)) is not None:
             return error
@@ -142,25 +137,16 @@ def _refused_migration(app: App, run: Run) -> str | None:
     return None
 
 
-def entities_built(app: App, runs: Iterable[Run]) -> frozenset[Instance]:
-    """Return the targets of entities, in all instances of runs: all these take slices if all is run again."""
-    return frozenset(
-        (name, tuple(sorted(each.items())))
-        for run in runs
-        for name, instances in _entity_steps(app, run).items()
-        for each in (*instances[True], *instances[False])
-    )
-
-
-def _late(app: App, run: Run) -> str | None:
+def _late(slices: NextSlices, run: Run) -> str | None:
     """Return that slices are late which a run takes once it is resumed, so that it fails; None if none is."""
+    app = slices.app
     job = app.project.jobs.get(run.job)
     if job is None:
         return None
-    for name, instances in _entity_steps(app, run).items():
+    for name, instances in slices.steps(run).items():
         declared = app.project.targets[name].raw
         entity = entity_name(app.project, declared)
-        late = () if entity is None or not instances[False] else _late_ready(app, app.project.entity(entity))
+        late = () if entity is None or not instances[False] else slices.late(app.project.entity(entity))
         for item in late:
             called = slice_name(item)
             if any(takes_recorded(app.project, job, declared, each, called) for each in instances[False]):
@@ -180,19 +166,20 @@ def _whole_command(app: App, run: Run) -> str | None:
     return resume_command(chosen).removesuffix(" --resume")
 
 
-def _left_out(app: App, run: Run) -> str | None:
+def _left_out(slices: NextSlices, run: Run) -> str | None:
     """Return which slices wait in entities that a run has processed: a run that is resumed skips these.
 
     What failed after them, such as a check, may depend on them: they may be the correction.
     """
+    app = slices.app
     job = app.project.jobs.get(run.job)
     if job is None:
         return None
     waiting = {}
-    for name, instances in _entity_steps(app, run).items():
+    for name, instances in slices.steps(run).items():
         declared = app.project.targets[name].raw
         entity = entity_name(app.project, declared)
-        if entity is not None and (count := _count_left_out(app, job, declared, entity, instances)):
+        if entity is not None and (count := _count_left_out(slices, job, declared, entity, instances)):
             waiting[entity] = count
     if not waiting:
         return None
@@ -200,90 +187,20 @@ def _left_out(app: App, run: Run) -> str | None:
 
 
 def _count_left_out(
-    app: App, job: Job, declared: Mapping[str, Any], entity: str, instances: Mapping[bool, _Instances]
+    slices: NextSlices,
+    job: Job,
+    declared: Mapping[str, Any],
+    entity: str,
+    instances: Mapping[bool, Sequence[Mapping[str, str]]],
 ) -> int:
     """Return how many ready slices only those instances of a target take that a run has done."""
+    app = slices.app
 
     def is_taken(is_done: bool, name: str) -> bool:
         return any(takes_recorded(app.project, job, declared, each, name) for each in instances[is_done])
 
-    ready = _ready(app, app.project.entity(entity))
+    ready = slices.ready(app.project.entity(entity))
     return sum(is_taken(True, name) and not is_taken(False, name) for name in ready)
-
-
-def _entity_steps(app: App, run: Run) -> dict[str, dict[bool, _Instances]]:
-    """Return the instances in which a run has processed entities, and those in which it has not, by target.
-
-    Of a run that was killed, the instances that it did not reach are not recorded: its arguments tell them.
-    """
-    found: dict[str, dict[bool, _Instances]] = {}
-    for each in app.journal.targets(run.run_id):
-        definition = app.project.targets.get(each["name"])
-        if each["phase"] == Phase.BUILD and definition is not None and definition.kind == "entity":
-            of_target = found.setdefault(each["name"], {True: [], False: []})
-            of_target[not is_entry_undone(each)].append(each.get("instance", {}))
-    if run.finished is not None:
-        return found
-    left = builds_left(app, (run,))
-    if not left:
-        return {}
-    for name, instance in sorted(left):
-        definition = app.project.targets.get(name)
-        if definition is not None and definition.kind == "entity":
-            of_target = found.setdefault(name, {True: [], False: []})
-            if dict(instance) not in of_target[False]:
-                of_target[False].append(dict(instance))
-    return found
-
-
-def _ready(app: App, entity: Entity) -> list[str]:
-    """Return the names of slices that the next run takes: they are ready, or no run has seen them yet."""
-    application = application_of(app.project.name, entity)
-    items, late = _recorded(app, entity), {item.item_id for item in _late_ready(app, entity)}
-    timely = (item for item in items if item.item_id not in late)
-    return [slice_name(item) for item in (*timely, *_unseen(app, entity, application))]
-
-
-def _recorded(app: App, entity: Entity) -> list[Item]:
-    """Return the items of an entity's slices that are ready."""
-    prefix = item_id(entity.places(app.project.lake).bronze) + "/"
-    application = application_of(app.project.name, entity)
-    query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
-    return [item for item in app.store.select(query) if item.verdict(application) is Verdict.READY]
-
-
-def _late_ready(app: App, entity: Entity) -> tuple[Item, ...]:
-    """Return the items of an entity's slices that are ready, and that a run refuses as late."""
-    try:
-        return late_items(app, entity, _recorded(app, entity))
-    except LakewrightError:  # what can't be read is told by itself
-        return ()
-
-
-def _unseen(app: App, entity: Entity, application: Application) -> list[Item]:
-    """Return the items of slices in bronze that the next run records and processes.
-
-    Those that the table holds already, and late ones that are refused, are left out. Only a folder of this
-    machine is looked at.
-    """
-    places = entity.places(app.project.lake)
-    if local_path(places.bronze) is None or not entity.enabled:
-        return []
-    try:
-        slices = list_slices(places.bronze, app.lake)
-        found = {each.item_id: new_item(each) for each in discovered(slices, application, entity.called)}
-        present = app.store.read(list(found))
-        new = {name: item for name, item in found.items() if name not in present}
-        silver = places.silver.location
-        if new and silver is not None and local_path(silver) is not None:
-            new = as_after_recovery(app, entity, new)
-    except LakewrightError:  # what can't be read is told by itself
-        return []
-    ready = [item for item in new.values() if item.verdict(application) is Verdict.READY]
-    if not ready or entity.settings.late_slices == "apply":
-        return ready
-    last = last_processed(app.store, application, places.bronze, present)
-    return [item for item in ready if not is_late(item, last)]
 
 
 def is_rewind(run: Run) -> bool:

@@ -22,7 +22,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
-from lakewright.usecases.failed_runs import resume
+from lakewright.usecases.failed_runs import next_slices
 from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.inbox import read_inbox
 
@@ -207,7 +207,7 @@ def test_a_slice_in_bronze_that_no_run_has_seen_is_left_out_by_resuming(tmp_path
         (run,) = app.journal.runs()
         held = Item((bronze / "2024-05-04.csv").as_uri(), skipped=())
     with app_of(tmp_path) as app, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resume, "as_after_recovery", lambda *_: {held.item_id: held})
+        patch.setattr(next_slices, "as_after_recovery", lambda *_: {held.item_id: held})
         assert next_step(app, run).left_out is None  # the table holds it already
 
     model = tmp_path / "m.yml"

@@ -1,0 +1,139 @@
+"""Which slices runs take next, and which steps of entities failed runs have done: each is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.paths import local_path
+from lakewright.manifest.item import Verdict
+from lakewright.manifest.store import Query
+from lakewright.plan.phase import Phase
+from lakewright.run.leftovers import is_entry_undone
+from lakewright.slices.application import application_of
+from lakewright.slices.changed import new_item
+from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
+from lakewright.slices.late import is_late, last_processed
+from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
+from lakewright.usecases.failed_runs.undone_runs import builds_left
+from lakewright.usecases.slice_times.late_slices import late_items
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.journal import Run
+    from lakewright.run.build_history import Instance
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["NextSlices"]
+
+_Steps: TypeAlias = dict[str, dict[bool, list[Mapping[str, str]]]]
+"""The instances in which a run has processed an entity, and those in which it has not, by target."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextSlices:
+    """Reads what runs would take next, once for each entity, and what failed runs have done of it."""
+
+    app: App
+    _recorded: dict[str, list[Item]] = field(default_factory=dict, init=False)
+    _late: dict[str, tuple[Item, ...]] = field(default_factory=dict, init=False)
+    _unseen: dict[str, list[Item]] = field(default_factory=dict, init=False)
+    _steps: dict[str, _Steps] = field(default_factory=dict, init=False)
+
+    def ready(self, entity: Entity) -> list[str]:
+        """Return the names of slices that the next run takes: they are ready, or no run has seen them yet."""
+        late = {item.item_id for item in self.late(entity)}
+        timely = (item for item in self._ready_items(entity) if item.item_id not in late)
+        return [slice_name(item) for item in (*timely, *self.unseen(entity))]
+
+    def late(self, entity: Entity) -> tuple[Item, ...]:
+        """Return the items of an entity's slices that are ready, and that a run refuses as late."""
+        if entity.called not in self._late:
+            try:
+                self._late[entity.called] = late_items(self.app, entity, self._ready_items(entity))
+            except LakewrightError:  # what can't be read is told by itself
+                self._late[entity.called] = ()
+        return self._late[entity.called]
+
+    def unseen(self, entity: Entity) -> list[Item]:
+        """Return the items of slices in bronze that the next run records and processes.
+
+        Those that the table holds already, and late ones that are refused, are left out. Only a folder of
+        this machine is looked at.
+        """
+        if entity.called not in self._unseen:
+            try:
+                self._unseen[entity.called] = list(_unseen(self.app, entity))
+            except LakewrightError:  # what can't be read is told by itself
+                self._unseen[entity.called] = []
+        return self._unseen[entity.called]
+
+    def steps(self, run: Run) -> _Steps:
+        """Return the instances in which a run has processed entities, and those in which it has not.
+
+        Of a run that was killed, the instances that it did not reach are not recorded: its arguments tell
+        them.
+        """
+        if run.run_id not in self._steps:
+            self._steps[run.run_id] = _steps(self.app, run)
+        return self._steps[run.run_id]
+
+    def built(self, runs: Iterable[Run]) -> frozenset[Instance]:
+        """Return the targets of entities in all instances of runs, which take slices if all is run again."""
+        return frozenset(
+            (name, tuple(sorted(each.items())))
+            for run in runs
+            for name, instances in self.steps(run).items()
+            for each in (*instances[True], *instances[False])
+        )
+
+    def _ready_items(self, entity: Entity) -> list[Item]:
+        if entity.called not in self._recorded:
+            prefix = item_id(entity.places(self.app.project.lake).bronze) + "/"
+            application = application_of(self.app.project.name, entity)
+            query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
+            found = self.app.store.select(query)
+            self._recorded[entity.called] = [e for e in found if e.verdict(application) is Verdict.READY]
+        return self._recorded[entity.called]
+
+
+def _unseen(app: App, entity: Entity) -> Iterable[Item]:
+    places, application = entity.places(app.project.lake), application_of(app.project.name, entity)
+    if local_path(places.bronze) is None or not entity.enabled:
+        return []
+    slices = list_slices(places.bronze, app.lake)
+    found = {each.item_id: new_item(each) for each in discovered(slices, application, entity.called)}
+    present = app.store.read(list(found))
+    new = {name: item for name, item in found.items() if name not in present}
+    silver = places.silver.location
+    if new and silver is not None and local_path(silver) is not None:
+        new = as_after_recovery(app, entity, new)
+    ready = [item for item in new.values() if item.verdict(application) is Verdict.READY]
+    if not ready or entity.settings.late_slices == "apply":
+        return ready
+    last = last_processed(app.store, application, places.bronze, present)
+    return (item for item in ready if not is_late(item, last))
+
+
+def _steps(app: App, run: Run) -> _Steps:
+    found: _Steps = {}
+    for each in app.journal.targets(run.run_id):
+        definition = app.project.targets.get(each["name"])
+        if each["phase"] == Phase.BUILD and definition is not None and definition.kind == "entity":
+            of_target = found.setdefault(each["name"], {True: [], False: []})
+            of_target[not is_entry_undone(each)].append(each.get("instance", {}))
+    if run.finished is not None:
+        return found
+    left = builds_left(app, (run,))
+    if not left:
+        return {}
+    for name, instance in sorted(left):
+        definition = app.project.targets.get(name)
+        if definition is not None and definition.kind == "entity":
+            of_target = found.setdefault(name, {True: [], False: []})
+            if dict(instance) not in of_target[False]:
+                of_target[False].append(dict(instance))
+    return found
