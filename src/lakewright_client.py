@@ -275,7 +275,7 @@ def _forwarding(connection: _socket.socket) -> int:
         os.write(
             2,
             b"error: the server ended before the command did; it may have succeeded\n"
-            b"  do: `lakewright status` shows what was done. Run again: the next run does the rest.\n",
+            b"  do: `lakewright status` shows what was done, and names the command that does the rest.\n",
         )
         return 1
     return code

@@ -117,11 +117,17 @@ class AddedBefore:
             added = "others were there, which no recorded run had added"
         else:
             return None
+        remedy = (
+            f"To have them once, choose the other targets with -t, or type `{emptied}` first, which says what "
+            "else it removes."
+        )
+        after = (
+            " After the build, `lakewright status` names the commands. If they are meant to come more than "
+            "once, declare `buildPolicy: ALWAYS` for the target."
+        )
         return Fault(
             f"target {target.name!r} {told}",
-            remedy=f"To have them once, choose the other targets with -t, or type `{emptied}` first, which "
-            "says what else it removes. After the build, `lakewright status` names the commands. If they are "
-            "meant to come more than once, declare `buildPolicy: ALWAYS` for the target.",
+            remedy=remedy if target.is_built_always else f"{remedy}{after}",
             code=ADDED_BEFORE,
             details={"is_meant": target.is_built_always, "added": added},
         )

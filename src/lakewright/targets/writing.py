@@ -115,6 +115,12 @@ def _with_loss(relation: Relation, observation: Observation, context: Context) -
     return replace(observation, refusal=data_loss(relation.label, lost).as_fault())
 
 
+_MAY_BE_EMPTY = (
+    "Run BUILD. If it had no rows to write, such as those of a skipped slice, accept that with `lakewright "
+    "history accept RUN`. Or set verifyPolicy: EMPTY_AS_SUCCESS."
+)
+
+
 class WritingTarget(Target):
     """Creates or migrates a relation, writes a mapping's rows into it, and checks that it holds rows.
 
@@ -324,10 +330,7 @@ class WritingTarget(Target):
     def _check_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
         message = f"{found.subject} is empty"
         if policy is VerifyPolicy.EMPTY_AS_FAILURE:
-            raise VerificationError(
-                f"{self.label}: {message}",
-                remedy="Run BUILD, or set verifyPolicy: EMPTY_AS_SUCCESS if it may be empty.",
-            )
+            raise VerificationError(f"{self.label}: {message}", remedy=_MAY_BE_EMPTY)
         if policy is VerifyPolicy.EMPTY_AS_SUCCESS:
             return Outcome(reasons=(message,))
         error = Fault(f"{self.label}: {message}", remedy="Run BUILD.", code=VerificationError.code)

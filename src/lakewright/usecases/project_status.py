@@ -84,6 +84,7 @@ class ProjectStatus:
         quarantined: Bad rows that were put aside, by entity.
         undone: Failed runs without a later run of the same job and parameters that has done their work.
         next_steps: For the ids of these runs, what to do about them.
+        is_corrected_first: Whether the commands of `corrected` must be typed before those of these runs.
         is_waiting_first: Whether slices that wait are older than what these runs take, so that their commands
             come first.
         triggers: The project's triggers.
@@ -163,6 +164,7 @@ class ProjectStatus:
     unwritable: Fault | None = None
     next_steps: Mapping[str, NextStep] = field(default_factory=dict)
     is_waiting_first: bool = False
+    is_corrected_first: bool = False
 
     def step_after(self, run: Run) -> NextStep:
         """Return what to do about a failed run."""

@@ -159,6 +159,7 @@ def project_status(app: App) -> ProjectStatus:
         unwritable=write_fault(select_backend(app.manifest_settings)),
         next_steps=steps,
         is_waiting_first=bool(undone) and waits.come_first(timely, _failed(found)),
+        is_corrected_first=bool(undone) and waits.corrected_come_first(bronze.corrected, found),
     )
 
 

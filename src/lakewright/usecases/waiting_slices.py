@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lakewright.errors import Fault
     from lakewright.plan.other_runs import OtherRun
     from lakewright.run.build_history import Instance
-    from lakewright.usecases.bronze_status import Arrived
+    from lakewright.usecases.bronze_status import Arrived, Corrected
     from lakewright.usecases.items import Row
 
 __all__ = ["WaitingSlices"]
@@ -67,6 +67,30 @@ class WaitingSlices:
             own = [run.slice for run in runs if not self._is_resumed(entity, run)]
             resumed = [run.slice for run in runs if self._is_resumed(entity, run)] + held.get(entity, [])
             if own and resumed and min(map(natural_key, own)) < min(map(natural_key, resumed)):
+                return True
+        return False
+
+    def corrected_come_first(self, corrected: Iterable[Corrected], open_: Iterable[Row]) -> bool:
+        """Return whether skipped slices that were corrected come before what failed runs take.
+
+        They are older than slices that wait or have failed, or are those of a failed run, whose target would
+        find none.
+
+        Args:
+            corrected: The corrected slices.
+            open_: The slices that wait, and those that have failed.
+        """
+        others: dict[str, list[str]] = {}
+        for row in open_:
+            others.setdefault(row.entity or "", []).append(row.slice)
+        for each in corrected:
+            first = min(map(natural_key, each.slices.names))
+            if any(first < natural_key(name) for name in others.get(each.entity, ())):
+                return True
+            runs = find_other_runs(
+                self.app.project, each.entity, each.slices.names, partial(dependents, self.app)
+            )
+            if any(self._is_resumed(each.entity, run) for run in runs):
                 return True
         return False
 

@@ -82,6 +82,9 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     waiting = list(_all_waiting(found))
     first, then = (waiting, []) if found.is_waiting_first else ([], waiting)
     yield from _section("Waiting", first, f"{more}ready")
+    shown, more_skipped = list(map(_corrected, found.corrected)), f"{more}skipped"
+    corrected = _section("Skipped, but changed since", shown, more_skipped)
+    yield from corrected if found.is_corrected_first else ()
     yield from _failed_runs(found, now)
     yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
     warned = [_warning(each, now) for each in found.alike_warned]
@@ -91,8 +94,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
     vanished = [_vanished(each) for each in found.vanished]
     yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
-    corrected = [_corrected(each) for each in found.corrected]
-    yield from _section("Skipped, but changed since", corrected, "lakewright manifest ls --state skipped")
+    yield from () if found.is_corrected_first else corrected
     elsewhere = [_elsewhere(each) for each in found.elsewhere]
     yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
     undeclared = [_undeclared(each) for each in found.undeclared]
@@ -205,7 +207,9 @@ def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
     refused = () if step.refused is None else (Branch(line(f"it would fail again: {step.refused}")),)
     cautious = () if step.caution is None else (Branch(line(step.caution)),)
     left = () if step.left_out is None else (Branch(line(f"--resume would leave out {step.left_out}")),)
-    return Branch(said, (*refused, *cautious, *left, _do(f"see why with {why}, then {typed}{filled}")))
+    accept = f"; or, if nothing is left to do, `lakewright history accept {run.run_id}`"
+    end = f"{filled}{accept if step.is_check_only else ''}"
+    return Branch(said, (*refused, *cautious, *left, _do(f"see why with {why}, then {typed}{end}")))
 
 
 def _bronze(found: ProjectStatus) -> Iterator[Block]:

@@ -58,6 +58,7 @@ class NextStep:
         refused: Why the run would fail again if it were only resumed; None if nothing speaks against it.
         caution: What was refused, and may be again, as a sentence with what accepts it; None for nothing.
         left_out: What a run that is only resumed would leave out, so that the command runs all of the job.
+        is_check_only: Whether only VERIFY failed, so that nothing may be left to do.
         gives_place: Whether the first command puts the slices that the run would refuse in their place;
             otherwise it gives them later times.
     """
@@ -66,6 +67,7 @@ class NextStep:
     refused: str | None = None
     caution: str | None = None
     left_out: str | None = None
+    is_check_only: bool = False
     gives_place: bool = False
 
 
@@ -87,21 +89,32 @@ def next_step(app: App, run: Run, slices: NextSlices | None = None) -> NextStep:
     resume = resume_command(run)
     if is_rewind(run):
         return NextStep((resume,))
-    slices = NextSlices(app) if slices is None else slices
     error = refused_time(app, run, builds_left(app, (run,)))
     if error is None:
-        blocked = _blocked(slices, run)
-        if blocked is not None:
-            return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
-        if (late := _late(slices, run)) is not None:
-            return NextStep((resume,), f"{late}: first type what is named for the slice")
-        if (refused := _refused_migration(app, run)) is not None:
-            return NextStep((resume,), caution=refused)
-        left_out = _left_out(slices, run)
-        whole = None if left_out is None else _whole_command(app, run)
-        return NextStep((resume,)) if whole is None else NextStep((whole,), left_out=left_out)
+        return _resumed(app, run, resume, NextSlices(app) if slices is None else slices)
     typed, is_all = commands_for_times(error)
     return NextStep((*typed, resume) if is_all else typed, error.message, gives_place=gives_place(error))
+
+
+def _resumed(app: App, run: Run, resume: str, slices: NextSlices) -> NextStep:
+    """Return what to do about a run none of whose slices has a time that it would refuse."""
+    blocked = _blocked(slices, run)
+    if blocked is not None:
+        return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
+    if (late := _late(slices, run)) is not None:
+        return NextStep((resume,), f"{late}: first type what is named for the slice")
+    if (refused := _refused_migration(app, run)) is not None:
+        return NextStep((resume,), caution=refused)
+    left_out = _left_out(slices, run)
+    whole = None if left_out is None else _whole_command(app, run)
+    if whole is None:
+        return NextStep((resume,), is_check_only=_has_failed_in_verify_alone(app, run))
+    return NextStep((whole,), left_out=left_out)
+
+
+def _has_failed_in_verify_alone(app: App, run: Run) -> bool:
+    undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
+    return run.finished is not None and bool(undone) and all(e["phase"] == Phase.VERIFY for e in undone)
 
 
 def _blocked(slices: NextSlices, run: Run) -> LakewrightError | None:
