@@ -118,8 +118,8 @@ class AddedBefore:
         else:
             return None
         remedy = (
-            f"To have them once, choose the other targets with -t, or type `{emptied}` first, which says what "
-            "else it removes."
+            f"To have them once, choose the other targets with -t, or type `{emptied}` first, which says "
+            "what else it removes."
         )
         after = (
             " After the build, `lakewright status` names the commands. If they are meant to come more than "

@@ -106,7 +106,7 @@ def _is_rebuilt(app: App, warned: Warned, runs: Sequence[Run]) -> bool:
         return False
     with suppress(LakewrightError):  # a wrong definition is told by itself
         called = entity_name(app.project, definition.raw)
-        job = None if called is None else f"rebuild {app.project.entity(called).name}"
+        job = None if called is None else f"rebuild {app.project.entity(called).called}"
         return any(
             run.job == job
             and run.status == Status.SUCCESS

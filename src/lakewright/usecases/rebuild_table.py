@@ -197,13 +197,13 @@ def rebuild_table(
     app.make_store()
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)
-    words = f"rebuild of {found.name}"
+    words = f"rebuild of {found.called}"
     start_facts = _facts(from_slice, from_time, include)
     build = partial(build_beside, is_compared=_was_compared(app, found))
     facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
     with (
         nullcontext() if is_check else told_command(app, "rebuild", found),
-        listed(app, f"rebuild {found.name}", PHASE, facts) as attempt,
+        listed(app, f"rebuild {found.called}", PHASE, facts) as attempt,
         table_lease(app, found),
         without_id_warnings(app.lake),
     ):
@@ -214,7 +214,7 @@ def rebuild_table(
             build(context, found, plan, check=check)
             beside = side_address(found.places(app.project.lake).silver)
             difference = compare_beside(context, found, plan)
-            return Rebuilt(found.name, plan, difference, beside=beside, called=found.called)
+            return Rebuilt(found.called, plan, difference, beside=beside, called=found.called)
         with announced(app, context, found, words, attempt) as rewind:
             contents = build(context, found, plan, check=check)
             difference = compare_beside(context, found, plan)
@@ -234,7 +234,7 @@ def rebuild_table(
                 taints=taints,
             )
     tainted = tainted_words(taints, recovered_words(app, found))
-    return Rebuilt(found.name, plan, difference, version, tainted, called=found.called)
+    return Rebuilt(found.called, plan, difference, version, tainted, called=found.called)
 
 
 def ended_rebuild(
@@ -283,7 +283,7 @@ def _brought_back(
 def _was_compared(app: App, entity: Entity) -> bool:
     """Return whether the last rebuild of a table was a comparison that told what it found."""
     runs = app.journal.runs(RECENT, project=app.project.name)
-    last = next((run for run in runs if run.job == f"rebuild {entity.name}"), None)
+    last = next((run for run in runs if run.job == f"rebuild {entity.called}"), None)
     return last is not None and last.status == Status.SUCCESS and bool(last.facts.get("check"))
 
 

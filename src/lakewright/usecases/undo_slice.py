@@ -217,7 +217,7 @@ def preview_undo(
     difference = _difference(context, found, plan) if with_rows else None
     taints = _taints(app, found, plan)
     recovered = None if plan.undone is None else recovered_words(app, found)
-    return Undone(found.name, plan, difference, beside=beside, taints=taints, recovered_words=recovered)
+    return Undone(found.called, plan, difference, beside=beside, taints=taints, recovered_words=recovered)
 
 
 def ended_undo(app: App, entity: str, slice: str, *, is_requeued: bool, author: str) -> Run | None:
@@ -286,11 +286,11 @@ def undo_slice(
     context = rewind_context(app, found, interruption, author=author)
     settle_rewind(context, found)
     check_recorded(context, found, slice)
-    words = f"undo of {slice} of {found.name}"
+    words = f"undo of {slice} of {found.called}"
     facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
     with (
         told_command(app, "undo", found),
-        listed(app, f"undo {found.name}", PHASE, facts) as attempt,
+        listed(app, f"undo {found.called}", PHASE, facts) as attempt,
         table_lease(app, found),
         without_id_warnings(app.lake),
     ):
@@ -311,7 +311,7 @@ def undo_slice(
             )
     recovered = None if plan.undone is None else recovered_words(app, found)
     return Undone(
-        found.name,
+        found.called,
         plan,
         version=version,
         beside=beside,

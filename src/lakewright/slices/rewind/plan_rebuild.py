@@ -180,7 +180,7 @@ def plan_rebuild(
         raise _all_skipped(entity, applied)
     if first is None:
         raise UsageError(
-            f"{entity.name} has no processed slice{start.words if applied else ''}",
+            f"{entity.called} has no processed slice{start.words if applied else ''}",
             remedy=f"`lakewright manifest ls --entity {entity.called}` lists the slices.",
         )
     base = None if is_whole else _base(entity, held, applied[first])
@@ -305,12 +305,12 @@ def _base(entity: Entity, held: Sequence[HeldSlices], first: AppliedSlice) -> in
             if slices[0].item_id == first.item_id:
                 return version_before(commit)
             raise DataLossError(
-                f"version {commit.version} of {entity.name} holds {name_of(first)} together with slices "
+                f"version {commit.version} of {entity.called} holds {name_of(first)} together with slices "
                 "before it, so there is no version without it",
                 remedy=f"Start with {name_of(slices[0])}, or build the table from all slices.",
             )
     raise DataLossError(
-        f"the log of {entity.name} does not show the commit of {name_of(first)}",
+        f"the log of {entity.called} does not show the commit of {name_of(first)}",
         remedy="Start with a later slice, or build the table from all slices.",
     )
 
@@ -331,7 +331,7 @@ def _check_not_reverted(
     gone = [name_of(each) for each in kept if each.item_id in committed - held]
     if gone:
         raise DataLossError(
-            f"{first_of(gone, MOST_NAMED)} of {entity.name} {'is' if len(gone) == 1 else 'are'} not in the "
+            f"{first_of(gone, MOST_NAMED)} of {entity.called} {'is' if len(gone) == 1 else 'are'} not in the "
             "table since it was restored, so that no version holds all slices before the start",
             remedy=f"`{rebuild_command(entity)} --over-foreign` builds the table from all slices. Nothing "
             "was written.",
@@ -344,7 +344,7 @@ def _all_skipped(entity: Entity, applied: Sequence[AppliedSlice]) -> UsageError:
     name = name_of(applied[-1])
     unskip, called = command("unskip", called_name(entity.called, name)), shlex.quote(entity.called)
     return UsageError(
-        f"every slice that the table of {entity.name} holds was skipped: nothing is left to build it from",
+        f"every slice that the table of {entity.called} holds was skipped: nothing is left to build it from",
         remedy=f"`{unskip}`, then `lakewright process {called}`, then `lakewright undo {called} "
         f"{shlex.quote(name)}` takes the rows of {name} out"
         + (", and so on, the newest first." if len(applied) > 1 else "."),
@@ -372,7 +372,7 @@ def _foreign_error(entity: Entity, lost: Sequence[Commit]) -> DataLossError:
     versions = ", ".join(f"{c.version} ({c.operation})" for c in lost[:MOST_NAMED])
     count = counted(len(lost), "commit")
     return DataLossError(
-        f"{count} to {entity.name} that no slice made would be lost: version {versions}",
+        f"{count} to {entity.called} that no slice made would be lost: version {versions}",
         remedy="Give --over-foreign if they may be lost. Nothing was written.",
         details={"versions": [commit.version for commit in lost]},
     )

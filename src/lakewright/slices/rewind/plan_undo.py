@@ -227,7 +227,7 @@ def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, 
     if is_requeued:
         name = called_name(entity.called, item)
         raise UsageError(
-            f"the slice {slice_name(item)} of {entity.name} changed nothing, so there is nothing to undo",
+            f"the slice {slice_name(item)} of {entity.called} changed nothing, so there is nothing to undo",
             remedy=f"`{command('requeue', name)}` has it processed again.",
         )
 
@@ -264,19 +264,19 @@ def _processed_item(
         if may_be_held(found):
             raise failed_error(found, refused="undo", name=named)
         raise UsageError(
-            f"the slice {name} of {entity.name} failed and is not in the table: there is nothing to undo",
+            f"the slice {name} of {entity.called} failed and is not in the table: there is nothing to undo",
             remedy=recovery_advice(found, named),
             details=details,
         )
     if verdict is Verdict.SKIPPED and may_be_held(found) and _is_held(context, entity, found):
         raise UsageError(
-            f"the slice {name} of {entity.name} was skipped, but the table still holds it",
+            f"the slice {name} of {entity.called} was skipped, but the table still holds it",
             remedy=f"`{rebuild_command(entity)}` builds the table again without it.",
             details=details,
         )
     if verdict is Verdict.READY and may_be_held(found):
         raise UsageError(
-            f"the slice {name} of {entity.name} was requeued, and the table holds its rows until it is "
+            f"the slice {name} of {entity.called} was requeued, and the table holds its rows until it is "
             "processed again",
             remedy="Undo it after the next run has processed it. To take its rows out now, "
             f"`{command('skip', named)}`, then `{rebuild_command(entity)}`.",
@@ -284,7 +284,7 @@ def _processed_item(
         )
     if verdict is not Verdict.PROCESSED:
         raise UsageError(
-            f"the slice {name} of {entity.name} is not in the table: it is {verdict}",
+            f"the slice {name} of {entity.called} is not in the table: it is {verdict}",
             remedy=undoable(context, bronze, name),
             details=details,
         )
@@ -372,7 +372,7 @@ def _foreign_error(entity: Entity, plan: UndoPlan) -> DataLossError:
     versions = ", ".join(f"{c.version} ({c.operation})" for c in plan.foreign[:MOST_NAMED])
     count = counted(len(plan.foreign), "commit")
     return DataLossError(
-        f"{count} of other writers to {entity.name} would be lost with {plan.slice}: version {versions}",
+        f"{count} of other writers to {entity.called} would be lost with {plan.slice}: version {versions}",
         remedy="Give --over-foreign if they may be lost. Nothing was written.",
         details={"versions": [commit.version for commit in plan.foreign]},
     )
@@ -380,7 +380,7 @@ def _foreign_error(entity: Entity, plan: UndoPlan) -> DataLossError:
 
 def _unknown_commit(entity: Entity, item: Item) -> DataLossError:
     return DataLossError(
-        f"the log of {entity.name} does not show the commit of {slice_name(item)}",
+        f"the log of {entity.called} does not show the commit of {slice_name(item)}",
         remedy="It is older than what the log keeps, or the table was written anew since. Build the table "
         f"again without the slice: skip it, then `{rebuild_command(entity)}`.",
         details={"item_id": item.item_id},

@@ -40,8 +40,8 @@ def as_accepted(
     if names:
         verb = "has" if len(names) == 1 else "have"
         context.warn(
-            f"{entity.name}: {first_of(names, MOST_NAMED)} {verb} other files than when processed, and these "
-            "were accepted: they are applied as they are now"
+            f"{entity.called}: {first_of(names, MOST_NAMED)} {verb} other files than when processed, and "
+            "these were accepted: they are applied as they are now"
         )
     return found
 
@@ -80,7 +80,7 @@ def as_requeued(
     found, names = _changed_by(_as_requeued, context, slices)
     if names:
         context.warn(
-            f"{entity.name}: {first_of(names, MOST_NAMED)} changed since the last processing, and "
+            f"{entity.called}: {first_of(names, MOST_NAMED)} changed since the last processing, and "
             f"{'was' if len(names) == 1 else 'were'} requeued: what is there now is applied in its place"
         )
     return found
@@ -145,7 +145,7 @@ def check_bronze(
         is_whole = instead is not None and len(changed) == len(faults)
         told = instead({each.item_id for each in changed}) if instead is not None and is_whole else None
         raise SliceError(
-            f"slices of {entity.name} cannot be applied again from {bronze}: {'; '.join(faults)}",
+            f"slices of {entity.called} cannot be applied again from {bronze}: {'; '.join(faults)}",
             remedy=f"{_accepting(same)}Bring them back as they were"
             f"{told or _requeuing(entity, changed, rebuild)}{without(last)}. Nothing was written.",
             details={"slices": faults},
@@ -153,7 +153,7 @@ def check_bronze(
     if ready:
         verb = "has" if len(ready) == 1 else "have"
         context.warn(
-            f"{entity.name}: {first_of(ready, MOST_NAMED)} {verb} changed since the last processing: the "
+            f"{entity.called}: {first_of(ready, MOST_NAMED)} {verb} changed since the last processing: the "
             "next run processes what is there now"
         )
 

@@ -133,7 +133,7 @@ def check_each_once(
     names = first_of(plan.repeated, MOST_NAMED)
     verb = "was" if len(plan.repeated) == 1 else "were"
     raise DataLossError(
-        f"{names} of {entity.name} {verb} processed more than once, and each slice applied once{others} "
+        f"{names} of {entity.called} {verb} processed more than once, and each slice applied once{others} "
         f"does not give the table as it is: {found.text}",
         remedy=f"`{typed} --check` shows these rows. `{typed}` applies each slice once; then {plan.slice} "
         "can be undone. Nothing was written.",

@@ -67,7 +67,7 @@ def settle_rewind(context: ProcessingContext, entity: Entity) -> bool:
     # In this order: while the rewind is announced, the next command does what is left.
     is_landed = conclude(context, entity, rewind, before=end_run)
     what = "had changed the table, and is recorded now" if is_landed else "ended before it changed the table"
-    context.warn(f"{entity.name}: the {rewind.words} {what}")
+    context.warn(f"{entity.called}: the {rewind.words} {what}")
     return is_landed
 
 

@@ -132,7 +132,7 @@ def begin_beside(
     found = look_beside(lake, entity, side, base, app=app, slices=slices)
     if found is not None:
         if slices and not (is_expected and found.is_continued):
-            context.warn(f"{entity.name}: {found.text}")
+            context.warn(f"{entity.called}: {found.text}")
         if found.is_continued:
             return True
         drop_table(lake, address)
@@ -286,7 +286,7 @@ def remove_beside(context: ProcessingContext, entity: Entity) -> None:
     try:
         drop_table(context.lake, address)
     except Exception as error:  # the rewind has landed; its records must not wait for a folder
-        context.warn(f"{entity.name}: {address}, which is of no use any more, can't be removed: {error}")
+        context.warn(f"{entity.called}: {address}, which is of no use any more, can't be removed: {error}")
 
 
 def swap_write(

@@ -231,7 +231,7 @@ def record_rewinds(context: ProcessingContext, entity: Entity) -> bool:
         commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": told})
         if record_landed(context, entity, None, commit):
             context.warn(
-                f"{entity.name}: the manifest lacked version {commit.version} of the table, and it is "
+                f"{entity.called}: the manifest lacked version {commit.version} of the table, and it is "
                 f"recorded now: {rewind.words} ({told['reason']})"
             )
     return bool(rewinds)

@@ -288,9 +288,14 @@ class Entity(Named):
             if table is None
             else Address(name=self._table("silver_table", table)),
             raw=self._place("raw", templates["raw_path"], lake),
-            quarantine=self._place("quarantine", templates["bronze_path"], lake),
+            quarantine=self._place("quarantine", self._quarantine_path(templates["bronze_path"]), lake),
             bronze_table=None if of_slices is None else self._table("bronze_table", of_slices),
         )
+
+    def _quarantine_path(self, bronze_path: str) -> str:
+        """Return the template of the folder of bad rows: several entities may read one folder of slices."""
+        is_own = self.destination.lower() == self.name.lower() or "destination" in bronze_path
+        return bronze_path if is_own else f"{bronze_path}__${{destination}}"
 
     def templates(self, lake: LakeSettings) -> dict[str, str]:
         """Return the templates of its places, by those keys of `PLACE_TEMPLATES` that apply."""
