@@ -132,7 +132,12 @@ def locked_error(lock: Lock, name: str | None = None) -> ItemLocked:
 
 
 def failed_error(
-    item: Item, *, refused: str | None = None, name: str | None = None, run_id: str | None = None
+    item: Item,
+    *,
+    refused: str | None = None,
+    name: str | None = None,
+    run_id: str | None = None,
+    owner: str | None = None,
 ) -> ItemFailed:
     """Return the error for an item with an unresolved failure.
 
@@ -142,6 +147,8 @@ def failed_error(
             action.
         name: What the item is called, such as `entity/slice`; its id by default.
         run_id: The run that asks. Its report has told its own failures already, which the message says.
+        owner: The other application for which it failed, such as an entity that reads the same folder: what
+            is named there frees it for all.
     """
     if item.failed is None:
         raise ValueError(f"{item.item_id} has not failed")
@@ -153,11 +160,16 @@ def failed_error(
     told += f": {message}"
     if run_id is not None and run_id == item.failed.run_id:
         told = f"{EARLIER}: {'; '.join(str(message).splitlines())}"
+        told = told if owner is None else f"waits, as for {owner} it {told}"
+    if refused:
+        remedy = f"First `{command('resolve', name or item.item_id)}`, then {refused} it."
+    elif owner is not None and run_id == item.failed.run_id:
+        remedy = "What is named there frees it, and the next run takes it here, too."
+    else:
+        remedy = recovery_advice(item, name)
     return ItemFailed(
         f"{name or item.item_id} {told}",
-        remedy=f"First `{command('resolve', name or item.item_id)}`, then {refused} it."
-        if refused
-        else recovery_advice(item, name),
+        remedy=remedy,
         details={
             "item_id": item.item_id,
             "application": str(item.failed.application),

@@ -344,7 +344,10 @@ def held_error(context: ProcessingContext, entity: Entity, item: Item) -> Lakewr
         return invalid_error(item, name)
     if lock is not None:
         return locked_error(lock, name)
-    return failed_error(item, name=name, run_id=context.holder.run_id)
+    failed = item.failed
+    is_others = failed is not None and failed.application.key != context.application.key
+    owner = str(failed.application) if failed is not None and is_others else None
+    return failed_error(item, name=name, run_id=context.holder.run_id, owner=owner)
 
 
 def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -> tuple[str, ...]:

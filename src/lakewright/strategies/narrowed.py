@@ -1,7 +1,7 @@
-"""Columns whose declared type is narrower than that of the table, which keeps its own.
+"""Columns whose declared type is narrower than that of the table, which keeps its own, or of another kind.
 
 Values of slices are cast to the declared type first, and then to the table's. Rows that no slice changes keep
-their values.
+their values. A wider type of the same kind is none of them: Delta widens the table's.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns); the note is Lakewright's own.
 """
@@ -28,21 +28,27 @@ _PARSED = (*_DIGITS, *_FLOATS, *_TIMES, "boolean", "date")
 
 
 def narrowed_columns(state: TableState, entity: Entity) -> tuple[str, ...]:
-    """Return for each column with a narrower type than in the table what happens, and what to type."""
+    """Return for each column with another type than the table keeps what happens, and what to type."""
     otherwise = f", or build the table again with `{rebuild_command(entity)}`"
     return tuple(f"{reason}{otherwise}" for reason in narrowed_reasons(state, entity))
 
 
 def narrowed_reasons(state: TableState, entity: Entity) -> Iterator[str]:
-    """Yield for each column with a narrower type than in the table what happens, and what to declare."""
+    """Yield for each column with another type than the table keeps what happens, and what to declare."""
     for column in entity.columns:
         own = state.column(column.silver)
-        if own is None or column.type is None or not _is_narrower(column.type, own.type):
+        if own is None or column.type is None:
+            continue
+        if _is_narrower(column.type, own.type):
+            effect = _effect(column.type, own.type, entity)
+        elif _is_of_wider_kind(column.type, own.type):
+            effect = _effect_of_wider(own.type, entity)
+        else:
             continue
         declared, kept = column.type.ddl, own.type.ddl
         yield (
             f"column {column.silver!r} is declared as {declared}, but the table has {kept} and keeps it: "
-            f'{_effect(column.type, own.type, entity)}; declare `datatype: "{kept}"`'
+            f'{effect}; declare `datatype: "{kept}"`'
         )
 
 
@@ -56,6 +62,23 @@ def _is_narrower(declared: Type, kept: Type) -> bool:
     if kept.ddl == "string":
         return isinstance(declared, Decimal) or declared.ddl in _PARSED
     return kept.ddl in _TIMES and declared.ddl == "date"
+
+
+def _is_of_wider_kind(declared: Type, kept: Type) -> bool:
+    """Return whether a type has values that a table's type of another kind lacks, which stays as it is."""
+    new, old = declared.ddl, kept.ddl
+    if old in _DIGITS or isinstance(kept, Decimal):
+        has_fraction = isinstance(declared, Decimal) and declared.scale > 0 and old in _DIGITS
+        return has_fraction or new in (*_FLOATS, "string")
+    return old in (*_FLOATS, *_TIMES, "date") and new == "string"
+
+
+def _effect_of_wider(kept: Type, entity: Entity) -> str:
+    """Return what becomes of the values of new slices that the table's type lacks."""
+    if entity.settings.schema_drift == "fail":
+        return "each slice fails, because of `schema_drift: fail`"
+    fate = "is put aside as a bad row" if entity.settings.on_bad_rows == "quarantine" else "fails its slice"
+    return f"a value of a new slice that does not fit {kept.ddl} {fate}"
 
 
 def _digits(kind: Type) -> tuple[int, int] | None:

@@ -217,9 +217,10 @@ def _with_declared_columns(
     frame, lacking = with_lacking_columns(
         frame, entity, system, _source_names(entity), may_lack_columns=may_lack_columns
     )
+    # An expression that uses a column which is missing is not at fault.
+    check_declared_columns(frame.columns, entity, system, lacking.names)
     frame = lacking.emptied(steps.calculate(frame, entity.calculated), entity)
     check_names(frame.columns, system.reserved)
-    check_declared_columns(frame.columns, entity, system, lacking.names)
     return _with_supplied(frame, entity, system), lacking
 
 

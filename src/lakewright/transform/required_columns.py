@@ -28,7 +28,7 @@ MOST_LISTED = 30
 
 
 def check_declared_columns(
-    names: Iterable[str], entity: Entity, system: SystemColumns, added: Collection[str]
+    names: Iterable[str], entity: Entity, system: SystemColumns, added: frozenset[str]
 ) -> None:
     """Raise `SchemaDriftError` unless a slice has every declared column that it must have.
 
@@ -36,7 +36,7 @@ def check_declared_columns(
     slice may lack all columns.
 
     Args:
-        names: Columns of the slice, including those that the entity's expressions make.
+        names: Columns of the slice after the entity's transformations.
         entity: The entity.
         system: Names of its system columns.
         added: Names, in lower case, of columns that were added with nulls.
@@ -50,7 +50,8 @@ def check_declared_columns(
         and fixed.isdisjoint((column.source.lower(), column.silver.lower()))
     }
     sources = [column.source for column in entity.columns if not column.is_calculated]
-    wanted = [name for name in sources if name.lower() not in added]
+    made = {column.source.lower() for column in entity.calculated}
+    wanted = [name for name in sources if name.lower() not in added | made]
     may_be_unread = entity.settings.slice_format.kind == "csv" and all(
         each.optional for each in entity.columns if not each.is_calculated
     )

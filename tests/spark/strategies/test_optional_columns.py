@@ -132,7 +132,8 @@ def test_transformations_refer_to_optional_columns(lake: SmallLake) -> None:
 def test_other_columns_must_be_there(lake: SmallLake) -> None:
     """The error names them alone, and the setting that names a column which is not declared."""
     must = {"name": "kind", "datatype": "string"}
-    things = entity(columns=[ID, PRICE, must], settings=JSON)
+    loud = {"name": "loud", "expression": "upper(kind)"}  # which is not at fault
+    things = entity(columns=[ID, PRICE, must, loud], settings=JSON)
     put(lake, things, "s1.json", '{"id": 1}\n')
     error = lake.process(things).error
     assert isinstance(error, SchemaDriftError)
