@@ -74,7 +74,6 @@ class Rebuilt:
         version: The table's version after the swap; None if it was not swapped in.
         tainted_words: The targets that are to be built again; None for none.
         beside: Where the table is that was not swapped in; None if it was.
-        called: What commands call the entity, if it is not its name.
     """
 
     entity: str
@@ -83,7 +82,6 @@ class Rebuilt:
     version: int | None = None
     tainted_words: str | None = None
     beside: Address | None = None
-    called: str = ""
 
     @property
     def skipped_words(self) -> str | None:
@@ -98,7 +96,7 @@ class Rebuilt:
             return None
         was, it, its = ("was", "it", "its") if len(names) == 1 else ("were", "them", "their")
         options = [word for name in names for word in ("--include", name)]
-        typed = shlex.join(("lakewright", "rebuild", self.called or self.entity, *options))
+        typed = shlex.join(("lakewright", "rebuild", self.entity, *options))
         return (
             f"{first_of(names, MOST_NAMED)} {was} requeued and left out, as the table has no commit of {it}: "
             f"the next run processes {it}, or `{typed}` applies {it} in {its} place"
@@ -214,7 +212,7 @@ def rebuild_table(
             build(context, found, plan, check=check)
             beside = side_address(found.places(app.project.lake).silver)
             difference = compare_beside(context, found, plan)
-            return Rebuilt(found.called, plan, difference, beside=beside, called=found.called)
+            return Rebuilt(found.called, plan, difference, beside=beside)
         with announced(app, context, found, words, attempt) as rewind:
             contents = build(context, found, plan, check=check)
             difference = compare_beside(context, found, plan)
@@ -234,7 +232,7 @@ def rebuild_table(
                 taints=taints,
             )
     tainted = tainted_words(taints, recovered_words(app, found))
-    return Rebuilt(found.called, plan, difference, version, tainted, called=found.called)
+    return Rebuilt(found.called, plan, difference, version, tainted)
 
 
 def ended_rebuild(
