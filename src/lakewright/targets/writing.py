@@ -116,8 +116,8 @@ def _with_loss(relation: Relation, observation: Observation, context: Context) -
 
 
 _MAY_BE_EMPTY = (
-    "Run BUILD. If it had no rows to write, such as those of a skipped slice, accept that with `lakewright "
-    "history accept RUN`. Or set verifyPolicy: EMPTY_AS_SUCCESS."
+    "If BUILD had no rows to write, such as those of a skipped slice, `lakewright status` names how to "
+    "accept that. Otherwise run BUILD, or set verifyPolicy: EMPTY_AS_SUCCESS if it may be empty."
 )
 
 

@@ -71,6 +71,13 @@ class NextSlices:
                 self._unseen[entity.called] = []
         return self._unseen[entity.called]
 
+    def skipped(self, entity: Entity) -> list[str]:
+        """Return the names of an entity's slices that are skipped."""
+        prefix = item_id(entity.places(self.app.project.lake).bronze) + "/"
+        application = application_of(self.app.project.name, entity)
+        found = self.app.store.select(Query(application, frozenset({Verdict.SKIPPED}), prefix=prefix))
+        return [slice_name(item) for item in found]
+
     def steps(self, run: Run) -> _Steps:
         """Return the instances in which a run has processed entities, and those in which it has not.
 

@@ -108,13 +108,40 @@ def _resumed(app: App, run: Run, resume: str, slices: NextSlices) -> NextStep:
     left_out = _left_out(slices, run)
     whole = None if left_out is None else _whole_command(app, run)
     if whole is None:
-        return NextStep((resume,), is_check_only=_has_failed_in_verify_alone(app, run))
+        is_check_only = _has_failed_in_verify_alone(app, run)
+        skipped = _skipped(slices, run) if is_check_only else None
+        if skipped is not None:
+            accept = f"lakewright history accept {run.run_id}"
+            return NextStep((accept,), caution=f"{skipped}, so that nothing may be left to do")
+        return NextStep((resume,), is_check_only=is_check_only)
     return NextStep((whole,), left_out=left_out)
 
 
 def _has_failed_in_verify_alone(app: App, run: Run) -> bool:
     undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
     return run.finished is not None and bool(undone) and all(e["phase"] == Phase.VERIFY for e in undone)
+
+
+def _skipped(slices: NextSlices, run: Run) -> str | None:
+    """Return that a slice is skipped which the instances take in which VERIFY found nothing; or None."""
+    app, job = slices.app, slices.app.project.jobs.get(run.job)
+    undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
+    if job is None or not all(_is_empty(each) for each in undone):
+        return None
+    declared = (app.project.targets[name].raw for name in job.targets if name in app.project.targets)
+    for target in declared:
+        called = entity_name(app.project, target)
+        names = slices.skipped(app.project.entities[called]) if called in app.project.entities else ()
+        for name in names:
+            instances = (each.get("instance", {}) for each in undone)
+            if any(takes_recorded(app.project, job, target, each, name) for each in instances):
+                return f"{name} of {called} is skipped"
+    return None
+
+
+def _is_empty(entry: Mapping[str, Any]) -> bool:
+    """Return whether VERIFY has found nothing where a target writes."""
+    return str((entry.get("error") or {}).get("message", "")).endswith(" is empty")
 
 
 def _blocked(slices: NextSlices, run: Run) -> LakewrightError | None:

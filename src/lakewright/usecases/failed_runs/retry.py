@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.undone_runs import RECENT, given_instances, is_failed, is_left
+from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptied import appends_of
 from lakewright.usecases.staleness.repeated_appends import targets_adding_once
 
@@ -21,13 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = ["retried"]
 
+log = logging.getLogger(__name__)
+
 
 def retried(app: App, request: JobRequest) -> JobRequest:
     """Return the request of a run that is a retry, if one is asked for.
 
-    It resumes the last run with the same arguments if this failed and nobody has done its work since. If
-    slices wait by now that a resumed run would leave out, it runs all but the targets whose rows it would add
-    once more. Otherwise it runs all: there is no such run, as nothing was recorded, or it succeeded.
+    It resumes the last run with the same arguments if this failed and nobody has done its work since. If a
+    resumed run would leave out slices that wait by now, or targets that are to be built again, it runs all
+    but the targets whose rows it would add once more, or would leave. Otherwise it runs all: there is no such
+    run, as nothing was recorded, or it succeeded.
 
     Raises:
         UsageError: The request is to resume a run as well.
@@ -40,8 +45,38 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     last = next(_alike(app, request), None)
     if last is None or not is_failed(last) or not is_left(app, last):
         return request
-    names = _adding_once(app, request, last) if next_step(app, last).left_out is not None else ()
+    stale = _stale(app, request, last)
+    left_out = bool(stale) or next_step(app, last).left_out is not None
+    names = _adding_once(app, request, last) if left_out else ()
+    if untouched := sorted(stale - set(names)):
+        log.warning(
+            "%s: not built by this run, and to be built again; `lakewright status` names the commands",
+            ", ".join(untouched),
+        )
     return replace(request, targets=names) if names else replace(request, resume=True)
+
+
+def _stale(app: App, request: JobRequest, last: Run) -> frozenset[str]:
+    """Return the targets of the instances that are to be built again, and that the runs have not left so."""
+    own = {run.run_id for run in _chain(app, request)}
+    instances = {frozenset(each) for each in given_instances(app.project)(last)}
+    names = set(app.project.job(request.job).targets)
+    return frozenset(
+        each.place.target
+        for each in former_names(app).taints()
+        if each.place.phase == Phase.BUILD.value
+        and each.place.target in names
+        and each.run_id not in own
+        and frozenset(each.place.parameters.items()) in instances
+    )
+
+
+def _chain(app: App, request: JobRequest) -> Iterator[Run]:
+    """Yield the last run, and those which it has resumed."""
+    for run in _alike(app, request):
+        yield run
+        if not run.facts.get("resume"):
+            return
 
 
 def _alike(app: App, request: JobRequest) -> Iterator[Run]:
@@ -72,9 +107,7 @@ def _adding_once(app: App, request: JobRequest, last: Run) -> tuple[str, ...]:
 def _added(app: App, request: JobRequest) -> frozenset[str]:
     """Return the targets that append and that the last run, and those which it has resumed, have built."""
     built: set[str] = set()
-    for run in _alike(app, request):
+    for run in _chain(app, request):
         entries = app.journal.targets(run.run_id)
         built |= {each["name"] for each in entries if each["phase"] == Phase.BUILD and is_built(each)}
-        if not run.facts.get("resume"):
-            break
     return frozenset(appends_of(app, app.project.job(request.job), sorted(built)))

@@ -15,7 +15,8 @@ from tests.unit.usecases.staleness.test_downstream import PROJECT
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.manifest.journal import Run
+from lakewright.manifest.journal import Run, TargetPhase
+from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.usecases.failed_runs.retry import retried
@@ -114,6 +115,27 @@ def test_a_retry_takes_the_corrected_slice_and_adds_no_rows_twice(app: App, tmp_
     discover(app, "orders", [f"{DAY}.csv"])
     found = retried(app, ASKED)
     assert (found.resume, found.targets) == (False, ("orders", "audit"))
+
+
+def test_a_retry_builds_what_is_to_be_built_again_and_tells_what_it_leaves(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After the rebuild that corrected a slice, only the failed check was run again, and all was green."""
+    ran(app, fails="audit")
+    reason = "the table of orders was built again"
+    left = TargetPhase("shop", "audit", "BUILD", {"day": DAY}).tainted("failed", app.run_id)
+    other = TargetPhase("shop", "log", "BUILD", {"day": "2024-05-02"}).tainted(reason)
+    app.store.write(Write(puts=(left, other)))
+    assert retried(app, ASKED).resume, "its own work, and another day, are left"
+
+    stale = [
+        TargetPhase("shop", "orders", "BUILD", {"day": DAY}).tainted(reason),
+        TargetPhase("shop", "log", "BUILD", {"day": DAY}).tainted(reason, kept=f"{reason}, and adds"),
+    ]
+    app.store.write(Write(puts=tuple(stale)))
+    found = retried(app, ASKED)
+    assert (found.resume, found.targets) == (False, ("orders", "audit"))
+    assert "log: not built by this run, and to be built again; `lakewright status` names" in caplog.text
 
 
 def test_a_retry_without_parameters_adds_no_rows_twice_either(app: App, tmp_path: Path) -> None:

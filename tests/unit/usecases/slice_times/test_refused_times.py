@@ -192,6 +192,25 @@ def test_a_run_that_would_take_a_late_slice_says_so(tmp_path: Path) -> None:
     assert "it would fail again" not in shop.run("status").out
 
 
+def test_a_day_that_is_empty_as_its_slice_is_skipped_is_to_be_accepted(tmp_path: Path) -> None:
+    """`--resume` was named first, and failed again each time, under a new id."""
+    shop = processed(tmp_path, "merge", 'slices: "${day}*"')
+    assert shop.run("manifest", "requeue", f"orders/{LATE}", "--late").code == 0
+    assert shop.run("manifest", "skip", f"orders/{LATE}").code == 0
+    with app_of(tmp_path) as app:
+        now, given = app.store.now(), {"day": "2024-05-01"}
+        run = app.journal.start_run(Run("run-1", "shop", "daily", "VERIFY", given, now, app.holder))
+        error = {"code": "verification", "message": "target 'days': it is empty", "remedy": None}
+        entry = {"name": "days", "phase": "VERIFY", "instance": given, "reasons": [], "metrics": {}}
+        app.journal.record_targets(run, {0: {**entry, "status": "FAILED", "error": error}})
+        app.journal.finish_run(run, "FAILED", finished=now)
+    page = " ".join(shop.run("status").out.split())
+    assert f"{LATE} of orders is skipped, so that nothing may be left to do do: see why with" in page
+    assert told(shop) == ["lakewright history accept run-1"]
+    assert shop.run("history", "accept", "run-1").code == 0
+    assert "Runs that failed" not in shop.run("status").out
+
+
 def test_a_slice_in_bronze_that_no_run_has_seen_is_left_out_by_resuming(tmp_path: Path) -> None:
     """As of a job that ran before any delivery: resumed, it fails again for want of the silver table."""
     shop = processed(tmp_path, "merge", BY_SLICE)
