@@ -131,7 +131,7 @@ def _skipped(slices: NextSlices, run: Run) -> str | None:
     declared = (app.project.targets[name].raw for name in job.targets if name in app.project.targets)
     for target in declared:
         called = entity_name(app.project, target)
-        names = slices.skipped(app.project.entities[called]) if called in app.project.entities else ()
+        names = () if called is None else slices.skipped(app.project.entity(called))
         for name in names:
             instances = (each.get("instance", {}) for each in undone)
             if any(takes_recorded(app.project, job, target, each, name) for each in instances):
