@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from lakewright.plan.step import Step
 
 __all__ = [
-    "ADDED_TWICE",
     "FORMER_ROWS",
     "KEPT_ROWS",
     "REPEATED_ROWS",
@@ -36,7 +35,7 @@ KEPT_ROWS, REPEATED_ROWS = "kept_rows", "repeated_rows"
 FORMER_ROWS = "was built with rows of before"
 """Why a target is dirty that was built without being emptied first."""
 
-ADDED_TWICE = "its rows came more than once"
+_ADDED_TWICE = "its rows came more than once"
 """How it is told that a target has added rows which were there."""
 
 _MAY_HAVE = "may have added its rows already"
@@ -92,14 +91,14 @@ def kept_of(step: Step) -> str | None:
 
 def is_added_twice(kept: str | None) -> bool:
     """Return whether a target is to be emptied because its rows came more than once."""
-    return kept is not None and kept.startswith(ADDED_TWICE)
+    return kept is not None and kept.startswith(_ADDED_TWICE)
 
 
 def _kept_after(step: Step) -> str | None:
     """Return which rows of before a target holds once it is built, or None."""
     warning = step.warning
     if warning is not None and warning.code == ADDED_BEFORE and not warning.details["is_meant"]:
-        return f"{ADDED_TWICE}: {warning.details['added']}"
+        return f"{_ADDED_TWICE}: {warning.details['added']}"
     return kept_of(step)
 
 

@@ -59,11 +59,9 @@ class WaitingSlices:
             waiting: The slices that wait and that a run would take.
             failed: The slices that have failed.
         """
-        held: dict[str, list[str]] = {}
-        for row in failed:
-            held.setdefault(row.entity or "", []).append(row.slice)
+        held = _names(failed)
         for entity, names in self._by_entity(waiting).items():
-            runs = find_other_runs(self.app.project, entity, names, partial(dependents, self.app))
+            runs = self._runs(entity, names)
             own = [run.slice for run in runs if not self._is_resumed(entity, run)]
             resumed = [run.slice for run in runs if self._is_resumed(entity, run)] + held.get(entity, [])
             if own and resumed and min(map(natural_key, own)) < min(map(natural_key, resumed)):
@@ -80,26 +78,23 @@ class WaitingSlices:
             corrected: The corrected slices.
             open_: The slices that wait, and those that have failed.
         """
-        others: dict[str, list[str]] = {}
-        for row in open_:
-            others.setdefault(row.entity or "", []).append(row.slice)
+        others = _names(open_)
         for each in corrected:
             first = min(map(natural_key, each.slices.names))
             if any(first < natural_key(name) for name in others.get(each.entity, ())):
                 return True
-            runs = find_other_runs(
-                self.app.project, each.entity, each.slices.names, partial(dependents, self.app)
-            )
+            runs = self._runs(each.entity, each.slices.names)
             if any(self._is_resumed(each.entity, run) for run in runs):
                 return True
         return False
 
     def _by_entity(self, waiting: Iterable[Row]) -> dict[str, list[str]]:
         """Return the waiting slices of entities of which each target takes only some, in order."""
-        slices: dict[str, list[str]] = {}
-        for row in waiting:
-            if row.waits_for is None and row.application.is_of_entity and row.entity in self.limits:
-                slices.setdefault(row.entity or "", []).append(row.slice)
+        slices = _names(
+            row
+            for row in waiting
+            if row.waits_for is None and row.application.is_of_entity and row.entity in self.limits
+        )
         return {entity: sorted(names, key=natural_key) for entity, names in slices.items()}
 
     def commands(self, waiting: Iterable[Row]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -128,8 +123,12 @@ class WaitingSlices:
 
         Left out are those of runs that take them once they are resumed.
         """
-        runs = find_other_runs(self.app.project, entity, slices, partial(dependents, self.app))
+        runs = self._runs(entity, slices)
         return commands_adding_once(self.app, (run for run in runs if not self._is_resumed(entity, run)))
+
+    def _runs(self, entity: str, slices: Sequence[str]) -> Sequence[OtherRun]:
+        """Return the runs of jobs that take slices; of several, the one that builds most from the table."""
+        return find_other_runs(self.app.project, entity, slices, partial(dependents, self.app))
 
     def _is_resumed(self, entity: str, run: OtherRun) -> bool:
         """Return whether a failed run processes an entity in the instance of a run once it is resumed."""
@@ -140,3 +139,11 @@ class WaitingSlices:
             for name, each in targets.items()
             if name in of_job and each.kind == "entity" and entity_name(self.app.project, each.raw) == entity
         )
+
+
+def _names(rows: Iterable[Row]) -> dict[str, list[str]]:
+    """Return the names of slices by their entities."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row.entity or "", []).append(row.slice)
+    return found

@@ -38,7 +38,7 @@ class NextSlices:
     """Reads what runs would take next, once for each entity, and what failed runs have done of it."""
 
     app: App
-    _recorded: dict[str, list[Item]] = field(default_factory=dict, init=False)
+    _recorded: dict[tuple[str, Verdict], list[Item]] = field(default_factory=dict, init=False)
     _late: dict[str, tuple[Item, ...]] = field(default_factory=dict, init=False)
     _unseen: dict[str, list[Item]] = field(default_factory=dict, init=False)
     _steps: dict[str, _Steps] = field(default_factory=dict, init=False)
@@ -46,14 +46,14 @@ class NextSlices:
     def ready(self, entity: Entity) -> list[str]:
         """Return the names of slices that the next run takes: they are ready, or no run has seen them yet."""
         late = {item.item_id for item in self.late(entity)}
-        timely = (item for item in self._ready_items(entity) if item.item_id not in late)
+        timely = (item for item in self._items(entity, Verdict.READY) if item.item_id not in late)
         return [slice_name(item) for item in (*timely, *self.unseen(entity))]
 
     def late(self, entity: Entity) -> tuple[Item, ...]:
         """Return the items of an entity's slices that are ready, and that a run refuses as late."""
         if entity.called not in self._late:
             try:
-                self._late[entity.called] = late_items(self.app, entity, self._ready_items(entity))
+                self._late[entity.called] = late_items(self.app, entity, self._items(entity, Verdict.READY))
             except LakewrightError:  # what can't be read is told by itself
                 self._late[entity.called] = ()
         return self._late[entity.called]
@@ -73,10 +73,7 @@ class NextSlices:
 
     def skipped(self, entity: Entity) -> list[str]:
         """Return the names of an entity's slices that are skipped."""
-        prefix = item_id(entity.places(self.app.project.lake).bronze) + "/"
-        application = application_of(self.app.project.name, entity)
-        found = self.app.store.select(Query(application, frozenset({Verdict.SKIPPED}), prefix=prefix))
-        return [slice_name(item) for item in found]
+        return [slice_name(item) for item in self._items(entity, Verdict.SKIPPED)]
 
     def steps(self, run: Run) -> _Steps:
         """Return the instances in which a run has processed entities, and those in which it has not.
@@ -97,14 +94,15 @@ class NextSlices:
             for each in (*instances[True], *instances[False])
         )
 
-    def _ready_items(self, entity: Entity) -> list[Item]:
-        if entity.called not in self._recorded:
+    def _items(self, entity: Entity, verdict: Verdict) -> list[Item]:
+        """Return the items of an entity's slices that have a verdict for it."""
+        key = (entity.called, verdict)
+        if key not in self._recorded:
             prefix = item_id(entity.places(self.app.project.lake).bronze) + "/"
             application = application_of(self.app.project.name, entity)
-            query = Query(verdicts=frozenset({Verdict.READY}), prefix=prefix)
-            found = self.app.store.select(query)
-            self._recorded[entity.called] = [e for e in found if e.verdict(application) is Verdict.READY]
-        return self._recorded[entity.called]
+            found = self.app.store.select(Query(verdicts=frozenset({verdict}), prefix=prefix))
+            self._recorded[key] = [each for each in found if each.verdict(application) is verdict]
+        return self._recorded[key]
 
 
 def _unseen(app: App, entity: Entity) -> Iterable[Item]:

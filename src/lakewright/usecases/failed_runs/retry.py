@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.undone_runs import RECENT, given_instances, is_failed, is_left
 from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptied import appends_of
-from lakewright.usecases.staleness.repeated_appends import targets_adding_once
+from lakewright.usecases.staleness.repeated_appends import instance_of, targets_adding_once
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -42,12 +42,12 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     if request.resume:
         raise UsageError("a run is either resumed or retried", remedy="Leave out --resume or --retry.")
     request = replace(request, retry=False)
-    last = next(_alike(app, request), None)
-    if last is None or not is_failed(last) or not is_left(app, last):
+    chain = _chain(app, request)
+    if not chain or not is_failed(chain[0]) or not is_left(app, chain[0]):
         return request
-    stale = _stale(app, request, last)
-    left_out = bool(stale) or next_step(app, last).left_out is not None
-    names = _adding_once(app, request, last) if left_out else ()
+    stale = _stale(app, chain)
+    left_out = bool(stale) or next_step(app, chain[0]).left_out is not None
+    names = _adding_once(app, request, chain) if left_out else ()
     if untouched := sorted(stale - set(names)):
         log.warning(
             "%s: not built by this run, and to be built again; `lakewright status` names the commands",
@@ -56,27 +56,24 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     return replace(request, targets=names) if names else replace(request, resume=True)
 
 
-def _stale(app: App, request: JobRequest, last: Run) -> frozenset[str]:
+def _stale(app: App, chain: Sequence[Run]) -> frozenset[str]:
     """Return the targets of the instances that are to be built again, and that the runs have not left so."""
-    own = {run.run_id for run in _chain(app, request)}
-    instances = {frozenset(each) for each in given_instances(app.project)(last)}
-    names = set(app.project.job(request.job).targets)
-    return frozenset(
-        each.place.target
-        for each in former_names(app).taints()
-        if each.place.phase == Phase.BUILD.value
-        and each.place.target in names
-        and each.run_id not in own
-        and frozenset(each.place.parameters.items()) in instances
-    )
+    own = {run.run_id for run in chain}
+    instances = given_instances(app.project)(chain[0])
+    names = app.project.job(chain[0].job).targets
+    taints = (each for each in former_names(app).taints() if each.run_id not in own)
+    built = (instance_of(each) for each in taints if each.place.phase == Phase.BUILD.value)
+    return frozenset(name for name, instance in built if name in names and instance in instances)
 
 
-def _chain(app: App, request: JobRequest) -> Iterator[Run]:
-    """Yield the last run, and those which it has resumed."""
+def _chain(app: App, request: JobRequest) -> list[Run]:
+    """Return the last run, and those which it has resumed, newest first; nothing if there is none."""
+    found: list[Run] = []
     for run in _alike(app, request):
-        yield run
+        found.append(run)
         if not run.facts.get("resume"):
-            return
+            break
+    return found
 
 
 def _alike(app: App, request: JobRequest) -> Iterator[Run]:
@@ -90,7 +87,7 @@ def _alike(app: App, request: JobRequest) -> Iterator[Run]:
             yield run
 
 
-def _adding_once(app: App, request: JobRequest, last: Run) -> tuple[str, ...]:
+def _adding_once(app: App, request: JobRequest, chain: Sequence[Run]) -> tuple[str, ...]:
     """Return the targets to run again, without those that append and have added their rows.
 
     None are returned if these are all, or if the targets were not chosen by their names.
@@ -99,15 +96,15 @@ def _adding_once(app: App, request: JobRequest, last: Run) -> tuple[str, ...]:
     every = job.target_names(app.project.job_scope(job))
     if not set(request.targets) <= set(every):
         return ()
-    left = targets_adding_once(app, job.name, given_instances(app.project)(last))
-    names = set(every if left is None else left) - _added(app, request)
+    left = targets_adding_once(app, job.name, given_instances(app.project)(chain[0]))
+    names = set(every if left is None else left) - _added(app, chain)
     return tuple(name for name in request.targets or every if name in names)
 
 
-def _added(app: App, request: JobRequest) -> frozenset[str]:
+def _added(app: App, chain: Sequence[Run]) -> frozenset[str]:
     """Return the targets that append and that the last run, and those which it has resumed, have built."""
     built: set[str] = set()
-    for run in _chain(app, request):
+    for run in chain:
         entries = app.journal.targets(run.run_id)
         built |= {each["name"] for each in entries if each["phase"] == Phase.BUILD and is_built(each)}
-    return frozenset(appends_of(app, app.project.job(request.job), sorted(built)))
+    return frozenset(appends_of(app, app.project.job(chain[0].job), sorted(built)))

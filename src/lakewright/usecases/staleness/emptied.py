@@ -15,7 +15,7 @@ from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
-from lakewright.run.kept_rows import FORMER_ROWS, is_added_twice
+from lakewright.run.kept_rows import FORMER_ROWS
 from lakewright.run.outputs import is_gone, written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
@@ -36,7 +36,6 @@ __all__ = [
     "appends_of",
     "as_it_stands",
     "forget_emptied",
-    "is_meant",
     "kept_rows_of",
     "places_of",
     "writers_of",
@@ -71,18 +70,6 @@ def appends_of(app: App, job: Job, names: Iterable[str]) -> Mapping[str, str]:
         return None if append is None else append.words
 
     return _told_of(app, job, names, told)
-
-
-def is_meant(app: App, job: Job, taint: Taint) -> bool:
-    """Return whether rows that came more than once are meant to, as the target is declared by now."""
-    if not is_added_twice(taint.kept):
-        return False
-
-    def told(target: Target, workspace: Workspace, defaults: TargetDefaults) -> str | None:
-        del workspace, defaults
-        return "always" if target.is_built_always else None
-
-    return bool(_told_of(app, job, [taint.place.target], told))
 
 
 def _told_of(

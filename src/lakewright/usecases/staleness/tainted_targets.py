@@ -15,10 +15,11 @@ from lakewright.errors import LakewrightError
 from lakewright.plan.graph import Graph, Node, sources_of
 from lakewright.plan.other_runs import OtherRun, run_of
 from lakewright.plan.phase import Phase
+from lakewright.run.kept_rows import is_added_twice
 from lakewright.run.outputs import target_of
-from lakewright.usecases.staleness.declared_nodes import graph_across_jobs, nodes_of_job
+from lakewright.usecases.staleness.declared_nodes import graph_across_jobs, nodes_of_job, offline_lake
 from lakewright.usecases.staleness.earlier_builds import former_names
-from lakewright.usecases.staleness.emptied import as_it_stands, is_meant
+from lakewright.usecases.staleness.emptied import as_it_stands
 from lakewright.usecases.staleness.emptying import building_commands, emptying_commands
 from lakewright.usecases.staleness.repeated_appends import added_before, instance_of
 
@@ -221,8 +222,13 @@ def _as_it_stands(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[
 
 
 def _is_meant(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> bool:
-    run = _run(taint, jobs) if taint.kept is not None else None
-    return run is not None and is_meant(app, app.project.job(run.job), taint)
+    """Return whether rows that came more than once are meant to, as the target is declared by now."""
+    run = _run(taint, jobs) if is_added_twice(taint.kept) else None
+    if run is None:
+        return False
+    job, place = app.project.job(run.job), taint.place
+    made = target_of(app.project, offline_lake(app), job, place.target, place.parameters)
+    return made is not None and made[0].is_built_always
 
 
 def _is_back(
