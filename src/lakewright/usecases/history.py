@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -17,10 +17,13 @@ from lakewright.run.outputs import WRITES
 from lakewright.spec.expressions.age import before_now
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
+from lakewright.usecases.failed_runs.undone_runs import RECENT, runs_to_resume
 
 __all__ = [
     "RunComparison",
     "Warned",
+    "accept_runs",
+    "alike_left",
     "alike_once",
     "compare_runs",
     "find_run",
@@ -191,6 +194,17 @@ def accept_runs(app: App, texts: Iterable[str], *, author: str, reason: str) -> 
                 remedy="`lakewright history --status failed` lists the runs that failed.",
             )
     return [app.journal.accept_run(run, by=author, reason=reason) for run in runs]
+
+
+def alike_left(app: App, accepted: Sequence[Run]) -> list[Run]:
+    """Return the failed runs with the jobs and parameters of accepted ones that are still told, in order."""
+    alike = {(run.project, run.job, *sorted(run.parameters.items())) for run in accepted}
+    runs = tuple(app.journal.runs(RECENT, project=app.project.name))
+    return [
+        run
+        for run in runs_to_resume(app, runs)
+        if (run.project, run.job, *sorted(run.parameters.items())) in alike
+    ]
 
 
 def compare_runs(app: App, run: str, other: str | None = None) -> RunComparison:

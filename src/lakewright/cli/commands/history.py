@@ -103,6 +103,11 @@ def accept(call: Call, /, runs: tuple[str, ...], *, author: str, reason: str) ->
     accepted = use_case.accept_runs(call.app, runs, author=author, reason=reason)
     page = [line(status(run.status), f" {run.job} run {run.run_id}: accepted") for run in accepted]
     call.output.result([use_case.run_as_json(run) for run in accepted], page)
+    for run in use_case.alike_left(call.app, accepted):
+        call.output.note(
+            f"run {run.run_id} of {run.job} has the same parameters, failed too, and is still told: "
+            f"`lakewright history show {run.run_id}`"
+        )
 
 
 @history.add(

@@ -15,16 +15,23 @@ from lakewright.errors import UsageError
 from lakewright.manifest.journal import Run
 from lakewright.usecases.failed_runs.undone_runs import is_left, is_superseded
 from lakewright.usecases.failed_runs.work_elsewhere import slices_to_place
-from lakewright.usecases.history import accept_runs, find_run, run_as_json
+from lakewright.usecases.history import accept_runs, alike_left, find_run, run_as_json
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
 
 DAY = {"day": "2022-01-01"}
 
 
-def failed_run(app: App, name: str, run_id: str = "failed", day: str = DAY["day"], **entry: Any) -> Run:
+def failed_run(
+    app: App,
+    name: str,
+    run_id: str = "failed",
+    day: str = DAY["day"],
+    hours_ago: float = 1,
+    **entry: Any,
+) -> Run:
     """Record a run of the job `daily` in which a target failed."""
-    at = datetime.now(UTC) - timedelta(hours=1)
+    at = datetime.now(UTC) - timedelta(hours=hours_ago)
     given = {"day": day}
     run = app.journal.start_run(Run(run_id, "shop", "daily", "BUILD", given, at, app.holder))
     result = {"name": name, "phase": "BUILD", "status": "FAILED", "reasons": [], "instance": given, **entry}
@@ -106,6 +113,18 @@ def test_a_failed_run_is_not_told_once_a_person_has_accepted_it(tmp_path: Path) 
     assert run_as_json(run)["accepted"].items() >= {"by": "ann", "reason": "no orders that day"}.items()
     failed_run(app, "names", run_id="again")
     assert listed(app) == ["again"]
+    app.close()
+
+
+def test_accepting_an_older_failure_names_the_newer_one_that_is_still_told(tmp_path: Path) -> None:
+    app = lake(tmp_path)
+    failed_run(app, "names", run_id="older")
+    failed_run(app, "names", run_id="newer", hours_ago=0.5)
+    failed_run(app, "names", run_id="elsewhen", day="2022-01-02")
+    accepted = accept_runs(app, ["older"], author="ann", reason="")
+    assert [run.run_id for run in alike_left(app, accepted)] == ["newer"]
+    assert alike_left(app, accept_runs(app, ["newer"], author="ann", reason="")) == []
+    assert listed(app) == ["elsewhen"]
     app.close()
 
 
