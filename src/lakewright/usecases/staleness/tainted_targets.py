@@ -7,8 +7,7 @@ second time; those that a run left undone are tainted too. They stay so until a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
@@ -92,27 +91,18 @@ def tainted_targets(
     """
     begun = [each for each in former_names(app).taints() if each.run_id not in running]
     jobs = list(_targets_of_jobs(app)) if begun else []
-    back = partial(_is_back, app, jobs, {})
-    present = (_as_it_stands(app, each, jobs) for each in begun)
-    taints = [
+    known: dict[str, AddedBefore] = {}
+    dirty = [
         each
-        for each in present
-        if (each.kept is not None or not (each.run_id in told or instance_of(each) in left))
-        and not (each.lost_in is not None and back(each))
-        and not _is_meant(app, each, jobs)
+        for each in (_as_it_stands(app, _Dirty(taint, _run(taint, jobs))) for taint in begun)
+        if (each.taint.kept is not None or not (each.taint.run_id in told or instance_of(each.taint) in left))
+        and not (each.taint.lost_in is not None and _is_back(app, known, each))
+        and not _is_meant(app, each)
+        and _is_buildable(app, each, jobs)
     ]
-    found: dict[_Subject, dict[Key, OtherRun | None]] = {}
     by_job: dict[str, list[Taint]] = {}
-    for taint in taints:
-        place = taint.place
-        declared = app.project.targets.get(place.target)
-        if place.phase != Phase.BUILD.value or declared is None or declared.kind == "entity":
-            continue
-        run, is_built = _run(taint, jobs), any(place.target in targets for _, targets in jobs)
-        if run is not None or not is_built:
-            subject = (place.target, taint.kept or taint.reason, "" if is_built else _UNBUILT)
-            found.setdefault(subject, {})[tuple(place.parameters.items())] = run
-            by_job.setdefault("" if run is None else run.job, []).append(taint)
+    for each in dirty:
+        by_job.setdefault("" if each.run is None else each.run.job, []).append(each.taint)
     # What keeps rows is emptied with the others of its job: building these would build it, too.
     emptying = {
         job: emptying_commands(app, app.project.job(job), of_job)
@@ -120,14 +110,7 @@ def tainted_targets(
         if job and any(each.kept is not None for each in of_job)
     }
     graph = _graph(app, {job: {each.place.target for each in of_job} for job, of_job in by_job.items()})
-    order = {name: position for position, name in enumerate(graph.order)}
-    lines = [
-        _Line(subject, tuple(sorted(by_instance)), tuple(by_instance[each] for each in sorted(by_instance)))
-        for subject, by_instance in sorted(
-            found.items(), key=lambda each: (order.get(each[0][0], len(order)), each[0])
-        )
-    ]
-    for group in _merged(lines, graph):
+    for group in _merged(_lines(dirty, graph), graph):
         jobs_in_order = dict.fromkeys(run.job for each in group for run in each.runs if run is not None)
         commands = tuple(
             typed
@@ -145,7 +128,21 @@ def brought_back(app: App) -> tuple[Taint, ...]:
     found = [each for each in former_names(app).taints() if each.lost_in is not None]
     jobs = list(_targets_of_jobs(app)) if found else []
     known: dict[str, AddedBefore] = {}
-    return tuple(each for each in found if _is_back(app, jobs, known, each))
+    return tuple(each for each in found if _is_back(app, known, _Dirty(each, _run(each, jobs))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dirty:
+    """A taint, and the run that builds its target in its instance; None if no job does."""
+
+    taint: Taint
+    run: OtherRun | None
+
+    @property
+    def subject(self) -> _Subject:
+        """What a line says of it."""
+        advice = "" if self.run is not None else _UNBUILT
+        return self.taint.place.target, self.taint.kept or self.taint.reason, advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +162,20 @@ class _Line:
     def jobs(self) -> frozenset[str]:
         """The jobs that build it."""
         return frozenset(run.job for run in self.runs if run is not None)
+
+
+def _lines(dirty: Collection[_Dirty], graph: Graph) -> list[_Line]:
+    """Return a line for each target and reason, with its instances; what others read comes first."""
+    found: dict[_Subject, dict[Key, OtherRun | None]] = {}
+    for each in dirty:
+        found.setdefault(each.subject, {})[tuple(each.taint.place.parameters.items())] = each.run
+    order = {name: position for position, name in enumerate(graph.order)}
+    return [
+        _Line(subject, tuple(sorted(by_instance)), tuple(by_instance[each] for each in sorted(by_instance)))
+        for subject, by_instance in sorted(
+            found.items(), key=lambda each: (order.get(each[0][0], len(order)), each[0])
+        )
+    ]
 
 
 def _merged(lines: Sequence[_Line], graph: Graph) -> Iterator[list[_Line]]:
@@ -216,35 +227,40 @@ def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
             yield job, frozenset(job.targets)
 
 
-def _as_it_stands(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> Taint:
-    run = _run(taint, jobs) if taint.kept is not None else None
-    return taint if run is None else as_it_stands(app, app.project.job(run.job), taint)
-
-
-def _is_meant(app: App, taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> bool:
-    """Return whether rows that came more than once are meant to, as the target is declared by now."""
-    run = _run(taint, jobs) if is_added_twice(taint.kept) else None
-    if run is None:
+def _is_buildable(app: App, dirty: _Dirty, jobs: Collection[tuple[Job, frozenset[str]]]) -> bool:
+    """Return whether a target is declared, and built in its instance, or by no job at all."""
+    place = dirty.taint.place
+    declared = app.project.targets.get(place.target)
+    if place.phase != Phase.BUILD.value or declared is None or declared.kind == "entity":
         return False
-    job, place = app.project.job(run.job), taint.place
+    return dirty.run is not None or not any(place.target in targets for _, targets in jobs)
+
+
+def _as_it_stands(app: App, dirty: _Dirty) -> _Dirty:
+    if dirty.taint.kept is None or dirty.run is None:
+        return dirty
+    return replace(dirty, taint=as_it_stands(app, app.project.job(dirty.run.job), dirty.taint))
+
+
+def _is_meant(app: App, dirty: _Dirty) -> bool:
+    """Return whether rows that came more than once are meant to, as the target is declared by now."""
+    if dirty.run is None or not is_added_twice(dirty.taint.kept):
+        return False
+    job, place = app.project.job(dirty.run.job), dirty.taint.place
     made = target_of(app.project, offline_lake(app), job, place.target, place.parameters)
     return made is not None and made[0].is_built_always
 
 
-def _is_back(
-    app: App,
-    jobs: Collection[tuple[Job, frozenset[str]]],
-    known: dict[str, AddedBefore],
-    taint: Taint,
-) -> bool:
+def _is_back(app: App, known: dict[str, AddedBefore], dirty: _Dirty) -> bool:
     """Return whether the rows that a run has removed are there again, as far as this machine tells it."""
-    run = _run(taint, jobs)
-    if run is None:
+    if dirty.run is None:
         return False
-    job, place = app.project.job(run.job), taint.place
-    added = known.setdefault(job.name, added_before(app, job.name))
+    job, place = app.project.job(dirty.run.job), dirty.taint.place
+    if job.name not in known:
+        known[job.name] = added_before(app, job.name)
+    added = known[job.name]
     made = target_of(app.project, added.lake, job, place.target, place.parameters)
-    return made is not None and added.is_back(taint, *made)
+    return made is not None and added.is_back(dirty.taint, *made)
 
 
 def _run(taint: Taint, jobs: Collection[tuple[Job, frozenset[str]]]) -> OtherRun | None:
