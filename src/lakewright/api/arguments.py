@@ -243,6 +243,10 @@ def all_values(parameters: Mapping[str, object] | None, values: Mapping[str, obj
     return {**(parameters or {}), **values}
 
 
+_OF_ONE_METHOD = {"preview": "plan", "jobs": "run", "on_event": "run"}
+"""Arguments that only one of `plan` and `run` has; the other takes them for parameters of the job."""
+
+
 def job_arguments(
     parameters: Sequence[Parameter], texts: Sequence[str], values: Mapping[str, object]
 ) -> tuple[str, ...]:
@@ -254,7 +258,8 @@ def job_arguments(
         values: A value, a collection of values or a `Range` by name of the parameter.
 
     Raises:
-        UsageError: A value has no text as an argument, or is a time for a parameter of type date.
+        UsageError: A value has no text as an argument, or is a time for a parameter of type date; or a name
+            is an argument of another method.
 
     Example:
         >>> day = Parameter(name="day", type=ValueType.DATE)
@@ -262,6 +267,11 @@ def job_arguments(
         ('day:start=2024-05-01', 'day:end=2024-05-03')
     """
     types = {parameter.name: parameter.type for parameter in parameters}
+    for name in values.keys() & _OF_ONE_METHOD.keys() - types.keys():
+        method = _OF_ONE_METHOD[name]
+        raise UsageError(
+            f"{name} is an argument of `{method}` alone", remedy=f"Leave it out, or call `{method}`."
+        )
     typed = (text for name, value in values.items() for text in _texts(name, value, types.get(name)))
     return (*texts, *typed)
 

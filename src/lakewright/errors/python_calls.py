@@ -34,6 +34,9 @@ _NEXT = re.compile(r"(\bthen\b[^.;]*|^ and( then)? )$", re.IGNORECASE)
 _SHOWING = ("status", "history", "plan", "manifest ls", "manifest show", "sql")
 """Commands that change nothing."""
 
+_UNDECLARED = re.compile(r"^Declare '(\w+)' in an environment, as a parameter of the job or with -D\.")
+"""The remedy of a name that an expression uses and nothing declares."""
+
 _VERBOSE = re.compile(r"(?<![\w-])-vv\b")
 
 _FLAGS = {
@@ -84,6 +87,8 @@ def python_words(remedy: str) -> str | None:
         'the traceback, or error.__cause__, for -vv'
         >>> python_words("day is of type date: write day=2022-01-31, or day:start=… day:end=…")
         'day=date(2022, 1, 31), or day=Range(…, …)'
+        >>> python_words("Declare 'day' in an environment, as a parameter of the job or with -D.")
+        'day=… for `read` and `run`; Project.load(…, definitions={"day": "…"}) for -D'
         >>> python_words("`lakewright rebuild orders` builds it, `lakewright status` shows more.")
         'project.entity("orders").rebuild(); project.status()'
         >>> python_words("`lakewright undo orders d1`, then `lakewright process orders`.")
@@ -125,6 +130,10 @@ def _options(text: str) -> Iterator[str]:
             yield f"{_OF_LOAD[name]} for {name}"
         elif name in _VALUES and value:
             yield f"{_VALUES[name]}={_quoted(value)} for {name} {value}"
+    if undeclared := _UNDECLARED.search(text):
+        name = undeclared[1]
+        yield f"{name}=… for `read` and `run`"
+        yield f'Project.load(…, definitions={{"{name}": "…"}}) for -D'
     if _VERBOSE.search(text):
         yield "the traceback, or error.__cause__, for -vv"
 

@@ -26,7 +26,7 @@ from lakewright.slices.late import last_processed, place_of
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.moved_lake import continued_items
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands
+from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands, requeueing_undo
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -127,19 +127,24 @@ def _with_changed(
     again = _again(context, entity, changed, items)
     is_partial = context.strategy_for(entity) is not Strategy.FULL
     processes = repetition_commands(context, entity, again) if again else None
-    # A rebuild applies slices by the entity's own strategy.
-    is_rebuilt = processes is not None and entity.strategy is Strategy.HISTORIC
+    # A rebuild applies slices by the entity's own strategy, and all of them, also those that are gone.
+    is_timed = processes is not None and entity.strategy is Strategy.HISTORIC
+    is_rebuilt, is_undone = (is_timed and bool(found.vanished) is gone for gone in (False, True))
     names = list(map(slice_name, changed))
+    if is_undone:
+        requeue = requeueing_undo(entity.called, names[0])
+    elif is_rebuilt:
+        requeue = f"{command('requeue', *(called_name(entity.called, name) for name in names))} --late"
+    else:
+        requeue = _requeue_command(context, entity, changed, items)
     return replace(
         found,
         changed=changed,
-        requeue=f"{command('requeue', *(called_name(entity.called, name) for name in names))} --late"
-        if is_rebuilt
-        else _requeue_command(context, entity, changed, items),
+        requeue=requeue,
         jobs=_jobs(context, again),
-        processes=processes,
+        processes=None if is_undone else processes,
         rebuild=rebuild_with(entity.called, names) if is_rebuilt else None,
-        keeps_records=is_partial and not entity.settings.delete_missing,
+        keeps_records=is_partial and not entity.settings.delete_missing and not is_undone,
         overtakes=_overtakes(context, entity, changed, items),
     )
 

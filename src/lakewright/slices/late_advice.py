@@ -1,7 +1,8 @@
 """What to type about late slices, and what each of the commands does to the rows of later ones.
 
 A slice that is applied after later ones makes its rows the current ones, unless `sequence_by` orders them.
-With `full` it replaces the newer rows of its partitions. A rebuild puts it in its place, for which it needs a
+Even then, records come back that later slices lack, if these infer deletes: no row tells their end. With
+`full` it replaces the newer rows of its partitions. A rebuild puts it in its place, for which it needs a
 processing time: one that is declared, or that with which the slice was processed before.
 """
 
@@ -39,6 +40,7 @@ class LateSlices:
         names: The slices.
         strategy: The strategy by which they are applied.
         is_ordered: Whether `sequence_by` tells which rows are newer.
+        may_bring_back: Whether records come back that later slices lack, although `sequence_by` is declared.
         placed: Those that need a place, and that a rebuild puts in it.
         undated: Those whose name tells no processing time, although a job declares that it does.
         newest: The last processed slice by name, than which they are older; None if it is not known.
@@ -48,6 +50,7 @@ class LateSlices:
     names: tuple[str, ...]
     strategy: Strategy
     is_ordered: bool
+    may_bring_back: bool = False
     placed: frozenset[str] = frozenset()
     undated: frozenset[str] = frozenset()
     newest: str | None = None
@@ -105,6 +108,8 @@ class LateSlices:
         its = "its" if len(self.names) == 1 else "their"
         if self.strategy is Strategy.FULL:
             return f"replaces newer rows by {its} own"
+        if self.is_ordered:
+            return "may bring back records that later slices lack"
         return f"makes {its} {'older ' if self.is_placed else ''}rows the current ones"
 
     @property
@@ -113,7 +118,8 @@ class LateSlices:
         if self.is_placed or self.strategy is Strategy.FULL:
             return self.overwrites
         it = "it" if len(self.names) == 1 else "them"
-        return f"applies {it}" if self.is_ordered else f"applies {it} and {self.overwrites}"
+        is_safe = self.is_ordered and not self.may_bring_back
+        return f"applies {it}" if is_safe else f"applies {it} and {self.overwrites}"
 
     @property
     def is_requeue_refused(self) -> bool:
@@ -126,7 +132,7 @@ class LateSlices:
 
         What Full replaces is a warning of its own, and so is a processing time that the run refuses.
         """
-        if self.strategy is Strategy.HISTORIC or self.is_ordered:
+        if self.strategy is Strategy.HISTORIC or (self.is_ordered and not self.may_bring_back):
             return None
         if self.rebuild is None:
             return None if self.strategy is Strategy.FULL else f"the next run {self.overwrites}"
@@ -164,7 +170,8 @@ class LateSlices:
             return f"{first} Or leave {it} out with {skip}{other}."
         if self.strategy is Strategy.FULL:
             return f"Leave {it} out with {skip}; {requeue} {self.effect}."
-        by = "" if self.is_ordered else f", which {self.overwrites}"
+        is_safe = self.is_ordered and not self.may_bring_back
+        by = "" if is_safe else f", which {self.overwrites}"
         return f"Apply {it} with {requeue}{by}, or leave {it} out with {skip}."
 
     @property
@@ -215,6 +222,7 @@ def find_late_slices(
         names,
         strategy,
         is_ordered=entity.settings.sequence_by is not None,
+        may_bring_back=strategy is Strategy.MERGE and _asserts_absence(entity),
         placed=frozenset(placed),
         undated=frozenset(name for name in looked_at if _is_undated(name, declared)),
         newest=placement.newest(),
@@ -245,10 +253,16 @@ def _needs_place(entity: Entity) -> bool:
     """Return whether the order of an entity's slices counts.
 
     Without partitions, a slice of Full that is older than others leaves no row. With `sequence_by`, a merge
-    keeps the newer rows; versions also need times that follow each other.
+    keeps the newer rows, but not the absence of records that newer slices lack; versions also need times that
+    follow each other.
     """
     if entity.strategy is Strategy.HISTORIC:
         return True
     if entity.settings.sequence_by is not None:
-        return False
+        return entity.strategy is Strategy.MERGE and _asserts_absence(entity)
     return entity.strategy is Strategy.MERGE or bool(entity.partition_columns)
+
+
+def _asserts_absence(entity: Entity) -> bool:
+    """Return whether a slice deletes the records of older slices that it lacks."""
+    return entity.settings.delete_missing and entity.settings.delete_scope != "closed"

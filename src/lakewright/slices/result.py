@@ -67,7 +67,7 @@ class SliceReport:
         item_id: Id of its item.
         result: Its result, or None if it failed.
         error: Why it was not processed, or None.
-        is_failed: Whether the slice is at fault; otherwise it is ready for the next run.
+        is_failed: Whether the slice is at fault; with an error that is not its own, it stays ready.
     """
 
     entity: str
@@ -75,7 +75,7 @@ class SliceReport:
     item_id: str
     result: SliceResult | None = None
     error: LakewrightError | None = None
-    is_failed: bool = True
+    is_failed: bool = False
 
     def __str__(self) -> str:
         subject = f"{self.entity}: slice {self.slice}"

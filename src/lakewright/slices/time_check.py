@@ -42,6 +42,7 @@ __all__ = [
     "placement_in",
     "rebuild_with",
     "repetition_commands",
+    "requeueing_undo",
     "unknown_time_note",
 ]
 
@@ -318,6 +319,11 @@ def rebuild_with(called: str, names: Sequence[str]) -> str:
     """Return the command that gives slices of an entity their place among those before and after them."""
     included = [word for name in names for word in ("--include", name)]
     return shlex.join(("lakewright", "rebuild", called, *included))
+
+
+def requeueing_undo(called: str, name: str) -> str:
+    """Return the command that takes a slice back with those after it, so that the next run processes them."""
+    return shlex.join(("lakewright", "undo", called, name, "--requeue"))
 
 
 def _times_remedy(rebuild: str | None, typed: Sequence[str], slices: int) -> str:

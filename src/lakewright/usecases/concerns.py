@@ -18,8 +18,7 @@ from lakewright.spec.project import Project
 from lakewright.spec.words import first_of
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
-from lakewright.usecases.failed_runs.next_slices import NextSlices
-from lakewright.usecases.failed_runs.resume import NextStep, is_resumable, is_rewind, next_step
+from lakewright.usecases.failed_runs.resume import NextStep, is_resumable, is_rewind
 from lakewright.usecases.history import Warned
 from lakewright.usecases.slice_times.refused_times import commands_for_times, gives_place
 from lakewright.usecases.staleness.tainted_targets import TaintedTarget
@@ -200,15 +199,14 @@ def concern_of_lock(lock: Lock, item: Item, named: str, *, is_taken_over: bool) 
     )
 
 
-def concern_of_run(app: App, run: Run, slices: NextSlices | None = None) -> Concern:
-    """Return why a run did not succeed, with the targets that it blocked; see `next_step`."""
+def concern_of_run(app: App, run: Run, step: NextStep) -> Concern:
+    """Return why a run did not succeed, with the targets that it blocked, and what to do about it."""
     entries = list(app.journal.targets(run.run_id))
     failed = [each for each in entries if each["status"] in ("FAILED", "ABORTED")]
     blocked = dict.fromkeys(each["name"] for each in entries if each["status"] == "BLOCKED")
     errors = [each["error"]["message"] for each in failed if each.get("error")]
     mended = _mended(app, entries)
     named = ", ".join(dict.fromkeys(each["name"] for each in failed))
-    step = next_step(app, run, slices)
     return Concern(
         kind="run",
         subject=" ".join([run.job, run.phase.lower(), *(f"{k}={v}" for k, v in run.parameters.items())]),

@@ -35,7 +35,9 @@ from lakewright.usecases.concerns import (
     concerns_of_manifest,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
+from lakewright.usecases.failed_runs.checks_left import with_checks_last
 from lakewright.usecases.failed_runs.next_slices import NextSlices
+from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.undone_runs import builds_left, runs_to_resume
 from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
@@ -127,12 +129,14 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     failures, triggers = runs_to_resume(app, runs), list_triggers(app)
     repeated = repeated_runs(triggers)
     listed = [run for run in failures if run.run_id not in repeated]
-    slices = NextSlices(app)
-    undone = [concern_of_run(app, run, slices) for run in listed[:MOST]]
     running_ids = {run.run_id for run in running}
     tainted = tuple(
         tainted_targets(app, {run.run_id for run in failures}, running_ids, builds_left(app, failures))
     )
+    slices, corrected = NextSlices(app), () if observed is None else observed.bronze.corrected
+    found = {run.run_id: (run, next_step(app, run, slices)) for run in listed[:MOST]}
+    steps = with_checks_last(app, found, tainted, corrected)
+    undone = {run_id: concern_of_run(app, run, steps[run_id]) for run_id, (run, _) in found.items()}
     unread = () if observed is None else observed.bronze.unreadable
     warnings = list(warned_beside(unanswered(app, warned_targets(app.journal, runs), runs), unread))
     warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]
@@ -150,12 +154,13 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
             *failed,
             *stale,
             *(() if observed is None else concerns_of_silver(app, observed, warnings, ready)),
-            *undone,
+            *(each for run_id, each in undone.items() if not steps[run_id].comes_last),
             *refused,
             *stuck,
             *warned,
             *(() if observed is None else concerns_of_gold(observed, tainted)),
             *map(concern_of_tainted, tainted[:MOST]),
+            *(each for run_id, each in undone.items() if steps[run_id].comes_last),
         ),
         hidden=_hidden(app, len(failed)),
         running=running,

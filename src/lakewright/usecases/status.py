@@ -33,6 +33,7 @@ from lakewright.usecases.damage.lost_outputs import lost_outputs
 from lakewright.usecases.damage.rebuild_status import due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import items_after_recovery, unrecorded_slices
 from lakewright.usecases.entity_standing import read_standings
+from lakewright.usecases.failed_runs.checks_left import with_checks_last
 from lakewright.usecases.failed_runs.next_slices import NextSlices
 from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.undone_runs import (
@@ -94,21 +95,24 @@ def project_status(app: App) -> ProjectStatus:
     own = tuple(row for row in waiting if str(row.application) not in foreign)
     left, triggers = runs_to_resume(app, runs), list_triggers(app)
     slices, resumed = NextSlices(app), builds_left(app, left)
-    steps = {run.run_id: next_step(app, run, slices) for run in left}
+    running = tuple(run for run in runs if run.status == RUNNING)
+    bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
+    tainted = tuple(
+        tainted_targets(app, {run.run_id for run in left}, {run.run_id for run in running}, resumed)
+    )
+    found_steps = {run.run_id: (run, next_step(app, run, slices)) for run in left}
+    steps = with_checks_last(app, found_steps, tainted, bronze.corrected)
     whole = slices.built(run for run in left if steps[run.run_id].left_out is not None)
     late = frozenset(_late(app, own))
     timely = tuple(row for row in own if row.item.item_id not in late)
     waits = WaitingSlices(app, resumed | whole)
     unrecorded = tuple(unrecorded_entities(app))
-    bronze, rebuilds = look_at_bronze(app, recovered), due_rebuilds(app)
     blocked = dict(_blocked(app, timely)) | dict(bronze.blocked)
     refused = {name: error for name, error in _refused(app, timely) if name not in blocked}
     damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
     answered = unanswered(app, warned_targets(app.journal, runs), runs)
     warned = tuple(warned_beside(answered, bronze.unreadable))
-    running = tuple(run for run in runs if run.status == RUNNING)
-    repeated, running_ids = repeated_runs(triggers), {run.run_id for run in running}
-    tainted = tuple(tainted_targets(app, {run.run_id for run in left}, running_ids, resumed))
+    repeated = repeated_runs(triggers)
     undone = tuple(run for run in left if run.run_id not in repeated)
     to_place = (slices_to_place(app, run) or () for run in undone)
     return ProjectStatus(

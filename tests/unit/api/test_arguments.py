@@ -110,6 +110,13 @@ def test_a_parameter_is_given_once() -> None:
         all_values({"a": 1}, {"a": 1})
 
 
+def test_an_argument_of_another_method_is_no_parameter() -> None:
+    """`run(preview=True)` said "unknown parameter", without the method that has it."""
+    with pytest.raises(UsageError, match="preview is an argument of `plan` alone"):
+        job_arguments([], [], {"preview": True})
+    assert job_arguments([Parameter(name="jobs")], [], {"jobs": "3"}) == ("jobs=3",)
+
+
 def test_a_range_has_one_end() -> None:
     for arguments in ({}, {"end": 3, "until": 4}):
         with pytest.raises(UsageError, match="either an end or an until"):

@@ -18,6 +18,8 @@ ENTITY: Any = SimpleNamespace(
     settings=SimpleNamespace(sequence_by=None),
     partition_columns=(),
 )
+ORDERED = {"sequence_by": "changed_at", "delete_missing": False, "delete_scope": "full"}
+MERGED: Any = SimpleNamespace(called="stock", strategy=Strategy.MERGE, partition_columns=())
 PLACEMENT: Any = SimpleNamespace(has_place=lambda name, at: at is not None, newest=lambda: "2999-01-01.csv")
 UNDATED, DATED = "2024-02-31.csv", "2024-05-08b.csv"
 
@@ -63,3 +65,42 @@ def test_slices_with_and_without_a_time_are_told_apart() -> None:
     assert both.only(UNDATED).command == f"lakewright manifest skip stock/{UNDATED}"
     assert both.only(DATED).command == f"lakewright rebuild stock --include {DATED}"
     assert late(UNDATED).remedy_of_failed == f"Leave it out with `lakewright manifest skip stock/{UNDATED}`."
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_dated", "remedy"),
+    [
+        ({}, True, "{requeue} applies it, {skip} leaves it out"),
+        (
+            {"delete_missing": True},
+            True,
+            "{rebuild} puts it in its place, {skip} leaves it out, {requeue} may bring back records that "
+            "later slices lack",
+        ),
+        (
+            {"delete_missing": True},
+            False,
+            "{requeue} applies it and may bring back records that later slices lack, {skip} leaves it out",
+        ),
+        (
+            {"delete_missing": True, "delete_scope": "closed"},
+            True,
+            "{requeue} applies it, {skip} leaves it out",
+        ),
+    ],
+)
+def test_with_inferred_deletes_an_ordered_slice_needs_its_place_too(
+    settings: dict[str, Any], is_dated: bool, remedy: str
+) -> None:
+    """`sequence_by` orders rows, but a record that a later slice lacks has no row there: it came back."""
+    entity: Any = SimpleNamespace(**vars(MERGED), settings=SimpleNamespace(**{**ORDERED, **settings}))
+    declared = date_of if is_dated else (lambda _: None)
+    found = find_late_slices(entity, (DATED,), PLACEMENT, declared, Strategy.MERGE)
+    typed = {
+        "rebuild": f"`lakewright rebuild stock --include {DATED}`",
+        "requeue": f"`lakewright manifest requeue stock/{DATED} --late`",
+        "skip": f"`lakewright manifest skip stock/{DATED}`",
+    }
+    assert found.remedy == remedy.format(**typed)
+    assert found.may_bring_back is ("may bring back" in remedy)
+    assert (found.warning is not None) is found.may_bring_back

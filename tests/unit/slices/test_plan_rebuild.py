@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, undo_of
+from tests.unit.slices.test_plan_undo import TIME, acquired, place_of, replayed, undo_of
 from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.errors import DataLossError, SliceError, UsageError
+from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.discover import list_slices
 from lakewright.slices.in_table import is_in_table
 from lakewright.slices.rewind import rebuild
@@ -183,3 +184,59 @@ def test_a_rebuild_that_lacks_slices_names_the_one_from_which_it_is_possible(tmp
     with pytest.raises(SliceError, match="s4 is gone") as caught:
         plan_rebuild(place.bench, place.entity, RebuildStart())
     assert caught.value.remedy == "Bring them back as they were. Nothing was written."
+
+
+def waiting(place: Place, name: str) -> AppliedSlice:
+    """Return a slice that waits as a rebuild includes it."""
+    found = {each.name: each for each in list_slices(str(place.bronze), place.workspace.lake)}
+    content = {"processingTime": TIME.format(name[1]), "strategy": "merge"}
+    fingerprint = dict(found[name].fingerprint)
+    return AppliedSlice(place.item(name).item_id, 0, {**content, "fingerprint": fingerprint})
+
+
+def refused(place: Place, *included: str) -> str:
+    """Return the remedy of a rebuild with slices that wait, for which others are gone."""
+    slices = [waiting(place, name) for name in included]
+    with pytest.raises(SliceError, match="s1 is gone") as caught:
+        plan_rebuild(place.bench, place.entity, RebuildStart(), included=slices)
+    return caught.value.remedy or ""
+
+
+def test_a_late_slice_gets_its_place_by_an_undo_of_those_after_it_if_older_ones_are_archived(
+    tmp_path: Path,
+) -> None:
+    """`rebuild --from` was named, which left the slice out, so that its advice led in a circle."""
+    place = Place(tmp_path, "s1", "s3", "s4")
+    for number, name in enumerate(("s1", "s3", "s4"), 1):
+        place.commit(number, name, strategy="merge", processingTime=TIME.format(name[1]))
+    place.look()
+    place.put("s2")
+    place.look()
+    (place.bronze / "s1").unlink()
+    assert refused(place, "s2") == (
+        "Bring them back as they were, or keep the rows before s3: `lakewright undo orders s3 --requeue`, "
+        "then a run. Nothing was written."
+    )
+    undone = undo_of(place, "s3", is_requeued=True)
+    assert (undone.base, replayed(undone)) == (0, []), "it needs no slice before s3"
+
+
+def test_a_rebuild_starts_with_a_requeued_slice_if_older_ones_are_archived(tmp_path: Path) -> None:
+    place = place_of(tmp_path, "s1", "s2", "s3", "s4")
+    (place.bronze / "s1").unlink()
+    place.ledger.requeue(place.item("s3").item_id, "corrected", allow_late=True)
+    assert "or keep the rows before s2: `lakewright rebuild orders --from s2`" in refused(place, "s3")
+    started = plan_rebuild(place.bench, place.entity, RebuildStart(slice="s2"))
+    assert [known.name for known in started.slices] == ["s2", "s3", "s4"]
+
+
+def test_no_start_is_named_that_leaves_out_what_is_to_be_included(tmp_path: Path) -> None:
+    """After a fold of both, `--from` a later slice changed no row, and the same was named once more."""
+    place = Place(tmp_path, "s1", "s2", "s3")
+    folded(place, "s1", "s2", "s3")
+    place.put("s4")
+    place.commit(5, "s4", strategy="merge", processingTime=TIME.format(4))
+    assert place.look().ready == ()
+    (place.bronze / "s1").unlink()
+    place.ledger.requeue(place.item("s2").item_id, "corrected", allow_late=True)
+    assert refused(place, "s2") == "Bring them back as they were. Nothing was written."

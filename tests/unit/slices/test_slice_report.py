@@ -28,3 +28,4 @@ from lakewright.strategies.summary import Summary
 def test_each_count_that_is_not_zero_is_told_once(summary: Summary, told: str) -> None:
     report = SliceReport("orders", "s1", "file:///s1", SliceResult("s1", "file:///s1", summary))
     assert str(report) == f"orders: slice s1 processed {told}"
+    assert not report.is_failed

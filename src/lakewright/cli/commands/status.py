@@ -73,11 +73,9 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         )
     yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
     yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
-    changed = [fault_branch(fault, is_warning=True) for fault in found.changed]
     # Commands are typed from top to bottom: a run reads what was mended in bronze and silver before it.
     yield from _bronze(found)
     yield from _silver(found)
-    yield from _section("Changed since they were processed", changed, "lakewright status -o json")
     # A run that is resumed would make older slices late.
     waiting = list(_all_waiting(found))
     first, then = (waiting, []) if found.is_waiting_first else ([], waiting)
@@ -85,7 +83,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     shown, more_skipped = list(map(_corrected, found.corrected)), f"{more}skipped"
     corrected = _section("Skipped, but changed since", shown, more_skipped)
     yield from corrected if found.is_corrected_first else ()
-    yield from _failed_runs(found, now)
+    yield from _failed_runs(found, now, is_last=False)
     yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
     warned = [_warning(each, now) for each in found.alike_warned]
     yield from _section("Warnings of the last runs", warned, "lakewright history")
@@ -103,6 +101,7 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     )
     yield from _gold(found)
     yield from _section("Targets to build again", _all_tainted(found.tainted), "lakewright status -o json")
+    yield from _failed_runs(found, now, is_last=True)
     yield from _unseen(found)
     if found.is_calm:
         yield line(Span("Nothing is running, waiting or failed.", "green"))
@@ -113,12 +112,15 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         yield runs_table(found.last_runs, now)
 
 
-def _failed_runs(found: ProjectStatus, now: datetime) -> Iterator[Block]:
-    undone = [_undone(run, found.step_after(run), now) for run in found.undone]
+def _failed_runs(found: ProjectStatus, now: datetime, *, is_last: bool) -> Iterator[Block]:
+    """Yield the failed runs; those last that check what other commands mend before."""
+    steps = ((run, found.step_after(run)) for run in found.undone)
+    undone = [_undone(run, step, now) for run, step in steps if step.comes_last is is_last]
     ends = (
         "if nothing is left to do about such a run, `lakewright history accept RUN` removes it from this list"
     )
-    yield from _section("Runs that failed", undone, "lakewright history --status failed", ends)
+    title = "Runs whose checks failed" if is_last else "Runs that failed"
+    yield from _section(title, undone, "lakewright history --status failed", ends)
 
 
 def _all_waiting(found: ProjectStatus) -> Iterator[Branch]:
@@ -220,7 +222,7 @@ def _bronze(found: ProjectStatus) -> Iterator[Block]:
 
 
 def _silver(found: ProjectStatus) -> Iterator[Block]:
-    """Yield what is wrong with tables of entities, by kind."""
+    """Yield what is wrong with tables of entities, by kind, and which of their slices have changed."""
     more = "lakewright status -o json"
     renamed = [each for each in found.rows_changed if each.code == LakeMoved.code]
     changed = [each for each in found.rows_changed if each.code != LakeMoved.code]
@@ -230,6 +232,8 @@ def _silver(found: ProjectStatus) -> Iterator[Block]:
     yield from _section(title, list(map(fault_branch, renamed)), more)
     title = "Tables that another program has changed"
     yield from _section(title, [fault_branch(each, is_warning=True) for each in changed], more)
+    slices = [fault_branch(each, is_warning=True) for each in found.changed]
+    yield from _section("Changed since they were processed", slices, more)
 
 
 def _gold(found: ProjectStatus) -> Iterator[Block]:

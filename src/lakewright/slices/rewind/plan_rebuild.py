@@ -39,6 +39,7 @@ from lakewright.slices.rewind.plan_undo import (
 )
 from lakewright.slices.rewind.present_slices import as_accepted, as_requeued, check_bronze
 from lakewright.slices.rewind.side_table import plan_digest
+from lakewright.slices.time_check import requeueing_undo
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command
 
@@ -194,11 +195,8 @@ def plan_rebuild(
     new = frozenset((*requeued, *(each.item_id for each in included)))
 
     def without(last: AppliedSlice) -> str:
-        behind = dropwhile(lambda each: each.item_id != last.item_id, chosen)
-        later = _first_start(context, entity, held, islice(behind, 1, None))
-        if later is None:
-            return ""
-        return f", or keep the rows before {later}: `{rebuild_command(entity)} --from {shlex.quote(later)}`"
+        behind = list(dropwhile(lambda each: each.item_id != last.item_id, chosen))[1:]
+        return _keeping(context, entity, held, behind, frozenset(each.item_id for each in included))
 
     rebuild = rebuild_command(entity) if is_whole else None
     check_bronze(context, entity, chosen, without=without, rebuild=rebuild)
@@ -350,6 +348,48 @@ def _all_skipped(entity: Entity, applied: Sequence[AppliedSlice]) -> UsageError:
         + (", and so on, the newest first." if len(applied) > 1 else "."),
         details={"slices": [name_of(each) for each in applied]},
     )
+
+
+def _keeping(
+    context: ProcessingContext,
+    entity: Entity,
+    held: Sequence[HeldSlices],
+    behind: Sequence[AppliedSlice],
+    included: frozenset[str],
+) -> str:
+    """Return how to keep the rows of slices that can't be applied again, as the end of a remedy.
+
+    Slices that wait are applied by a rebuild that starts with a later slice only if the table holds them.
+    Otherwise those after them are undone, so that the next run takes all in their order.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        held: The commits of the table with their slices, the newest first.
+        behind: The slices behind those that can't be applied again, in the order of a rebuild.
+        included: Ids of the slices that wait, and are to be applied, too.
+    """
+    order = [each.item_id for each in behind]
+    if not included <= set(order):  # what is included comes before one that can't be applied
+        return ""
+    first = min(map(order.index, included), default=len(order))
+    waiting = included - {each.item_id for _, slices in held for each in slices}
+    if not waiting:
+        later = _first_start(context, entity, held, behind[: first + 1])
+        return (
+            ""
+            if later is None
+            else f"{_or_keep(later)}: `{rebuild_command(entity)} --from {shlex.quote(later)}`"
+        )
+    after = (each for each in behind[first:] if each.item_id not in included)
+    later = _first_start(context, entity, held, islice(after, 1)) if waiting == included else None
+    if later is None:
+        return ""
+    return f"{_or_keep(later)}: `{requeueing_undo(entity.called, later)}`, then a run"
+
+
+def _or_keep(later: str) -> str:
+    return f", or keep the rows before {later}"
 
 
 def _first_start(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import called_name, item_id, slice_name
+from lakewright.slices.time_check import requeueing_undo
 from lakewright.spec.suggestions import nearest
 
 if TYPE_CHECKING:
@@ -49,6 +49,5 @@ def with_requeue(entity: Entity, plan: UndoPlan) -> Callable[[Collection[str]], 
 
 
 def _requeue_and_skip(entity: Entity, plan: UndoPlan) -> str:
-    typed = f"lakewright undo {shlex.quote(entity.called)} {shlex.quote(plan.slice)} --requeue"
     skipped = command("skip", called_name(entity.called, plan.item))
-    return f"`{typed}`, then `{skipped}`, then a run"
+    return f"`{requeueing_undo(entity.called, plan.slice)}`, then `{skipped}`, then a run"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NextStep",
     "failed_items",
+    "has_failed_in_checks_alone",
     "is_resumable",
     "is_rewind",
     "next_step",
@@ -61,6 +62,7 @@ class NextStep:
         is_check_only: Whether only VERIFY failed, so that nothing may be left to do.
         gives_place: Whether the first command puts the slices that the run would refuse in their place;
             otherwise it gives them later times.
+        comes_last: Whether the run checks what other commands mend before.
     """
 
     commands: tuple[str, ...]
@@ -69,6 +71,7 @@ class NextStep:
     left_out: str | None = None
     is_check_only: bool = False
     gives_place: bool = False
+    comes_last: bool = False
 
 
 def failed_items(app: App, run: Run) -> list[Item]:
@@ -108,7 +111,7 @@ def _resumed(app: App, run: Run, resume: str, slices: NextSlices) -> NextStep:
     left_out = _left_out(slices, run)
     whole = None if left_out is None else _whole_command(app, run)
     if whole is None:
-        is_check_only = _has_failed_in_verify_alone(app, run)
+        is_check_only = has_failed_in_checks_alone(app, run)
         skipped = _skipped(slices, run) if is_check_only else None
         if skipped is not None:
             accept = f"lakewright history accept {run.run_id}"
@@ -117,7 +120,8 @@ def _resumed(app: App, run: Run, resume: str, slices: NextSlices) -> NextStep:
     return NextStep((whole,), left_out=left_out)
 
 
-def _has_failed_in_verify_alone(app: App, run: Run) -> bool:
+def has_failed_in_checks_alone(app: App, run: Run) -> bool:
+    """Return whether a run has left nothing undone but what it was to verify."""
     undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
     return run.finished is not None and bool(undone) and all(e["phase"] == Phase.VERIFY for e in undone)
 

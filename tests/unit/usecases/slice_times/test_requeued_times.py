@@ -220,6 +220,20 @@ def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
     assert "lakewright job daily build day" not in said
 
 
+def test_a_changed_slice_is_undone_with_those_after_it_where_older_ones_are_archived(tmp_path: Path) -> None:
+    """`rebuild --include` was named, which needs all slices, after a `requeue` that held up every run."""
+    shop = processed(tmp_path, "historic", BY_DAY)
+    bronze = tmp_path / "lake/bronze/orders"
+    (bronze / "2024-05-02.csv").write_text("id\n1\n2\n")
+    (bronze / "2024-05-01.csv").unlink()
+    (fault,) = shop.json("status")["changed"]
+    assert fault["remedy"] == (
+        "Process it again with `lakewright undo orders 2024-05-02.csv --requeue`, then `lakewright job daily "
+        "build day=2024-05-02,2024-05-03`, or keep what was processed with `lakewright manifest accept "
+        "orders/2024-05-02.csv`."
+    )
+
+
 @pytest.mark.parametrize(
     ("strategy", "target", "told"),
     [
