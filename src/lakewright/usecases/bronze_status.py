@@ -5,7 +5,7 @@ Only folders of this machine are looked at: for others, Spark would have to be s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -177,10 +177,6 @@ class BronzeStatus:
             self.unreadable + other.unreadable,
             self.blocked + other.blocked,
         )
-
-    def changed_beside(self, told: Collection[str]) -> tuple[Fault, ...]:
-        """Return the faults of changed slices without those of which every item was told already."""
-        return tuple(each for each in self.changed if not set(each.details["changed"]) <= set(told))
 
 
 _DISABLED = Fault(

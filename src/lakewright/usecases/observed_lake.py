@@ -25,7 +25,7 @@ from lakewright.usecases.damage.unrecorded_slices import (
 from lakewright.usecases.history import Warned
 from lakewright.usecases.quarantine_status import Quarantined, read_quarantined
 from lakewright.usecases.staleness.tainted_targets import TaintedTarget
-from lakewright.usecases.status import recorded_projects, told_changed, told_messages, unrecorded_entities
+from lakewright.usecases.status import recorded_projects, told_messages, unrecorded_entities
 
 __all__ = [
     "Observed",
@@ -124,7 +124,7 @@ def concerns_of_silver(
         yield _rebuild_concern(app, due, ready)
     for fault in observed.rebuilds.rows_changed_beside(told_messages(warned))[:MOST]:
         yield _fault_concern("rows_changed", "silver", fault)
-    for fault in bronze.changed_beside(told_changed(warned))[:MOST]:
+    for fault in bronze.changed[:MOST]:
         yield _fault_concern("changed", "bronze", fault)
 
 

@@ -64,7 +64,6 @@ from lakewright.usecases.waiting_slices import WaitingSlices
 __all__ = [
     "project_status",
     "recorded_projects",
-    "told_changed",
     "told_messages",
     "unrecorded_entities",
     "warned_beside",
@@ -111,7 +110,7 @@ def project_status(app: App) -> ProjectStatus:
     refused = {name: error for name, error in _refused(app, timely) if name not in blocked}
     damaged, gone = tuple(damaged_tables(app)), lost_outputs(app)
     answered = unanswered(app, warned_targets(app.journal, runs), runs)
-    warned = tuple(warned_beside(answered, bronze.unreadable))
+    warned = tuple(warned_beside(answered, (*bronze.unreadable, *bronze.changed)))
     repeated = repeated_runs(triggers)
     undone = tuple(run for run in left if run.run_id not in repeated)
     to_place = (slices_to_place(app, run) or () for run in undone)
@@ -140,7 +139,7 @@ def project_status(app: App) -> ProjectStatus:
         elsewhere=elsewhere,
         vanished=bronze.vanished,
         corrected=bronze.corrected,
-        changed=bronze.changed_beside(told_changed(warned)),
+        changed=bronze.changed,
         missing=bronze.missing,
         unreadable=bronze.unreadable,
         quarantined=tuple(read_quarantined(app, bronze.changed)),
@@ -279,11 +278,6 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
         later.append(run)
 
 
-def told_changed(warned: Iterable[Warned]) -> set[str]:
-    """Return the items of changed slices of which warnings tell."""
-    return {item_id for each in warned for item_id in each.entry.get("changed", ())}
-
-
 def told_messages(warned: Iterable[Warned]) -> set[str]:
     """Return the messages of warnings, line by line."""
     errors = (each.entry["error"] for each in warned)
@@ -291,9 +285,20 @@ def told_messages(warned: Iterable[Warned]) -> set[str]:
 
 
 def warned_beside(warned: Iterable[Warned], told: Iterable[Fault]) -> Iterator[Warned]:
-    """Yield the warnings of runs without those of which every line is told by a look at the lake as well."""
-    messages = {line for fault in told for line in fault.message.splitlines()}
-    return (each for each in warned if not told_messages((each,)) <= messages)
+    """Yield the warnings of runs without those of which every line is told by a look at the lake as well.
+
+    A line of slices that have changed may name fewer of them than the look has found, and other commands:
+    those of the look count, as rows were added since.
+    """
+    faults = tuple(told)
+    messages = {line for fault in faults for line in fault.message.splitlines()}
+    changed = {item for fault in faults for item in fault.details.get("changed", ())}
+
+    def is_told(each: Warned) -> bool:
+        own = set(each.entry.get("changed", ()))
+        return len(told_messages((each,)) - messages) <= (1 if own and own <= changed else 0)
+
+    return (each for each in warned if not is_told(each))
 
 
 def _foreign(project: Project, waiting: Iterable[Row]) -> Iterator[tuple[str, str]]:

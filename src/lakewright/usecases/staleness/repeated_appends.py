@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,26 +18,36 @@ from lakewright.usecases.staleness.emptied import appends_of
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Taint
-    from lakewright.run.build_history import Key
+    from lakewright.run.build_history import Instance, Key
 
 __all__ = ["added_before", "commands_adding_once", "instance_of", "targets_adding_once"]
 
 
-def commands_adding_once(app: App, runs: Iterable[OtherRun]) -> tuple[str, ...]:
+def commands_adding_once(
+    app: App, runs: Iterable[OtherRun], building: Callable[[], frozenset[Instance]] = frozenset
+) -> tuple[str, ...]:
     """Return the commands of runs; those of instances that have added rows choose the job's other targets.
 
     The rows of targets with mode APPEND are there since an earlier run of the instance. Targets that must be
     emptied before they are built, and appends to be built again, are left to the commands that do so.
+
+    Args:
+        app: The project.
+        runs: The runs.
+        building: Returns the targets and instances whose rows the present run adds before anybody types the
+            commands.
     """
+    adding: frozenset[Instance] | None = None
     chosen: list[tuple[str, tuple[str, ...] | None, list[OtherRun]]] = []
     before: dict[str, AddedBefore] = {}
-    left: dict[str, frozenset[tuple[str, Key]]] = {}
+    left: dict[str, frozenset[Instance]] = {}
     taints: tuple[Taint, ...] | None = None
     for run in runs:
         if run.job not in before:
             taints = tuple(former_names(app).taints()) if taints is None else taints
+            adding = building() if adding is None else adding
             before[run.job] = added_before(app, run.job)
-            left[run.job] = _to_be_emptied(taints) | _appends_to_build(app, run.job, taints)
+            left[run.job] = adding | _to_be_emptied(taints) | _appends_to_build(app, run.job, taints)
         names = _adding_once(before[run.job], [run.parameters], left[run.job])
         if chosen and chosen[-1][:2] == (run.job, names):
             chosen[-1][2].append(run)

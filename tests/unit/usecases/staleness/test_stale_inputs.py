@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +28,7 @@ from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import after_build
 from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
-from lakewright.usecases.plan_job import plan_job
+from lakewright.usecases.plan_job import appends_to_build, plan_job
 from lakewright.usecases.staleness.downstream import downstream_taints
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 from lakewright.usecases.staleness.stale_inputs import keep_dirty, taint_left_out
@@ -180,6 +181,14 @@ def test_rows_that_a_build_adds_once_more_are_told(tmp_path: Path) -> None:
         f"lakewright job daily build -t visits day={DAY}",
         "lakewright job daily build day=2022-01-02",
     )
+    # What a run names is typed once it has added its rows, unless it does not build them.
+    request = JobRequest("daily", Phase.BUILD, ("day=2022-01-02",))
+    assert commands_adding_once(app, runs, partial(appends_to_build, app, request)) == (
+        f"lakewright job daily build -t visits day={DAY},2022-01-02",
+    )
+    chosen = replace(request, targets=("visits",))
+    assert len(commands_adding_once(app, runs, partial(appends_to_build, app, chosen))) == 2
+    assert not appends_to_build(app, replace(request, phase=Phase.CREATE))
     # The runs stay in order, in which they take slices; what is to be built again, other commands build.
     built(app, "daily", ("log",), day="2022-01-03")
     every = [*runs, run_of("daily", {"day": "2022-01-03"})]
