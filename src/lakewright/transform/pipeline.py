@@ -25,6 +25,7 @@ from lakewright.transform.lacking_columns import LackingColumns, with_lacking_co
 from lakewright.transform.misfits import misfit_rows
 from lakewright.transform.required_columns import check_declared_columns, lacking_setting_error
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
+from lakewright.transform.spark_types import struct_fields
 from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typeless import is_typeless
@@ -214,11 +215,12 @@ def _with_declared_columns(
 
     The second value is what the slice lacks.
     """
+    fields = struct_fields(frame.schema)
     frame, lacking = with_lacking_columns(
         frame, entity, system, _source_names(entity), may_lack_columns=may_lack_columns
     )
     # An expression that uses a column which is missing is not at fault.
-    check_declared_columns(frame.columns, entity, system, lacking.names)
+    check_declared_columns(frame.columns, entity, system, lacking.names, fields=fields)
     frame = lacking.emptied(steps.calculate(frame, entity.calculated), entity)
     check_names(frame.columns, system.reserved)
     return _with_supplied(frame, entity, system), lacking

@@ -5,7 +5,7 @@ Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
@@ -28,7 +28,12 @@ MOST_LISTED = 30
 
 
 def check_declared_columns(
-    names: Iterable[str], entity: Entity, system: SystemColumns, added: frozenset[str]
+    names: Iterable[str],
+    entity: Entity,
+    system: SystemColumns,
+    added: frozenset[str],
+    *,
+    fields: Mapping[str, Sequence[str]],
 ) -> None:
     """Raise `SchemaDriftError` unless a slice has every declared column that it must have.
 
@@ -40,6 +45,7 @@ def check_declared_columns(
         entity: The entity.
         system: Names of its system columns.
         added: Names, in lower case, of columns that were added with nulls.
+        fields: The paths of the fields of structs, by the names of their columns in lower case.
     """
     names = [name for name in names if name.lower() not in added]
     fixed = {system.key.lower(), *(name.lower() for name in entity.names_with_values)}
@@ -55,16 +61,23 @@ def check_declared_columns(
     may_be_unread = entity.settings.slice_format.kind == "csv" and all(
         each.optional for each in entity.columns if not each.is_calculated
     )
-    check_columns(names, sources if may_be_unread and _sign(names, sources) else wanted, optional)
+    checked = sources if may_be_unread and _sign(names, sources) else wanted
+    check_columns(names, checked, optional, fields)
 
 
-def check_columns(names: Iterable[str], wanted: Iterable[str], optional: Collection[str] = ()) -> None:
+def check_columns(
+    names: Iterable[str],
+    wanted: Iterable[str],
+    optional: Collection[str] = (),
+    fields: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """Raise `SchemaDriftError` unless every wanted column is present.
 
     Args:
         names: Columns of the slice.
         wanted: Columns that it must have.
         optional: Names, in lower case, of columns that may be declared to be optional.
+        fields: The paths of the fields of structs, by the names of their columns in lower case.
 
     Raises:
         SchemaDriftError: Columns are missing; the message names all of them.
@@ -78,10 +91,17 @@ def check_columns(names: Iterable[str], wanted: Iterable[str], optional: Collect
         remedy = _OR_OPTIONAL if any(name.lower() in optional for name in missing) else _CORRECT
         raise SchemaDriftError(
             f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}; it has "
-            f"{_listed(names)}",
+            f"{_listed(names)}{_fields_told(missing, fields or {})}",
             remedy=remedy if sign is None else separator_remedy(sign, remedy),
             details={"lacks": missing, "present": names},
         )
+
+
+def _fields_told(missing: Iterable[str], fields: Mapping[str, Sequence[str]]) -> str:
+    """Return the fields of the structs into which missing columns are paths, as the end of a sentence."""
+    heads = dict.fromkeys(path.partition(".")[0].lower() for path in missing if "." in path)
+    found = [f"the fields {_listed(fields[head])}" for head in heads if fields.get(head)]
+    return f"; and {' and '.join(found)}" if found else ""
 
 
 def lacking_setting_error(names: Sequence[str], column: str, setting: str) -> SchemaDriftError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
@@ -10,9 +10,9 @@ from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
-__all__ = ["binary_column", "interval_column", "type_of", "without_typeless"]
+__all__ = ["binary_column", "interval_column", "struct_fields", "type_of", "without_typeless"]
 
 
 def type_of(kind: DataType) -> Type:
@@ -47,6 +47,29 @@ def _nested(kind: DataType) -> Type | None:
     if isinstance(kind, types.StructType):
         return Struct(tuple(StructField(field.name, type_of(field.dataType)) for field in kind.fields))
     return None
+
+
+def struct_fields(schema: StructType) -> dict[str, tuple[str, ...]]:
+    """Return the paths of the fields of structs, by the names of their columns in lower case.
+
+    Example:
+        >>> from pyspark.sql.types import StringType, StructType
+        >>> place = StructType().add("x", StringType())
+        >>> address = StructType().add("city", StringType()).add("place", place)
+        >>> struct_fields(StructType().add("id", StringType()).add("Address", address))
+        {'address': ('Address.city', 'Address.place.x')}
+    """
+    from pyspark.sql.types import StructType
+
+    def paths(at: str, kind: DataType) -> Iterator[str]:
+        if not isinstance(kind, StructType):
+            yield at
+            return
+        for field in kind.fields:
+            yield from paths(f"{at}.{field.name}", field.dataType)
+
+    structs = (field for field in schema.fields if isinstance(field.dataType, StructType))
+    return {field.name.lower(): tuple(paths(field.name, field.dataType)) for field in structs}
 
 
 def binary_column(frame: DataFrame) -> str | None:

@@ -17,6 +17,7 @@ from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.conversion import converted_sql
 from lakewright.transform.hash import hash_sql
+from lakewright.transform.rejections import rejection
 from lakewright.transform.spark_types import type_of
 from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.system_columns import SystemColumns
@@ -304,7 +305,7 @@ def expression_error(column: str, expression: str, error: BaseException) -> Targ
 
 
 def _not_computed(column: str, expression: str, error: BaseException) -> str:
-    return f"column {column!r}: the expression {expression!r} can't be computed: {_first_line(error)}"
+    return f"column {column!r}: the expression {expression!r} can't be computed: {rejection(str(error))}"
 
 
 _NESTED = frozenset(("array", "map", "struct"))
@@ -341,7 +342,7 @@ def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     try:
         return frame.selectExpr(*expressions)
     except PySparkException as error:
-        message = f"the transformation {list(expressions)!r} can't be computed: {_first_line(error)}"
+        message = f"the transformation {list(expressions)!r} can't be computed: {rejection(str(error))}"
         raise _rejected(message, "Correct the entity's `transformations`.", error) from error
 
 
@@ -355,7 +356,3 @@ def _rejected(message: str, remedy: str, error: PySparkException) -> LakewrightE
         lacks = parameters["objectName"].strip("`").rpartition("`.`")[2]
         return TargetError(message, remedy=remedy, details={"lacks": [lacks]})
     return SpecError.of(message, remedy=remedy)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
