@@ -173,7 +173,7 @@ def _refused_migration(app: App, run: Run) -> str | None:
         is_entity = definition is not None and definition.kind == "entity"
         if not is_entry_undone(each) or is_entity or error.get("code") not in _REFUSED:
             continue
-        told = f"it was refused: {str(error['message']).splitlines()[0]}. If the declaration is as it was, "
+        told = f"it was refused: {str(error['message']).splitlines()[0]}. If the declaration stays as it is, "
         if error["code"] == DataLossError.code:
             return f"{told}add --allow-data-loss"
         remedy = str(error.get("remedy") or "Change it.").rstrip(".")

@@ -86,12 +86,12 @@ def test_a_run_that_was_refused_a_loss_says_what_accepts_it(tmp_path: Path) -> N
     assert step.commands == ("lakewright job daily build day=2022-01-01 --resume",)
     assert step.refused is None, "it can be resumed: its declaration may have changed since"
     assert step.caution == (
-        "it was refused: names would lose all its rows. If the declaration is as it was, add "
+        "it was refused: names would lose all its rows. If the declaration stays as it is, add "
         "--allow-data-loss"
     )
     (concern,) = (each for each in read_inbox(app).concerns if each.kind == "run")
     assert concern.advice == (
-        "It was refused: names would lose all its rows. If the declaration is as it was, add "
+        "It was refused: names would lose all its rows. If the declaration stays as it is, add "
         "--allow-data-loss."
     )
     app.close()
