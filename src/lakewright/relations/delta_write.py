@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from lakewright.lake.signature import emptying_signature, is_signing
 from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
 from lakewright.relations.delta_merge import refusing_duplicates, same_key, with_unique_keys
-from lakewright.relations.relation import OutputMode, WriteSummary, left_out
+from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
 from lakewright.transform.sql import name_sql
@@ -59,8 +59,9 @@ def write_table(
     `UPDATE` replaces rows with the same key and inserts the others.
     """
     state = observe_table(workspace.lake, target.address)
-    outgoing = _outgoing(frame, target, state, partition, mode)
-    lost = left_out(frame, fields_of(outgoing.schema))
+    also = undeclared_columns(target.declared or state.columns, state.columns, frame.columns)
+    outgoing = _outgoing(frame, target, state, partition, mode, also=also)
+    lost, undeclared = left_out(frame, fields_of(outgoing.schema)), tuple(each.name for each in also)
     frame = outgoing
     if mode is OutputMode.UPDATE:
         frame = with_unique_keys(frame, target.merge_key)
@@ -73,7 +74,7 @@ def write_table(
                 else:
                     rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
             traced.note(rows=rows)
-        return WriteSummary(rows, observe_table(workspace.lake, target.address).version, lost)
+        return WriteSummary(rows, observe_table(workspace.lake, target.address).version, lost, undeclared)
 
     if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):
         added = write(OutputMode.APPEND)
@@ -93,17 +94,23 @@ def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partiti
 
 
 def _outgoing(
-    frame: DataFrame, target: WriteTarget, state: TableState, partition: Partition, mode: OutputMode
+    frame: DataFrame,
+    target: WriteTarget,
+    state: TableState,
+    partition: Partition,
+    mode: OutputMode,
+    *,
+    also: Sequence[Field],
 ) -> DataFrame:
     frame = with_told_folders(frame, [each for each in target.partitions if each.name not in partition])
     for name, value in typed_columns(target.partitions, partition).items():
         frame = frame.withColumn(name, value)
     if target.declared is not None:
-        frame = conform(frame, target.declared, is_strict=True)
+        frame = conform(frame, (*target.declared, *also), is_strict=True)
         # The table may be wider than its declaration, which needs no migration.
         present = {each.name.lower(): each for each in state.columns}
         fields = [present.get(each.name.lower(), each) for each in target.declared]
-        return conform(frame, fields, is_strict=True)
+        return conform(frame, (*fields, *also), is_strict=True)
     is_replaced = mode is OutputMode.OVERWRITE and not partition
     return conform(frame, state.columns, is_strict=True) if state.exists and not is_replaced else frame
 

@@ -24,7 +24,13 @@ from lakewright.relations.migration import (
     default_policy,
     default_strategy,
 )
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
+from lakewright.relations.relation import (
+    OutputMode,
+    StoredRelation,
+    WriteSummary,
+    left_out,
+    undeclared_columns,
+)
 from lakewright.spec.models.base import Listed, Model, Texts
 from lakewright.spec.models.fields import Field
 
@@ -238,7 +244,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         """
         wanted = canonical_partition(self.partitions, partition)
         self.create(workspace, self.brought(frame))
-        fields = self._outgoing(workspace, frame, wanted)
+        fields, also = self._outgoing(workspace, frame, wanted)
         for name, value in typed_columns(self.partitions, wanted).items():
             frame = frame.withColumn(name, value)
         staged = TableName(self.staging_table, self.database) if self.staging_table else None
@@ -253,17 +259,25 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         )
         options = self.options(workspace)
         rows = writing.write(conform(frame, fields, is_strict=True), options, partition=wanted, mode=mode)
-        return WriteSummary(rows, left_out=left_out(frame, fields, wanted))
+        undeclared = tuple(each.name for each in also)
+        return WriteSummary(rows, left_out=left_out(frame, fields, wanted), undeclared=undeclared)
 
-    def _outgoing(self, workspace: Workspace, frame: DataFrame, partition: Partition) -> tuple[Field, ...]:
-        """Return the columns to write: those that are declared, else those that table and rows have."""
+    def _outgoing(
+        self, workspace: Workspace, frame: DataFrame, partition: Partition
+    ) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+        """Return the columns to write, and those of them that are not declared.
+
+        Without a schema, they are those that table and rows have.
+        """
         present = self._present(workspace)
         declared = self.declared(workspace)
         if declared is not None:
             own = {field.name.lower(): field.name for field in present.columns}
-            return tuple(
+            also = undeclared_columns(declared, present.columns, frame.columns)
+            fields = (
                 field.model_copy(update={"name": own.get(field.name.lower(), field.name)})
                 for field in declared
             )
+            return (*fields, *also), also
         brought = {field.name.lower() for field in fields_of(frame.schema)} | {n.lower() for n in partition}
-        return tuple(field for field in present.columns if field.name.lower() in brought)
+        return tuple(field for field in present.columns if field.name.lower() in brought), ()

@@ -36,6 +36,7 @@ __all__ = [
     "StoredRelation",
     "WriteSummary",
     "left_out",
+    "undeclared_columns",
 ]
 
 
@@ -87,11 +88,24 @@ class WriteSummary:
         rows: Number of rows written.
         version: Version of the Delta table after the write; None for other relations.
         left_out: Columns of the rows that the relation lacks.
+        undeclared: Columns of the rows that the relation's table has, although the relation declares others.
     """
 
     rows: int
     version: int | None = None
     left_out: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
+
+
+def undeclared_columns(
+    declared: Iterable[Field], present: Iterable[Field], brought: Iterable[str]
+) -> tuple[Field, ...]:
+    """Return the columns that a table has and rows bring, although its relation declares others.
+
+    They are written: the rows would have nulls in them instead. Case does not count.
+    """
+    own, names = {field.name.lower() for field in declared}, {name.lower() for name in brought}
+    return tuple(field for field in present if field.name.lower() in names - own)
 
 
 def left_out(brought: DataFrame, kept: Iterable[Field], others: Iterable[str] = ()) -> tuple[str, ...]:

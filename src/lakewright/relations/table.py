@@ -36,7 +36,13 @@ from lakewright.relations.migration import (
     default_strategy,
     find_steps,
 )
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
+from lakewright.relations.relation import (
+    OutputMode,
+    StoredRelation,
+    WriteSummary,
+    left_out,
+    undeclared_columns,
+)
 from lakewright.relations.staging import StagedFiles
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
@@ -250,7 +256,7 @@ class TableRelation(StoredRelation):
         place = self._place(workspace, wanted)
         check_written(workspace.lake, place, self.label)
         staged = self._staged(workspace, place)
-        fields = self._outgoing(workspace, open_columns)
+        fields, also = self._outgoing(workspace, frame, open_columns)
         outgoing = conform(frame, fields, is_strict=True)
         told = with_told_folders(
             outgoing, [each for each in self.partitions if each.name in open_columns], is_in_catalog=True
@@ -260,7 +266,8 @@ class TableRelation(StoredRelation):
         staged.put(mode, open_columns)
         self._look_again(workspace)
         divided_by = [each.name for each in self.partitions]
-        return WriteSummary(rows, left_out=left_out(frame, fields, divided_by))
+        undeclared = tuple(each.name for each in also)
+        return WriteSummary(rows, left_out=left_out(frame, fields, divided_by), undeclared=undeclared)
 
     def open_columns(self, partition: Partition) -> list[str]:
         """Return the partition columns after those of the partition, whose values the rows bring."""
@@ -292,13 +299,23 @@ class TableRelation(StoredRelation):
         if self.partitions:
             run_statement(workspace.lake, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS")
 
-    def _outgoing(self, workspace: Workspace, open_columns: Sequence[str]) -> list[Field]:
-        """Return the columns to write; partition columns without a given value come last."""
+    def _outgoing(
+        self, workspace: Workspace, frame: DataFrame, open_columns: Sequence[str]
+    ) -> tuple[list[Field], tuple[Field, ...]]:
+        """Return the columns to write, and those of them that are not declared.
+
+        Partition columns without a given value come last.
+        """
         entry = find_entry(workspace.lake, self.qualified())
-        fields = self.declared(workspace) or (() if entry is None else entry.columns)
+        present = () if entry is None else entry.columns
         divided_by = {each.name.lower() for each in self.partitions}
-        plain = [field for field in fields if field.name.lower() not in divided_by]
-        return [*plain, *(each.as_field() for each in self.partitions if each.name in open_columns)]
+        fields = self.declared(workspace) or present
+        also = undeclared_columns(
+            fields, (each for each in present if each.name.lower() not in divided_by), frame.columns
+        )
+        plain = [field for field in (*fields, *also) if field.name.lower() not in divided_by]
+        last = (each.as_field() for each in self.partitions if each.name in open_columns)
+        return [*plain, *last], also
 
     def migration(self, workspace: Workspace) -> Migration:
         """Return what makes the existing table match its declaration; nothing if there is no table."""

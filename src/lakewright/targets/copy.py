@@ -45,7 +45,7 @@ from lakewright.targets.writing import (
     observed_measures,
     repartition,
     telling_misfits,
-    told_left_out,
+    told_columns,
 )
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ class CopyTarget(Target):
         frame = repartition(frame, self.parallelism, self.rebalance, context.defaults)
         with telling_misfits(self.label, relation):
             summary = write_rows(context, relation, frame, partition=partition, mode=mode, built_from=taken)
-        if summary.left_out:
-            context.warn(f"{self.label}: {told_left_out(relation, summary.left_out)}")
+        for told in told_columns(relation, summary):
+            context.warn(f"{self.label}: {told}")
         if taken is not None:
             save_fingerprint(context, self, taken)
         source = self.source

@@ -6,7 +6,7 @@ Each successful build is recorded with what it was built from; see `built_from`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,7 +54,7 @@ __all__ = [
     "observed_measures",
     "repartition",
     "telling_misfits",
-    "told_left_out",
+    "told_columns",
 ]
 
 OutputModeText = Annotated[OutputMode, from_text(OutputMode.parse)]
@@ -301,8 +301,8 @@ class WritingTarget(Target):
                 mode=mode,
                 built_from=taken if is_saved else None,
             )
-        if summary.left_out:
-            context.warn(f"{self.label}: {told_left_out(relation, summary.left_out)}")
+        for told in told_columns(relation, summary):
+            context.warn(f"{self.label}: {told}")
         if is_saved:
             save_fingerprint(context, self, taken)
         return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})
@@ -383,11 +383,23 @@ def telling_misfits(label: str, relation: Relation) -> Iterator[None]:
         ) from error
 
 
-def told_left_out(relation: Relation, names: Sequence[str]) -> str:
-    """Return that rows were written without columns that the relation's table lacks."""
-    them = "it" if len(names) == 1 else "them"
-    lacks = f"{relation.label} has no column {', '.join(names)}: the rows are written without {them}"
-    return f"{lacks}. Declare {them} in the relation's schema, so that CREATE adds {them}"
+def told_columns(relation: Relation, summary: WriteSummary) -> Iterator[str]:
+    """Yield that rows were written without columns, or with columns that their relation does not declare."""
+    if names := summary.left_out:
+        them = "it" if len(names) == 1 else "them"
+        lacks = f"{relation.label} has no column {', '.join(names)}: the rows are written without {them}"
+        whole = "" if relation.declared_schema is not None else ", with all its other columns,"
+        yield (
+            f"{lacks}. Declare {them}{whole} in the relation's schema, so that CREATE adds {them}, and build "
+            "again what was written without"
+        )
+    if names := summary.undeclared:
+        they, them = ("it is", "it") if len(names) == 1 else ("they are", "them")
+        yield (
+            f"{relation.label} does not declare {', '.join(names)}, which its table has: {they} written, but "
+            f"what reads the relation does not see {them}. Declare {them} in its schema, or leave {them} out "
+            "of the mapping"
+        )
 
 
 def _metrics(summary: WriteSummary) -> dict[str, int]:
