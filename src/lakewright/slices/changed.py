@@ -14,6 +14,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query, Store
+from lakewright.slices.archived import archived_beside
 from lakewright.slices.deviations import (
     MOST_NAMED,
     CorrectedSlices,
@@ -142,6 +143,7 @@ def _with_changed(
         changed=changed,
         requeue=requeue,
         jobs=_jobs(context, again),
+        archived=archived_beside(context, entity, names[0], found.listing) if is_undone else (),
         processes=None if is_undone else processes,
         rebuild=rebuild_with(entity.called, names) if is_rebuilt else None,
         keeps_records=is_partial and not entity.settings.delete_missing and not is_undone,

@@ -97,6 +97,7 @@ class Deviations:
         jobs: Commands of the runs that then take them; empty if the present run does.
         processes: Commands, as text, that take them instead of runs, which would refuse their declared times.
         rebuild: The command that applies them at these times, after `requeue`; None if there is none.
+        archived: Names of slices that are gone and must be brought back before `requeue`.
         keeps_records: Whether records that only their former content had stay when they are processed again.
         overtakes: What `requeue` does to rows of later slices, and the other way, as a sentence; or empty.
         is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
@@ -118,6 +119,7 @@ class Deviations:
     jobs: tuple[str, ...] = ()
     processes: str | None = None
     rebuild: str | None = None
+    archived: tuple[str, ...] = ()
     keeps_records: bool = False
     overtakes: str = ""
     is_requeued_by_jobs: bool = False
@@ -251,13 +253,16 @@ class Deviations:
         """What to do about changed slices: first what harms nothing, if their rows may be the same."""
         it = "it" if len(self.changed) == 1 else "them"
         accept = f"`{command('accept', *(called_name(self.entity, item) for item in self.changed))}`"
+        again = f"process {it} again with {self._typed}"
+        if self.archived:
+            together = "as one commit of the table holds them together"
+            again = f"bring {_named(self.archived)} back, {together}, and {again}"
         if not self._have_same_amounts:
-            again = f"Process {it} again with {self._typed}, or keep what was processed with {accept}."
-            return f"{again}{self._more}"
+            return f"{again[0].upper()}{again[1:]}, or keep what was processed with {accept}.{self._more}"
         size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
         return (
             f"{size} the same: if the rows are too, keep what was processed with {accept}. "
-            f"If not, process {it} again with {self._typed}.{self._more}"
+            f"If not, {again}.{self._more}"
         )
 
     @property

@@ -14,7 +14,8 @@ from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.errors import DataLossError, SliceError, UsageError
 from lakewright.slices.applied import AppliedSlice
-from lakewright.slices.discover import list_slices
+from lakewright.slices.archived import archived_beside
+from lakewright.slices.discover import list_bronze, list_slices
 from lakewright.slices.in_table import is_in_table
 from lakewright.slices.rewind import rebuild
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
@@ -240,3 +241,23 @@ def test_no_start_is_named_that_leaves_out_what_is_to_be_included(tmp_path: Path
     (place.bronze / "s1").unlink()
     place.ledger.requeue(place.item("s2").item_id, "corrected", allow_late=True)
     assert refused(place, "s2") == "Bring them back as they were. Nothing was written."
+
+
+def test_archived_slices_that_an_undo_would_apply_again_are_named_before_it(tmp_path: Path) -> None:
+    """`undo --requeue` was named although one commit holds the slice with archived ones, and refused."""
+    place = Place(tmp_path, "s1", "s2", "s3")
+    folded(place, "s1", "s2", "s3")
+    place.put("s4")
+    place.commit(5, "s4", strategy="merge", processingTime=TIME.format(4))
+    place.look()
+
+    def archived(name: str) -> tuple[str, ...]:
+        listing = list_bronze(str(place.bronze), place.workspace.lake)
+        return archived_beside(place.bench, place.entity, name, listing)
+
+    assert archived("s3") == ()
+    for name in ("s1", "s3"):
+        (place.bronze / name).unlink()
+    assert (archived("s2"), archived("s4")) == (("s1",), ())
+    with pytest.raises(SliceError, match="s1 is gone"):
+        undo_of(place, "s2", is_requeued=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
@@ -75,7 +75,8 @@ def taint_left_out(app: App, run: RunResult) -> None:
 def _left_out(app: App, run: RunResult) -> Iterator[Put]:
     job = app.project.jobs.get(run.job)
     results = [each for each in app.journal.targets(run.run_id) if each["phase"] == Phase.BUILD.value]
-    built = {each["name"] for each in results if is_built(each)}
+    changed = [each for each in results if is_built(each) and not _is_idle(each)]
+    built = {each["name"] for each in changed}
     if job is None or not built:
         return
     workspace = sample_workspace(app.project, job, offline_lake(app))
@@ -91,7 +92,7 @@ def _left_out(app: App, run: RunResult) -> Iterator[Put]:
     added = added_rows_of(app, job, readers)
     always = {name for name in readers if always_runs(app, job, name)}
     by_instance: dict[_Instance, set[str]] = {}
-    for each in filter(is_built, results):
+    for each in changed:
         by_instance.setdefault(_key(each.get("instance", {})), set()).add(each["name"])
     earlier = built_instances(app, job, RUNS, readers.keys())
     for name, instance in dict.fromkeys((name, _key(parameters)) for name, parameters in earlier):
@@ -104,6 +105,11 @@ def _left_out(app: App, run: RunResult) -> Iterator[Put]:
             reason = f"run {run.run_id} built {first_of(read, MOST_NAMED)}, which it reads, without it"
             words = added.get(name)
             yield place.tainted(reason, kept=None if words is None else f"{reason}, and {words}")
+
+
+def _is_idle(entry: Mapping[str, Any]) -> bool:
+    """Return whether a build is of an entity that found no slice to process, and only had a warning."""
+    return entry.get("kind") == "entity" and not (entry.get("metrics") or {}).get("slices")
 
 
 def _key(parameters: Mapping[str, str]) -> _Instance:

@@ -286,7 +286,15 @@ def test_an_append_that_a_run_of_chosen_targets_left_out_is_emptied_and_built_ag
         app.store.write(Write(puts=(taint.place.untainted(),)))
     run = built(app, "daily", ("visits",), day=DAY)
     app.journal.finish_run(replace(run, facts={"targets": ["visits"]}), "SUCCESS", finished=run.started)
-    taint_left_out(app, cast("Any", SimpleNamespace(job="daily", run_id=run.run_id)))
+    result = cast("Any", SimpleNamespace(job="daily", run_id=run.run_id))
+    # An entity that found no slice only had a warning, such as of one that has changed.
+    entry = {"name": "visits", "phase": "BUILD", "instance": {"day": DAY}, "reasons": []}
+    idle = {**entry, "kind": "entity", "status": "SUCCESS_WITH_ERRORS", "metrics": {"slices": []}}
+    app.journal.record_targets(run, {0: idle})
+    taint_left_out(app, result)
+    assert list(tainted_targets(app)) == []
+    app.journal.record_targets(run, {0: {**entry, "status": "SUCCESS"}})
+    taint_left_out(app, result)
     (stale,) = tainted_targets(app)
     assert stale.reason.startswith(f"run {run.run_id} built visits, which it reads, without it, and a build")
     assert stale.commands == (
