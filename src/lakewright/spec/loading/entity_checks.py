@@ -123,6 +123,8 @@ def _reduced(definition: Definition) -> Entity | None:
 
 _OF_DELETES = frozenset(("delete_scope", "delete_floor", "max_delete_ratio"))
 _COLUMNS = frozenset(("sequence_by", "hash_exclude"))
+_NAMES = ("name", "newname")
+"""The keys of a column that hold a name of it."""
 _ALMOST = 0.88
 """Similarity from which on a name is another one, misspelt: `updated_at` is not `created_at`."""
 _IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
@@ -186,6 +188,8 @@ def check_settings(
         if not is_connection:
             warnings.extend(_idle_settings(definition, settings))
             warnings.extend(_misspelt_columns(definition, settings))
+            if lake is not None:
+                warnings.extend(_misspelt_flags(definition, lake.systemfield_prefix))
     warnings.extend(_unused_setting(key, unused[key]) for key in sorted(unused))
 
 
@@ -200,9 +204,8 @@ def _idle_settings(definition: Definition, settings: Mapping[str, Any]) -> Itera
 
 def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the settings that name a column which is not declared, but almost one that is."""
-    columns = definition.raw.get("columns")
-    listed = [each for each in columns if isinstance(each, Mapping)] if isinstance(columns, list) else []
-    known = [str(each[key]) for each in listed for key in ("name", "newname") if each.get(key)]
+    listed = _columns_of(definition)
+    known = [str(each[key]) for each in listed for key in _NAMES if each.get(key)]
     lower = {name.lower() for name in known}
     for key in _COLUMNS & settings.keys():
         value = settings[key]
@@ -212,6 +215,22 @@ def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> It
             if found is not None and _without_number(name) != _without_number(found):
                 message = f"{definition.subject}: {key} names the column {name!r}, which is not declared"
                 yield Fault(message, definition.at("settings", key), f"did you mean {found!r}?")
+
+
+def _misspelt_flags(definition: Definition, prefix: str) -> Iterator[Fault]:
+    """Yield the columns whose name is almost that of the flag of soft deletes, by which no row is deleted."""
+    flag = f"{prefix}deleted"
+    for index, column in enumerate(_columns_of(definition)):
+        for key in _NAMES:
+            name = str(column.get(key) or "")
+            if name.lower() != flag.lower() and nearest(name, [flag], cutoff=_ALMOST):
+                message = f"{definition.subject}: the column {name!r} is no flag of deletes"
+                yield Fault(message, definition.at("columns", index, key), f"did you mean {flag!r}?")
+
+
+def _columns_of(definition: Definition) -> list[Mapping[str, Any]]:
+    columns = definition.raw.get("columns")
+    return [each for each in columns if isinstance(each, Mapping)] if isinstance(columns, list) else []
 
 
 def _without_number(name: str) -> str:

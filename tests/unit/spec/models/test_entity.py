@@ -344,6 +344,8 @@ def test_settings_that_do_nothing_or_name_a_misspelt_column_are_warnings_b10(tmp
         {"name": "id", "fieldroles": ["businesskey"]},
         {"name": "changed_at"},
         {"name": "cr", "newname": "created_at"},
+        {"name": "gone", "datatype": "boolean", "newname": "dlf_deletd"},
+        {"name": "is_deleted", "datatype": "boolean"},
     ]
     own = {
         "max_delete_ratio": 0.1,
@@ -360,7 +362,9 @@ def test_settings_that_do_nothing_or_name_a_misspelt_column_are_warnings_b10(tmp
         "true if records that a slice lacks are deleted, or remove it.)",
         "entity 'stock': sequence_by names the column 'change_at', which is not declared (did you mean "
         "'changed_at'?)",
+        "entity 'stock': the column 'dlf_deletd' is no flag of deletes (did you mean 'dlf_deleted'?)",
     ]
+    stock["columns"] = columns[:3]
     stock["settings"] = {"max_delete_ratio": 0.1, "delete_missing": True, "delete_scope": "full"}
     assert load(tmp_path, foundation(entities=[stock])).warnings == ()
 
