@@ -36,7 +36,10 @@ LOST, UNREADABLE = fault("lost partition"), fault("unreadable bronze")
 
 
 def test_status_tells_of_silver_before_the_runs_and_targets_that_read_it() -> None:
-    """A job that built a target stood above the rebuild of the table that it reads."""
+    """A job that built a target stood above the rebuild of the table that it reads.
+
+    So did `--resume` above the table that it could not create, as another file was in its place.
+    """
     found = ProjectStatus(
         running=(),
         locked=(),
@@ -63,9 +66,9 @@ def test_status_tells_of_silver_before_the_runs_and_targets_that_read_it() -> No
         "Tables that need a rebuild",
         "Tables that another program has changed",
         "Changed since they were processed",
-        "Runs that failed",
         "Tables of targets that can't be read",
         "Tables that are gone, or lack what was built",
+        "Runs that failed",
         "Targets to build again",
     ]
 

@@ -83,6 +83,8 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     shown, more_skipped = list(map(_corrected, found.corrected)), f"{more}skipped"
     corrected = _section("Skipped, but changed since", shown, more_skipped)
     yield from corrected if found.is_corrected_first else ()
+    # A run fails where a table of its targets can't be read, and makes one anew that might be brought back.
+    yield from _gold(found)
     yield from _failed_runs(found, now, is_last=False)
     yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
     warned = [_warning(each, now) for each in found.alike_warned]
@@ -99,7 +101,6 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
     yield from _section(
         "Recorded for entities that are not declared", undeclared, "lakewright status -o json"
     )
-    yield from _gold(found)
     yield from _section("Targets to build again", _all_tainted(found.tainted), "lakewright status -o json")
     yield from _failed_runs(found, now, is_last=True)
     yield from _unseen(found)
