@@ -62,10 +62,13 @@ class Outcome:
     Attributes:
         processed: The ids of the items that it processed.
         failed: The errors of those that failed, by id.
+        left: How many items that were asked for are still to be processed, and what keeps them: a lock, a
+            failure, or other applications.
     """
 
     processed: list[str] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
+    left: Backlog = field(default_factory=Backlog)
 
 
 class HeldItem:
@@ -318,6 +321,7 @@ class Manifest:
                 outcome.processed.append(claim.item_id)
         if worklist.obstacle is not None:
             raise worklist.obstacle
+        outcome.left = backlog_of(self.ledger, demand)
         return outcome
 
     def worklist(self, demand: Demand) -> Worklist:

@@ -195,6 +195,12 @@ class TestOrder:
         outcome = manifest.process_all(SCANNER, scan, keep_going=True)
         assert outcome.processed == ["a", "c"]
         assert [(item, str(error)) for item, error in outcome.failed.items()] == [("b", "infected")]
+        again = manifest.process_all(SCANNER, scan, match="b")
+        assert (again.processed, again.failed, again.left.as_json()) == (
+            [],
+            {},
+            {"ready": 0, "waiting": {}, "failed": 1},
+        ), "an item that failed before was left without a word"
         manifest.ledger.requeue("b", "cleaned")
         with pytest.raises(ValueError, match="infected"):
             manifest.process_all(SCANNER, scan)
