@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -63,12 +63,12 @@ class Outcome:
         processed: The ids of the items that it processed.
         failed: The errors of those that failed, by id.
         left: How many items that were asked for are still to be processed, and what keeps them: a lock, a
-            failure, or other applications.
+            failure, or other applications; None if the store could not be asked.
     """
 
     processed: list[str] = field(default_factory=list)
     failed: dict[str, Exception] = field(default_factory=dict)
-    left: Backlog = field(default_factory=Backlog)
+    left: Backlog | None = None
 
 
 class HeldItem:
@@ -321,7 +321,8 @@ class Manifest:
                 outcome.processed.append(claim.item_id)
         if worklist.obstacle is not None:
             raise worklist.obstacle
-        outcome.left = backlog_of(self.ledger, demand)
+        with suppress(StoreUnavailable):  # what is done is recorded
+            outcome.left = backlog_of(self.ledger, demand)
         return outcome
 
     def worklist(self, demand: Demand) -> Worklist:

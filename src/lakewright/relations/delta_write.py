@@ -59,7 +59,7 @@ def write_table(
     `UPDATE` replaces rows with the same key and inserts the others.
     """
     state = observe_table(workspace.lake, target.address)
-    also = undeclared_columns(target.declared or state.columns, state.columns, frame.columns)
+    also = undeclared_columns(target.declared or state.columns, state.columns, frame)
     outgoing = _outgoing(frame, target, state, partition, mode, also=also)
     lost, undeclared = left_out(frame, fields_of(outgoing.schema)), tuple(each.name for each in also)
     frame = outgoing

@@ -273,7 +273,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         declared = self.declared(workspace)
         if declared is not None:
             own = {field.name.lower(): field.name for field in present.columns}
-            also = undeclared_columns(declared, present.columns, frame.columns)
+            also = undeclared_columns(declared, present.columns, frame)
             fields = (
                 field.model_copy(update={"name": own.get(field.name.lower(), field.name)})
                 for field in declared

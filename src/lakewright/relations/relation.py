@@ -98,14 +98,21 @@ class WriteSummary:
 
 
 def undeclared_columns(
-    declared: Iterable[Field], present: Iterable[Field], brought: Iterable[str]
+    declared: Iterable[Field], present: Iterable[Field], brought: DataFrame
 ) -> tuple[Field, ...]:
-    """Return the columns that a table has and rows bring, although its relation declares others.
+    """Return the columns that a table has and rows bring in its type, although its relation declares others.
 
     They are written: the rows would have nulls in them instead. Case does not count.
     """
-    own, names = {field.name.lower() for field in declared}, {name.lower() for name in brought}
-    return tuple(field for field in present if field.name.lower() in names - own)
+    from lakewright.lake.columns import fields_of
+
+    own = {field.name.lower() for field in declared}
+    types = {field.name.lower(): field.type for field in fields_of(brought.schema)}
+    return tuple(
+        field
+        for field in present
+        if field.name.lower() not in own and types.get(field.name.lower()) == field.type
+    )
 
 
 def left_out(brought: DataFrame, kept: Iterable[Field], others: Iterable[str] = ()) -> tuple[str, ...]:

@@ -311,9 +311,12 @@ class TableRelation(StoredRelation):
         divided_by = {each.name.lower() for each in self.partitions}
         fields = self.declared(workspace) or present
         also = undeclared_columns(
-            fields, (each for each in present if each.name.lower() not in divided_by), frame.columns
+            fields, (each for each in present if each.name.lower() not in divided_by), frame
         )
         plain = [field for field in (*fields, *also) if field.name.lower() not in divided_by]
+        if also:  # files without names, such as CSV, are read by position
+            order = {each.name.lower(): position for position, each in enumerate(present)}
+            plain.sort(key=lambda each: order.get(each.name.lower(), len(order)))
         last = (each.as_field() for each in self.partitions if each.name in open_columns)
         return [*plain, *last], also
 

@@ -14,7 +14,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query, Store
-from lakewright.slices.archived import archived_beside
+from lakewright.slices.archived import archived_for_undo
 from lakewright.slices.deviations import (
     MOST_NAMED,
     CorrectedSlices,
@@ -70,31 +70,51 @@ def find_deviations(
     return replace(
         _with_changed(context, entity, found, changed, items),
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
-        corrected=_corrected(context, entity, corrected, items),
+        corrected=_corrected(context, entity, corrected, items, listing if found.vanished else None),
     )
 
 
 def _corrected(
-    context: ProcessingContext, entity: Entity, corrected: Iterable[Item], items: Mapping[str, Item]
+    context: ProcessingContext,
+    entity: Entity,
+    corrected: Iterable[Item],
+    items: Mapping[str, Item],
+    archived: Listing | None,
 ) -> CorrectedSlices | None:
-    """Return skipped slices that have changed, with what has the first of them processed; None for none."""
+    """Return skipped slices that have changed, with what has the first of them processed; None for none.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        corrected: The slices.
+        items: The items of all slices in bronze.
+        archived: What bronze holds, if processed slices are gone from it; a rebuild needs these.
+    """
     changed = tuple(sorted(corrected, key=place_of))
     if not changed:
         return None
     number = len(changed[:MOST_TYPED])
     it = "it" if len(changed) == 1 else "them" if number == len(changed) else f"the first {number}"
-    return _processing(context, entity, CorrectedSlices(entity.called, changed, (), ""), items, it)
+    found = CorrectedSlices(entity.called, changed, (), "")
+    return _processing(context, entity, found, items, it, archived=archived)
 
 
 def _processing(
-    context: ProcessingContext, entity: Entity, found: CorrectedSlices, items: Mapping[str, Item], it: str
+    context: ProcessingContext,
+    entity: Entity,
+    found: CorrectedSlices,
+    items: Mapping[str, Item],
+    it: str,
+    *,
+    archived: Listing | None,
 ) -> CorrectedSlices:
     """Return skipped slices with the commands that have the first of them processed."""
     first = found.items[:MOST_TYPED]
     names = [slice_name(item) for item in first]
     jobs = _jobs(context, names)
     then = "".join(f", then `{typed}`" for typed in jobs)
-    if not later_processed(first[0], items.values(), context.application):
+    later = later_processed(first[0], items.values(), context.application)
+    if not later:
         requeue = command("requeue", *(called_name(entity.called, item) for item in first))
         said = f"To process {it}: `{requeue}`{then}."
         return replace(found, commands=(requeue, *jobs), process=said)
@@ -103,11 +123,18 @@ def _processing(
     if late.rebuild is not None:
         unskip = command("unskip", *late.typed)
         place = "its place" if len(first) == 1 else "their places"
+        after = slice_name(later[0])
+        if archived is not None and archived_for_undo(context, entity, after, archived) == ():
+            undo = requeueing_undo(entity.called, after)
+            runs = _jobs(context, [*names, *map(slice_name, later)])
+            then = "".join(f", then `{typed}`" for typed in runs)
+            said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{undo}`{then}."
+            return replace(found, commands=(unskip, undo, *runs), process=said)
         said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{late.rebuild}`."
         return replace(found, commands=(unskip, late.rebuild), process=said)
     if late.command == late.requeue:
         said = f"To process {it}: `{late.requeue}`{then}; that {late.effect}."
-        accept = (command("accept", *late.typed),) if not late.is_ordered else ()
+        accept = (command("accept", *late.typed),) if not late.is_safe else ()
         commands = accept or (late.requeue, *jobs)
         return replace(found, commands=commands, process=said, is_older=bool(accept))
     said = f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
@@ -130,8 +157,11 @@ def _with_changed(
     processes = repetition_commands(context, entity, again) if again else None
     # A rebuild applies slices by the entity's own strategy, and all of them, also those that are gone.
     is_timed = processes is not None and entity.strategy is Strategy.HISTORIC
-    is_rebuilt, is_undone = (is_timed and bool(found.vanished) is gone for gone in (False, True))
     names = list(map(slice_name, changed))
+    needed = (
+        archived_for_undo(context, entity, names[0], found.listing) if is_timed and found.vanished else None
+    )
+    is_undone, is_rebuilt = needed is not None, is_timed and needed is None
     if is_undone:
         requeue = requeueing_undo(entity.called, names[0])
     elif is_rebuilt:
@@ -143,11 +173,12 @@ def _with_changed(
         changed=changed,
         requeue=requeue,
         jobs=_jobs(context, again),
-        archived=archived_beside(context, entity, names[0], found.listing) if is_undone else (),
+        archived=needed or (),
+        is_undone=is_undone,
         processes=None if is_undone else processes,
         rebuild=rebuild_with(entity.called, names) if is_rebuilt else None,
         keeps_records=is_partial and not entity.settings.delete_missing and not is_undone,
-        overtakes=_overtakes(context, entity, changed, items),
+        overtakes=_overtakes(context, entity, changed, items, has_archived=found.vanished > 0),
     )
 
 
@@ -219,7 +250,12 @@ def _requeue_command(
 
 
 def _overtakes(
-    context: ProcessingContext, entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]
+    context: ProcessingContext,
+    entity: Entity,
+    changed: Sequence[Item],
+    items: Mapping[str, Item],
+    *,
+    has_archived: bool,
 ) -> str:
     """Return what changed slices do to rows of later ones if they are applied after them, as a sentence.
 
@@ -236,7 +272,7 @@ def _overtakes(
         return ""
     one = len(changed) == 1
     told = f"Processing {'it' if one else 'them'} again {found.overwrites}"
-    if found.rebuild is None:
+    if found.rebuild is None or has_archived:  # a rebuild applies all slices
         return f"{told}."
     placed = "it in its place" if one else "them in their places"
     requeue = _requeue_command(context, entity, changed, items)

@@ -98,6 +98,7 @@ class Deviations:
         processes: Commands, as text, that take them instead of runs, which would refuse their declared times.
         rebuild: The command that applies them at these times, after `requeue`; None if there is none.
         archived: Names of slices that are gone and must be brought back before `requeue`.
+        is_undone: Whether `requeue` is an undo, after which runs take the slices at these times.
         keeps_records: Whether records that only their former content had stay when they are processed again.
         overtakes: What `requeue` does to rows of later slices, and the other way, as a sentence; or empty.
         is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
@@ -120,6 +121,7 @@ class Deviations:
     processes: str | None = None
     rebuild: str | None = None
     archived: tuple[str, ...] = ()
+    is_undone: bool = False
     keeps_records: bool = False
     overtakes: str = ""
     is_requeued_by_jobs: bool = False
@@ -179,7 +181,7 @@ class Deviations:
             return (self.requeue, self.rebuild)
         if self.processes is not None:
             return (self.requeue,)
-        return self.jobs if self.jobs and self.is_requeued_by_jobs else (self.requeue, *self.jobs)
+        return self.jobs if self._is_left_to_jobs else (self.requeue, *self.jobs)
 
     def idle_reason(self, takes: Callable[[str], bool]) -> str | None:
         """Return why there is no slice to process, if there is none; None if every slice has been processed.
@@ -255,8 +257,7 @@ class Deviations:
         accept = f"`{command('accept', *(called_name(self.entity, item) for item in self.changed))}`"
         again = f"process {it} again with {self._typed}"
         if self.archived:
-            together = "as one commit of the table holds them together"
-            again = f"bring {_named(self.archived)} back, {together}, and {again}"
+            again = f"bring {_named(self.archived)} back first, which the undo needs, and {again}"
         if not self._have_same_amounts:
             return f"{again[0].upper()}{again[1:]}, or keep what was processed with {accept}.{self._more}"
         size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
@@ -288,6 +289,11 @@ class Deviations:
         return all(then and now and has_same_amounts(then, now.fingerprint) for then, now in found)
 
     @property
+    def _is_left_to_jobs(self) -> bool:
+        """Whether runs requeue the changed slices by themselves, and take them."""
+        return bool(self.jobs) and self.is_requeued_by_jobs and not self.is_undone
+
+    @property
     def _typed(self) -> str:
         """The commands that have the changed slices processed again."""
         if self.rebuild is not None:
@@ -295,7 +301,7 @@ class Deviations:
         if self.processes is not None:
             return f"`{self.requeue}`, then with later times {self.processes}"
         jobs = " and ".join(f"`{command}`" for command in self.jobs)
-        if self.jobs and self.is_requeued_by_jobs:
+        if self._is_left_to_jobs:
             return jobs
         return f"`{self.requeue}`" + (f", then {jobs}" if jobs else "")
 

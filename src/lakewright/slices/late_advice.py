@@ -71,6 +71,11 @@ class LateSlices:
         return bool(self.names) and self.placed.issuperset(self.names[:MOST_TYPED])
 
     @property
+    def is_safe(self) -> bool:
+        """Whether the order of their processing makes no difference to rows."""
+        return self.is_ordered and not self.may_bring_back
+
+    @property
     def is_undated(self) -> bool:
         """Whether the name of none of them tells its processing time: no run takes them."""
         return bool(self.names) and self.undated.issuperset(self.names)
@@ -118,8 +123,7 @@ class LateSlices:
         if self.is_placed or self.strategy is Strategy.FULL:
             return self.overwrites
         it = "it" if len(self.names) == 1 else "them"
-        is_safe = self.is_ordered and not self.may_bring_back
-        return f"applies {it}" if is_safe else f"applies {it} and {self.overwrites}"
+        return f"applies {it}" if self.is_safe else f"applies {it} and {self.overwrites}"
 
     @property
     def is_requeue_refused(self) -> bool:
@@ -132,7 +136,7 @@ class LateSlices:
 
         What Full replaces is a warning of its own, and so is a processing time that the run refuses.
         """
-        if self.strategy is Strategy.HISTORIC or (self.is_ordered and not self.may_bring_back):
+        if self.strategy is Strategy.HISTORIC or self.is_safe:
             return None
         if self.rebuild is None:
             return None if self.strategy is Strategy.FULL else f"the next run {self.overwrites}"
@@ -170,8 +174,7 @@ class LateSlices:
             return f"{first} Or leave {it} out with {skip}{other}."
         if self.strategy is Strategy.FULL:
             return f"Leave {it} out with {skip}; {requeue} {self.effect}."
-        is_safe = self.is_ordered and not self.may_bring_back
-        by = "" if is_safe else f", which {self.overwrites}"
+        by = "" if self.is_safe else f", which {self.overwrites}"
         return f"Apply {it} with {requeue}{by}, or leave {it} out with {skip}."
 
     @property

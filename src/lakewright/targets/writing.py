@@ -388,10 +388,10 @@ def told_columns(relation: Relation, summary: WriteSummary) -> Iterator[str]:
     if names := summary.left_out:
         them = "it" if len(names) == 1 else "them"
         lacks = f"{relation.label} has no column {', '.join(names)}: the rows are written without {them}"
-        whole = "" if relation.declared_schema is not None else ", with all its other columns,"
+        also = "" if relation.declared_schema is not None else ", with all other columns of the table"
         yield (
-            f"{lacks}. Declare {them}{whole} in the relation's schema, so that CREATE adds {them}, and build "
-            "again what was written without"
+            f"{lacks}. Declare {them} in the relation's schema{also}, so that CREATE adds {them}; then build "
+            f"what was written without {them} again"
         )
     if names := summary.undeclared:
         they, them = ("it is", "it") if len(names) == 1 else ("they are", "them")

@@ -9,8 +9,12 @@ from lakewright.spec.suggestions import nearest
 __all__ = ["rejection"]
 
 _CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]*\]\s*")
-_STATE = re.compile(r"\s*\bSQLSTATE: \w+.*$")
-_NO_FUNCTION = re.compile(r"^\[UNRESOLVED_ROUTINE\] Cannot resolve routine `([^`]+)`")
+_STATE = re.compile(r"\.?\s*\bSQLSTATE: \w+;?")
+_NO_FUNCTION = re.compile(r"^\[UNRESOLVED_ROUTINE\] Cannot resolve routine ((?:`[^`]+`\.?)+)")
+_OF_PYTHON = re.compile(
+    r"(asc|desc)(_nulls_\w+)?|(count|sum)_distinct|broadcast|col|column|expr|lit|(pandas_)?udf|udtf"
+)
+"""Names of PySpark's functions that SQL does not have."""
 
 
 def rejection(text: str) -> str:
@@ -20,16 +24,26 @@ def rejection(text: str) -> str:
         >>> rejection("[UNRESOLVED_ROUTINE] Cannot resolve routine `agregate` on search path [`system`].")
         "there is no function 'agregate'; did you mean 'aggregate'?"
         >>> rejection("[PARSE_SYNTAX_ERROR] Syntax error at or near ')'. SQLSTATE: 42601 (line 1, pos 4)")
-        "Syntax error at or near ')'"
+        "Syntax error at or near ')' (line 1, pos 4)"
     """
     first = text.strip().partition("\n")[0]
     if (unknown := _NO_FUNCTION.search(first)) is not None:
-        return f"there is no function {unknown[1]!r}{_meant(unknown[1])}"
+        name = unknown[1].rstrip(".").replace("`", "")
+        return f"there is no function {name!r}{_meant(name)}"
     return _STATE.sub("", _CONDITION.sub("", first)).removesuffix(".")
 
 
 def _meant(name: str) -> str:
     from pyspark.sql import functions
 
-    found = nearest(name, (each for each in dir(functions) if each[0] != "_" and each.islower()), cutoff=0.75)
+    known = (
+        each
+        for each, value in vars(functions).items()
+        if _OF_PYTHON.fullmatch(each) is None and each.islower() and _is_of_spark(value)
+    )
+    found = nearest(name, known, cutoff=0.75)
     return "" if found is None else f"; did you mean {found!r}?"
+
+
+def _is_of_spark(value: object) -> bool:
+    return callable(value) and str(getattr(value, "__module__", "")).startswith("pyspark.sql.functions")

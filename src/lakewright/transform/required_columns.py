@@ -100,8 +100,8 @@ def check_columns(
 def _fields_told(missing: Iterable[str], fields: Mapping[str, Sequence[str]]) -> str:
     """Return the fields of the structs into which missing columns are paths, as the end of a sentence."""
     heads = dict.fromkeys(path.partition(".")[0].lower() for path in missing if "." in path)
-    found = [f"the fields {_listed(fields[head])}" for head in heads if fields.get(head)]
-    return f"; and {' and '.join(found)}" if found else ""
+    found = [_listed(fields[head]) for head in heads if fields.get(head)]
+    return f", with the fields {', '.join(found)}" if found else ""
 
 
 def lacking_setting_error(names: Sequence[str], column: str, setting: str) -> SchemaDriftError:

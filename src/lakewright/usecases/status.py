@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -74,6 +75,9 @@ RECENT = 200
 """The number of latest runs to read; a history may hold many more."""
 
 LAST_RUNS = 5
+
+_CHANGED = re.compile(r" changed since (?:it was|they were) processed: ")
+"""The line of a warning that processed slices have changed."""
 
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
@@ -295,8 +299,10 @@ def warned_beside(warned: Iterable[Warned], told: Iterable[Fault]) -> Iterator[W
     changed = {item for fault in faults for item in fault.details.get("changed", ())}
 
     def is_told(each: Warned) -> bool:
-        own = set(each.entry.get("changed", ()))
-        return len(told_messages((each,)) - messages) <= (1 if own and own <= changed else 0)
+        own, left = set(each.entry.get("changed", ())), told_messages((each,)) - messages
+        if own and own <= changed:
+            left = {line for line in left if not _CHANGED.search(line)}
+        return not left
 
     return (each for each in warned if not is_told(each))
 

@@ -14,7 +14,7 @@ from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.errors import DataLossError, SliceError, UsageError
 from lakewright.slices.applied import AppliedSlice
-from lakewright.slices.archived import archived_beside
+from lakewright.slices.archived import archived_for_undo
 from lakewright.slices.discover import list_bronze, list_slices
 from lakewright.slices.in_table import is_in_table
 from lakewright.slices.rewind import rebuild
@@ -251,13 +251,15 @@ def test_archived_slices_that_an_undo_would_apply_again_are_named_before_it(tmp_
     place.commit(5, "s4", strategy="merge", processingTime=TIME.format(4))
     place.look()
 
-    def archived(name: str) -> tuple[str, ...]:
+    def archived(name: str) -> tuple[str, ...] | None:
         listing = list_bronze(str(place.bronze), place.workspace.lake)
-        return archived_beside(place.bench, place.entity, name, listing)
+        return archived_for_undo(place.bench, place.entity, name, listing)
 
     assert archived("s3") == ()
     for name in ("s1", "s3"):
         (place.bronze / name).unlink()
-    assert (archived("s2"), archived("s4")) == (("s1",), ())
+    assert (archived("s2"), archived("s4"), archived("s9")) == (("s1", "s3"), (), None)
+    place.ledger.skip(place.item("s3").item_id, "wrong")
+    assert archived("s2") == ("s1",)
     with pytest.raises(SliceError, match="s1 is gone"):
         undo_of(place, "s2", is_requeued=True)

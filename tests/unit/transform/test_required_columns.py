@@ -14,6 +14,6 @@ def test_a_path_that_a_struct_lacks_is_told_with_the_fields_that_it_has() -> Non
     with pytest.raises(SchemaDriftError) as caught:
         check_columns(["id", "address"], ["id", "Address.cty", "name"], (), fields)
     assert caught.value.message == (
-        "the slice lacks the configured columns 'Address.cty', 'name'; it has 'id', 'address'; and the "
-        "fields 'address.city', 'address.zip'"
+        "the slice lacks the configured columns 'Address.cty', 'name'; it has 'id', 'address', with "
+        "the fields 'address.city', 'address.zip'"
     )

@@ -221,11 +221,12 @@ def _misspelt_flags(definition: Definition, prefix: str) -> Iterator[Fault]:
     """Yield the columns whose name is almost that of the flag of soft deletes, by which no row is deleted."""
     flag = f"{prefix}deleted"
     for index, column in enumerate(_columns_of(definition)):
-        for key in _NAMES:
-            name = str(column.get(key) or "")
-            if name.lower() != flag.lower() and nearest(name, [flag], cutoff=_ALMOST):
-                message = f"{definition.subject}: the column {name!r} is no flag of deletes"
-                yield Fault(message, definition.at("columns", index, key), f"did you mean {flag!r}?")
+        key = "newname" if column.get("newname") else "name"
+        name = str(column.get(key) or "")
+        is_like = bool(prefix) and name.lower().startswith(prefix.lower()) and name.lower() != flag.lower()
+        if is_like and nearest(name, [flag], cutoff=_ALMOST):
+            message = f"{definition.subject}: the column {name!r} is no flag of deletes"
+            yield Fault(message, definition.at("columns", index, key), f"did you mean {flag!r}?")
 
 
 def _columns_of(definition: Definition) -> list[Mapping[str, Any]]:

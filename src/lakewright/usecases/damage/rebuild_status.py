@@ -210,7 +210,7 @@ def _processed(app: App, names: Collection[str]) -> Iterator[tuple[str, Item]]:
 def _lost(app: App, entity: Entity, processed: Item | None) -> Iterator[DueRebuild]:
     error = lost_table_error(entity, processed, entity.places(app.project.lake).silver)
     if error is not None:
-        reason = f"{error.message}; if it was moved, bring it back instead of the rebuild"
+        reason = f"{error.message}; if it was moved, bring it back instead of rebuilding it"
         yield DueRebuild(entity.called, reason, True, rebuild_command(entity))
 
 

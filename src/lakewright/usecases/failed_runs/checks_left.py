@@ -5,10 +5,13 @@ After an undo, `--resume` of a run that failed in VERIFY checks the rows that ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lakewright.errors import LakewrightError
+from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import first_of
 from lakewright.usecases.failed_runs.resume import (
@@ -17,11 +20,12 @@ from lakewright.usecases.failed_runs.resume import (
     is_rewind,
     resume_command,
 )
-from lakewright.usecases.failed_runs.undone_runs import given_instances
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Run
+    from lakewright.spec.models.job import Job
+    from lakewright.spec.project import Project
     from lakewright.usecases.bronze_status import Corrected
     from lakewright.usecases.staleness.tainted_targets import TaintedTarget
 
@@ -70,24 +74,49 @@ def _mended_before(
     job = app.project.jobs.get(run.job)
     if job is None or is_rewind(run) or step.refused is not None or not has_failed_in_checks_alone(app, run):
         return None
-    of_job = [each for each in tainted if each.target in job.targets]
-    if step.left_out is not None and not any(each.is_emptied for each in of_job):
-        return None  # the run of the whole job builds them
-    names = list(dict.fromkeys(each.target for each in of_job)) or list(_corrected(app, run, corrected))
-    return first_of(names, MOST_NAMED) if names else None
+    undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
+    instances = list({_key(each.get("instance", {})): each.get("instance", {}) for each in undone}.values())
+    if (slice_ := next(_corrected(app, job, instances, corrected), None)) is not None:
+        return slice_
+    keys = set(map(_key, instances))
+    of_job = [
+        each
+        for each in tainted
+        if each.target in job.targets and not keys.isdisjoint(map(_key, each.instances))
+    ]
+    # A run of the whole job builds them, unless they must be emptied.
+    if step.commands != (resume_command(run),) and not any(each.is_emptied for each in of_job):
+        return None
+    return first_of(list(dict.fromkeys(each.target for each in of_job)), MOST_NAMED) if of_job else None
 
 
-def _corrected(app: App, run: Run, corrected: Collection[Corrected]) -> Iterator[str]:
-    """Yield the corrected slices that the instances of a run take."""
-    targets, job = app.project.targets, app.project.jobs[run.job]
-    instances = [dict(each) for each in given_instances(app.project)(run)]
-    declared = [targets[name].raw for name in job.targets if name in targets]
+def _key(parameters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(parameters.items()))
+
+
+def _corrected(
+    app: App, job: Job, instances: Sequence[Mapping[str, str]], corrected: Collection[Corrected]
+) -> Iterator[str]:
+    """Yield the corrected slices that instances of a job take.
+
+    Of entities that read one folder, the slice is told with the first one.
+    """
+    project = app.project
+    declared = [project.targets[name].raw for name in job.targets if name in project.targets]
+    folders = [(target, _folder(project, entity_name(project, target))) for target in declared]
     for each in corrected:
-        takers = [target for target in declared if entity_name(app.project, target) == each.entity]
+        folder = _folder(project, each.entity)
+        takers = [target for target, own in folders if own is not None and own == folder]
         for name in each.slices.names:
             if any(
-                takes_recorded(app.project, job, target, instance, name)
+                takes_recorded(project, job, target, instance, name)
                 for target in takers
                 for instance in instances
             ):
                 yield f"{name} of {each.entity}"
+
+
+def _folder(project: Project, called: str | None) -> str | None:
+    with suppress(LakewrightError):  # its places are told by themselves
+        return None if called is None else project.entity(called).places(project.lake).bronze
+    return None

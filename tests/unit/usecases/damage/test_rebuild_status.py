@@ -255,7 +255,7 @@ def test_a_table_that_is_gone_is_told_and_no_slice_alone_makes_a_new_one(tmp_pat
     told = " ".join(shop.run("status").out.split())
     assert "such as 2024-05-01.csv as processed into" in told
     said = "no slice is processed until then do: `lakewright rebuild orders`"
-    assert f"no table exists there; if it was moved, bring it back instead of the rebuild {said}" in told
+    assert f"no table exists there; if it was moved, bring it back instead of rebuilding it {said}" in told
     assert (
         "the table is gone, although slices are processed"
         in shop.run("plan", "daily", "build", "day=2024-05-01").out

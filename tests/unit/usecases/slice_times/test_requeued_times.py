@@ -15,6 +15,7 @@ from tests.silver import make_empty_silver
 
 from lakewright import Project
 from lakewright.errors import LakewrightWarning
+from lakewright.slices import changed
 from lakewright.slices.application import application_of
 
 MODEL = """
@@ -220,18 +221,29 @@ def test_a_plan_tells_of_a_changed_slice_the_commands_whose_times_are_taken(
     assert "lakewright job daily build day" not in said
 
 
-def test_a_changed_slice_is_undone_with_those_after_it_where_older_ones_are_archived(tmp_path: Path) -> None:
+@pytest.mark.parametrize("needed", [(), ("2024-05-01.csv",), None])
+def test_a_changed_slice_is_undone_with_those_after_it_where_older_ones_are_archived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needed: tuple[str, ...] | None
+) -> None:
     """`rebuild --include` was named, which needs all slices, after a `requeue` that held up every run."""
+    monkeypatch.setattr(changed, "archived_for_undo", lambda *_: needed)
     shop = processed(tmp_path, "historic", BY_DAY)
     bronze = tmp_path / "lake/bronze/orders"
     (bronze / "2024-05-02.csv").write_text("id\n1\n2\n")
     (bronze / "2024-05-01.csv").unlink()
     (fault,) = shop.json("status")["changed"]
-    assert fault["remedy"] == (
-        "Process it again with `lakewright undo orders 2024-05-02.csv --requeue`, then `lakewright job daily "
-        "build day=2024-05-02,2024-05-03`, or keep what was processed with `lakewright manifest accept "
-        "orders/2024-05-02.csv`."
+    undo = (
+        "rocess it again with `lakewright undo orders 2024-05-02.csv --requeue`, then `lakewright job daily "
+        "build day=2024-05-02,2024-05-03`"
     )
+    again = {
+        (): f"P{undo}",
+        ("2024-05-01.csv",): f"Bring 2024-05-01.csv back first, which the undo needs, and p{undo}",
+        None: "Process it again with `lakewright manifest requeue orders/2024-05-02.csv --late`, then "
+        "`lakewright rebuild orders --include 2024-05-02.csv`, which keeps the slices' own times",
+    }[needed]
+    accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.csv`"
+    assert fault["remedy"] == f"{again}, {accept}."
 
 
 @pytest.mark.parametrize(
