@@ -19,6 +19,7 @@ from lakewright.manifest.journal import Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
+from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.retry import retried
 from lakewright.usecases.history import accept_runs
 
@@ -115,6 +116,19 @@ def test_a_retry_takes_the_corrected_slice_and_adds_no_rows_twice(app: App, tmp_
     discover(app, "orders", [f"{DAY}.csv"])
     found = retried(app, ASKED)
     assert (found.resume, found.targets) == (False, ("orders", "audit"))
+
+
+def test_a_third_try_takes_a_slice_that_arrived_after_the_second_one(app: App, tmp_path: Path) -> None:
+    """The second try had only resumed the first, so that what this had processed counted as nobody's."""
+    ran(app, fails="audit")
+    ran(app, fails="audit", done=(), resume=True)
+    write_deltalake(tmp_path / "gold/log", import_module("pyarrow").table({"id": [1]}))
+    assert retried(app, ASKED).resume
+    discover(app, "orders", [f"{DAY}.csv"])
+    found = retried(app, ASKED)
+    assert (found.resume, found.targets) == (False, ("orders", "audit"))
+    last = next(app.journal.runs())
+    assert next_step(app, last).left_out == "1 slice of orders"
 
 
 def test_a_retry_builds_what_is_to_be_built_again_and_tells_what_it_leaves(

@@ -236,14 +236,14 @@ def test_a_changed_slice_is_undone_with_those_after_it_where_older_ones_are_arch
         "rocess it again with `lakewright undo orders 2024-05-02.csv --requeue`, then `lakewright job daily "
         "build day=2024-05-02,2024-05-03`"
     )
-    again = {
+    again: dict[tuple[str, ...] | None, str] = {
         (): f"P{undo}",
         ("2024-05-01.csv",): f"Bring 2024-05-01.csv back first, which the undo needs, and p{undo}",
         None: "Process it again with `lakewright manifest requeue orders/2024-05-02.csv --late`, then "
         "`lakewright rebuild orders --include 2024-05-02.csv`, which keeps the slices' own times",
-    }[needed]
+    }
     accept = "or keep what was processed with `lakewright manifest accept orders/2024-05-02.csv`"
-    assert fault["remedy"] == f"{again}, {accept}."
+    assert fault["remedy"] == f"{again[needed]}, {accept}."
 
 
 @pytest.mark.parametrize(
