@@ -70,53 +70,44 @@ def find_deviations(
     return replace(
         _with_changed(context, entity, found, changed, items),
         is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
-        corrected=_corrected(context, entity, corrected, items, listing if found.vanished else None),
+        corrected=_corrected(context, entity, found, corrected, items),
     )
 
 
 def _corrected(
     context: ProcessingContext,
     entity: Entity,
+    deviations: Deviations,
     corrected: Iterable[Item],
     items: Mapping[str, Item],
-    archived: Listing | None,
 ) -> CorrectedSlices | None:
-    """Return skipped slices that have changed, with what has the first of them processed; None for none.
-
-    Args:
-        context: The context of the processing.
-        entity: The entity.
-        corrected: The slices.
-        items: The items of all slices in bronze.
-        archived: What bronze holds, if processed slices are gone from it; a rebuild needs these.
-    """
+    """Return skipped slices that have changed, with what has the first of them processed; None for none."""
     changed = tuple(sorted(corrected, key=place_of))
     if not changed:
         return None
     number = len(changed[:MOST_TYPED])
     it = "it" if len(changed) == 1 else "them" if number == len(changed) else f"the first {number}"
     found = CorrectedSlices(entity.called, changed, (), "")
-    return _processing(context, entity, found, items, it, archived=archived)
+    return _processing(context, entity, deviations, items, found, it=it)
 
 
 def _processing(
     context: ProcessingContext,
     entity: Entity,
-    found: CorrectedSlices,
+    deviations: Deviations,
     items: Mapping[str, Item],
-    it: str,
+    found: CorrectedSlices,
     *,
-    archived: Listing | None,
+    it: str,
 ) -> CorrectedSlices:
     """Return skipped slices with the commands that have the first of them processed."""
     first = found.items[:MOST_TYPED]
     names = [slice_name(item) for item in first]
     jobs = _jobs(context, names)
-    then = "".join(f", then `{typed}`" for typed in jobs)
     later = later_processed(first[0], items.values(), context.application)
     if not later:
         requeue = command("requeue", *(called_name(entity.called, item) for item in first))
-        said = f"To process {it}: `{requeue}`{then}."
+        said = f"To process {it}: `{requeue}`{_then(jobs)}."
         return replace(found, commands=(requeue, *jobs), process=said)
     times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
     late = late_slices_in(context, entity, first, times)
@@ -124,21 +115,32 @@ def _processing(
         unskip = command("unskip", *late.typed)
         place = "its place" if len(first) == 1 else "their places"
         after = slice_name(later[0])
-        if archived is not None and archived_for_undo(context, entity, after, archived) == ():
+        if _archived_for_undo(context, entity, deviations, after) == ():
             undo = requeueing_undo(entity.called, after)
             runs = _jobs(context, [*names, *map(slice_name, later)])
-            then = "".join(f", then `{typed}`" for typed in runs)
-            said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{undo}`{then}."
+            said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{undo}`{_then(runs)}."
             return replace(found, commands=(unskip, undo, *runs), process=said)
         said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{late.rebuild}`."
         return replace(found, commands=(unskip, late.rebuild), process=said)
     if late.command == late.requeue:
-        said = f"To process {it}: `{late.requeue}`{then}; that {late.effect}."
+        said = f"To process {it}: `{late.requeue}`{_then(jobs)}; that {late.effect}."
         accept = (command("accept", *late.typed),) if not late.is_safe else ()
         commands = accept or (late.requeue, *jobs)
         return replace(found, commands=commands, process=said, is_older=bool(accept))
     said = f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
     return replace(found, commands=(command("accept", *late.typed),), process=said)
+
+
+def _then(commands: Iterable[str]) -> str:
+    """Return commands that are typed after others, as the end of a sentence."""
+    return "".join(f", then `{typed}`" for typed in commands)
+
+
+def _archived_for_undo(
+    context: ProcessingContext, entity: Entity, deviations: Deviations, name: str
+) -> tuple[str, ...] | None:
+    """Return the gone slices that an undo needs; None if none is gone, as a rebuild then applies all."""
+    return archived_for_undo(context, entity, name, deviations.listing) if deviations.vanished else None
 
 
 def _with_changed(
@@ -158,9 +160,7 @@ def _with_changed(
     # A rebuild applies slices by the entity's own strategy, and all of them, also those that are gone.
     is_timed = processes is not None and entity.strategy is Strategy.HISTORIC
     names = list(map(slice_name, changed))
-    needed = (
-        archived_for_undo(context, entity, names[0], found.listing) if is_timed and found.vanished else None
-    )
+    needed = _archived_for_undo(context, entity, found, names[0]) if is_timed else None
     is_undone, is_rebuilt = needed is not None, is_timed and needed is None
     if is_undone:
         requeue = requeueing_undo(entity.called, names[0])

@@ -374,22 +374,15 @@ def _keeping(
         return ""
     first = min(map(order.index, included), default=len(order))
     waiting = included - {each.item_id for _, slices in held for each in slices}
-    if not waiting:
-        later = _first_start(context, entity, held, behind[: first + 1])
-        return (
-            ""
-            if later is None
-            else f"{_or_keep(later)}: `{rebuild_command(entity)} --from {shlex.quote(later)}`"
-        )
+    if waiting and waiting != included:
+        return ""
     after = (each for each in behind[first:] if each.item_id not in included)
-    later = _first_start(context, entity, held, islice(after, 1)) if waiting == included else None
+    later = _first_start(context, entity, held, islice(after, 1) if waiting else behind[: first + 1])
     if later is None:
         return ""
-    return f"{_or_keep(later)}: `{requeueing_undo(entity.called, later)}`, then a run"
-
-
-def _or_keep(later: str) -> str:
-    return f", or keep the rows before {later}"
+    started = f"`{rebuild_command(entity)} --from {shlex.quote(later)}`"
+    typed = f"`{requeueing_undo(entity.called, later)}`, then a run" if waiting else started
+    return f", or keep the rows before {later}: {typed}"
 
 
 def _first_start(

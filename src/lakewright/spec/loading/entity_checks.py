@@ -123,8 +123,6 @@ def _reduced(definition: Definition) -> Entity | None:
 
 _OF_DELETES = frozenset(("delete_scope", "delete_floor", "max_delete_ratio"))
 _COLUMNS = frozenset(("sequence_by", "hash_exclude"))
-_NAMES = ("name", "newname")
-"""The keys of a column that hold a name of it."""
 _ALMOST = 0.88
 """Similarity from which on a name is another one, misspelt: `updated_at` is not `created_at`."""
 _IDENTITY = ("id", "name", "destination", "connection", "enabled", "secure")
@@ -205,7 +203,7 @@ def _idle_settings(definition: Definition, settings: Mapping[str, Any]) -> Itera
 def _misspelt_columns(definition: Definition, settings: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the settings that name a column which is not declared, but almost one that is."""
     listed = _columns_of(definition)
-    known = [str(each[key]) for each in listed for key in _NAMES if each.get(key)]
+    known = [str(each[key]) for each in listed for key in ("name", "newname") if each.get(key)]
     lower = {name.lower() for name in known}
     for key in _COLUMNS & settings.keys():
         value = settings[key]

@@ -48,7 +48,7 @@ class DueRebuild:
 
     Attributes:
         reason: Why.
-        refuses_slices: Whether no slice is processed until it is rebuilt, or the declaration stays as it is.
+        refuses_slices: Whether no slice is processed until it is rebuilt, or the declaration is as it was.
         command: The command that builds it again.
     """
 

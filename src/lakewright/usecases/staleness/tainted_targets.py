@@ -94,11 +94,10 @@ def tainted_targets(
     known: dict[str, AddedBefore] = {}
     dirty = [
         each
-        for each in (_as_it_stands(app, _Dirty(taint, _run(taint, jobs))) for taint in begun)
+        for each in (_as_it_stands(app, one) for one in _buildable(app, begun, jobs))
         if (each.taint.kept is not None or not (each.taint.run_id in told or instance_of(each.taint) in left))
         and not (each.taint.lost_in is not None and _is_back(app, known, each))
         and not _is_meant(app, each)
-        and _is_buildable(app, each, jobs)
     ]
     by_job: dict[str, list[Taint]] = {}
     for each in dirty:
@@ -227,13 +226,18 @@ def _targets_of_jobs(app: App) -> Iterator[tuple[Job, frozenset[str]]]:
             yield job, frozenset(job.targets)
 
 
-def _is_buildable(app: App, dirty: _Dirty, jobs: Collection[tuple[Job, frozenset[str]]]) -> bool:
-    """Return whether a target is declared, and built in its instance, or by no job at all."""
-    place = dirty.taint.place
-    declared = app.project.targets.get(place.target)
-    if place.phase != Phase.BUILD.value or declared is None or declared.kind == "entity":
-        return False
-    return dirty.run is not None or not any(place.target in targets for _, targets in jobs)
+def _buildable(
+    app: App, taints: Collection[Taint], jobs: Collection[tuple[Job, frozenset[str]]]
+) -> Iterator[_Dirty]:
+    """Yield the taints of targets that are declared, and built in their instance or by no job at all."""
+    for taint in taints:
+        place = taint.place
+        declared = app.project.targets.get(place.target)
+        if place.phase != Phase.BUILD.value or declared is None or declared.kind == "entity":
+            continue
+        run = _run(taint, jobs)
+        if run is not None or not any(place.target in targets for _, targets in jobs):
+            yield _Dirty(taint, run)
 
 
 def _as_it_stands(app: App, dirty: _Dirty) -> _Dirty:
