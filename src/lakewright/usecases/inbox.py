@@ -35,9 +35,8 @@ from lakewright.usecases.concerns import (
     concerns_of_manifest,
 )
 from lakewright.usecases.entity_standing import EntityStanding, Standings, read_standings
-from lakewright.usecases.failed_runs.checks_left import with_checks_last
+from lakewright.usecases.failed_runs.checks_left import next_steps
 from lakewright.usecases.failed_runs.next_slices import NextSlices
-from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.undone_runs import builds_left, runs_to_resume
 from lakewright.usecases.history import alike_once
 from lakewright.usecases.items import typed_name
@@ -133,10 +132,9 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     tainted = tuple(
         tainted_targets(app, {run.run_id for run in failures}, running_ids, builds_left(app, failures))
     )
-    slices, corrected = NextSlices(app), () if observed is None else observed.bronze.corrected
-    found = {run.run_id: (run, next_step(app, run, slices)) for run in listed[:MOST]}
-    steps = with_checks_last(app, found, tainted, corrected)
-    undone = {run_id: concern_of_run(app, run, steps[run_id]) for run_id, (run, _) in found.items()}
+    corrected = () if observed is None else observed.bronze.corrected
+    steps = next_steps(app, listed[:MOST], NextSlices(app), tainted, corrected)
+    undone = {run.run_id: concern_of_run(app, run, steps[run.run_id]) for run in listed[:MOST]}
     seen = () if observed is None else (*observed.bronze.unreadable, *observed.bronze.changed)
     warnings = list(warned_beside(unanswered(app, warned_targets(app.journal, runs), runs), seen))
     warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]

@@ -34,9 +34,8 @@ from lakewright.usecases.damage.lost_outputs import lost_outputs
 from lakewright.usecases.damage.rebuild_status import due_rebuilds
 from lakewright.usecases.damage.unrecorded_slices import items_after_recovery, unrecorded_slices
 from lakewright.usecases.entity_standing import read_standings
-from lakewright.usecases.failed_runs.checks_left import with_checks_last
+from lakewright.usecases.failed_runs.checks_left import next_steps
 from lakewright.usecases.failed_runs.next_slices import NextSlices
-from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.failed_runs.undone_runs import (
     builds_left,
     covers,
@@ -103,8 +102,7 @@ def project_status(app: App) -> ProjectStatus:
     tainted = tuple(
         tainted_targets(app, {run.run_id for run in left}, {run.run_id for run in running}, resumed)
     )
-    found_steps = {run.run_id: (run, next_step(app, run, slices)) for run in left}
-    steps = with_checks_last(app, found_steps, tainted, bronze.corrected)
+    steps = next_steps(app, left, slices, tainted, bronze.corrected)
     whole = slices.built(run for run in left if steps[run.run_id].left_out is not None)
     late = frozenset(_late(app, own))
     timely = tuple(row for row in own if row.item.item_id not in late)

@@ -5,62 +5,64 @@ After an undo, `--resume` of a run that failed in VERIFY checks the rows that ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakewrightError
-from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import first_of
 from lakewright.usecases.failed_runs.resume import (
     NextStep,
-    has_failed_in_checks_alone,
+    checks_left,
     is_rewind,
+    next_step,
     resume_command,
 )
+from lakewright.usecases.placed import placed_entities
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Run
     from lakewright.spec.models.job import Job
-    from lakewright.spec.project import Project
     from lakewright.usecases.bronze_status import Corrected
+    from lakewright.usecases.failed_runs.next_slices import NextSlices
     from lakewright.usecases.staleness.tainted_targets import TaintedTarget
 
-__all__ = ["with_checks_last"]
+__all__ = ["next_steps"]
 
 MOST_NAMED = 3
 
 
-def with_checks_last(
+def next_steps(
     app: App,
-    steps: Mapping[str, tuple[Run, NextStep]],
+    runs: Iterable[Run],
+    slices: NextSlices,
     tainted: Collection[TaintedTarget],
     corrected: Collection[Corrected] = (),
 ) -> dict[str, NextStep]:
-    """Return what to do about failed runs; those come last that check what is to be mended before.
+    """Return what to do about failed runs, by their ids; those come last that check what is mended before.
 
     Args:
         app: The project.
-        steps: The failed runs by their ids, each with what to do about it alone.
+        runs: The failed runs.
+        slices: What runs take next.
         tainted: The targets that are to be built again.
         corrected: Skipped slices that have changed, which are to be processed first.
     """
-    return {
-        run_id: replace(
-            step,
-            commands=(resume_command(run),),
-            caution=f"first type what is named for {subject}",
-            left_out=None,
-            is_check_only=True,
-            comes_last=True,
-        )
-        if (subject := _mended_before(app, run, step, tainted, corrected)) is not None
-        else step
-        for run_id, (run, step) in steps.items()
-    }
+    steps: dict[str, NextStep] = {}
+    for run in runs:
+        step = next_step(app, run, slices)
+        if (subject := _mended_before(app, run, step, tainted, corrected)) is not None:
+            step = replace(
+                step,
+                commands=(resume_command(run),),
+                caution=f"first type what is named for {subject}",
+                left_out=None,
+                is_check_only=True,
+                comes_last=True,
+            )
+        steps[run.run_id] = step
+    return steps
 
 
 def _mended_before(
@@ -72,17 +74,18 @@ def _mended_before(
 ) -> str | None:
     """Return what is to be mended before the checks of a run, or None."""
     job = app.project.jobs.get(run.job)
-    if job is None or is_rewind(run) or step.refused is not None or not has_failed_in_checks_alone(app, run):
+    if job is None or is_rewind(run) or step.refused is not None:
         return None
-    undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
-    instances = list({_key(each.get("instance", {})): each.get("instance", {}) for each in undone}.values())
-    if (slice_ := next(_corrected(app, job, instances, corrected), None)) is not None:
+    found = (each.get("instance", {}) for each in checks_left(app, run))
+    by_key = {_key(instance): instance for instance in found}
+    if not by_key:
+        return None
+    if (slice_ := next(_corrected(app, job, by_key.values(), corrected), None)) is not None:
         return slice_
-    keys = set(map(_key, instances))
     of_job = [
         each
         for each in tainted
-        if each.target in job.targets and not keys.isdisjoint(map(_key, each.instances))
+        if each.target in job.targets and not by_key.keys().isdisjoint(map(_key, each.instances))
     ]
     # A run of the whole job builds them, unless they must be emptied.
     if step.commands != (resume_command(run),) and not any(each.is_emptied for each in of_job):
@@ -95,7 +98,7 @@ def _key(parameters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _corrected(
-    app: App, job: Job, instances: Sequence[Mapping[str, str]], corrected: Collection[Corrected]
+    app: App, job: Job, instances: Collection[Mapping[str, str]], corrected: Collection[Corrected]
 ) -> Iterator[str]:
     """Yield the corrected slices that instances of a job take.
 
@@ -103,10 +106,10 @@ def _corrected(
     """
     project = app.project
     declared = [project.targets[name].raw for name in job.targets if name in project.targets]
-    folders = [(target, _folder(project, entity_name(project, target))) for target in declared]
+    folders = {entity.called: places.bronze for entity, places in placed_entities(app)} if corrected else {}
     for each in corrected:
-        folder = _folder(project, each.entity)
-        takers = [target for target, own in folders if own is not None and own == folder]
+        same = {called for called, folder in folders.items() if folder == folders.get(each.entity)}
+        takers = [target for target in declared if entity_name(project, target) in same]
         for name in each.slices.names:
             if any(
                 takes_recorded(project, job, target, instance, name)
@@ -114,9 +117,3 @@ def _corrected(
                 for instance in instances
             ):
                 yield f"{name} of {each.entity}"
-
-
-def _folder(project: Project, called: str | None) -> str | None:
-    with suppress(LakewrightError):  # its places are told by themselves
-        return None if called is None else project.entity(called).places(project.lake).bronze
-    return None

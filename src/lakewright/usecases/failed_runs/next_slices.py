@@ -17,7 +17,7 @@ from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
 from lakewright.slices.late import is_late, last_processed
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
-from lakewright.usecases.failed_runs.undone_runs import RECENT, builds_left
+from lakewright.usecases.failed_runs.undone_runs import alike_runs, builds_left, with_resumed
 from lakewright.usecases.slice_times.late_slices import late_items
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ __all__ = ["NextSlices"]
 
 _Steps: TypeAlias = dict[str, dict[bool, list[Mapping[str, str]]]]
 """The instances in which a run has processed an entity, and those in which it has not, by target."""
-
-
-_CHOSEN = ("targets", "no_lifecycle")
-"""Facts of runs that tell which steps were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,7 @@ def _unseen(app: App, entity: Entity) -> Iterable[Item]:
 def _steps(app: App, run: Run) -> _Steps:
     """Return the steps of a run; what it has not run, as it only resumed others, is as these have left it."""
     found = _own_steps(app, run)
-    for resumed in _resumed_by(app, run):
+    for resumed in _resumed_by(app, run) if run.facts.get("resume") else ():
         for name, of_target in _own_steps(app, resumed).items():
             mine = found.setdefault(name, {True: [], False: []})
             for is_done, instances in of_target.items():
@@ -140,16 +136,12 @@ def _steps(app: App, run: Run) -> _Steps:
 
 
 def _resumed_by(app: App, run: Run) -> Iterator[Run]:
-    """Yield the runs of the same arguments, phases and targets that a run has resumed, newest first."""
-    if not run.facts.get("resume"):
-        return
-    runs = app.journal.runs(RECENT, project=run.project, job=run.job, parameters=run.parameters)
-    for each in runs:
-        is_alike = each.phase == run.phase and all(each.facts.get(k) == run.facts.get(k) for k in _CHOSEN)
-        if each.started < run.started and is_alike:
-            yield each
-            if not each.facts.get("resume"):
-                return
+    """Yield the runs that a run has resumed, newest first."""
+    targets, is_alone = run.facts.get("targets") or (), bool(run.facts.get("no_lifecycle"))
+    alike = alike_runs(
+        app, run.job, run.parameters, run.phase, project=run.project, targets=targets, is_alone=is_alone
+    )
+    return with_resumed(each for each in alike if each.started < run.started)
 
 
 def _own_steps(app: App, run: Run) -> _Steps:

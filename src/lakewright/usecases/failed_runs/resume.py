@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NextStep",
+    "checks_left",
     "failed_items",
-    "has_failed_in_checks_alone",
     "is_resumable",
     "is_rewind",
     "next_step",
@@ -111,33 +111,34 @@ def _resumed(app: App, run: Run, resume: str, slices: NextSlices) -> NextStep:
     left_out = _left_out(slices, run)
     whole = None if left_out is None else _whole_command(app, run)
     if whole is None:
-        is_check_only = has_failed_in_checks_alone(app, run)
-        skipped = _skipped(slices, run) if is_check_only else None
+        checks = checks_left(app, run)
+        skipped = _skipped(slices, run, checks) if checks else None
         if skipped is not None:
             accept = f"lakewright history accept {run.run_id}"
             return NextStep((accept,), caution=f"{skipped}, so that nothing may be left to do")
-        return NextStep((resume,), is_check_only=is_check_only)
+        return NextStep((resume,), is_check_only=bool(checks))
     return NextStep((whole,), left_out=left_out)
 
 
-def has_failed_in_checks_alone(app: App, run: Run) -> bool:
-    """Return whether a run has left nothing undone but what it was to verify."""
+def checks_left(app: App, run: Run) -> list[Mapping[str, Any]]:
+    """Return what a run was to verify and has left undone; nothing if it has left other steps, too."""
+    if run.finished is None:
+        return []
     undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
-    return run.finished is not None and bool(undone) and all(e["phase"] == Phase.VERIFY for e in undone)
+    return undone if all(each["phase"] == Phase.VERIFY for each in undone) else []
 
 
-def _skipped(slices: NextSlices, run: Run) -> str | None:
+def _skipped(slices: NextSlices, run: Run, checks: Sequence[Mapping[str, Any]]) -> str | None:
     """Return that a slice is skipped which the instances take in which VERIFY found nothing; or None."""
     app, job = slices.app, slices.app.project.jobs.get(run.job)
-    undone = [each for each in app.journal.targets(run.run_id) if is_entry_undone(each)]
-    if job is None or not all(_is_empty(each) for each in undone):
+    if job is None or not all(_is_empty(each) for each in checks):
         return None
     declared = (app.project.targets[name].raw for name in job.targets if name in app.project.targets)
     for target in declared:
         called = entity_name(app.project, target)
         names = () if called is None else slices.skipped(app.project.entity(called))
         for name in names:
-            instances = (each.get("instance", {}) for each in undone)
+            instances = (each.get("instance", {}) for each in checks)
             if any(takes_recorded(app.project, job, target, each, name) for each in instances):
                 return f"{name} of {called} is skipped"
     return None

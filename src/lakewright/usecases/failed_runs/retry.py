@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,13 @@ from lakewright.errors import UsageError
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.usecases.failed_runs.resume import next_step
-from lakewright.usecases.failed_runs.undone_runs import RECENT, given_instances, is_failed, is_left
+from lakewright.usecases.failed_runs.undone_runs import (
+    alike_runs,
+    given_instances,
+    is_failed,
+    is_left,
+    with_resumed,
+)
 from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptied import appends_of
 from lakewright.usecases.staleness.repeated_appends import instance_of, targets_adding_once
@@ -68,23 +74,17 @@ def _stale(app: App, chain: Sequence[Run]) -> frozenset[str]:
 
 def _chain(app: App, request: JobRequest) -> list[Run]:
     """Return the last run, and those which it has resumed, newest first; nothing if there is none."""
-    found: list[Run] = []
-    for run in _alike(app, request):
-        found.append(run)
-        if not run.facts.get("resume"):
-            break
-    return found
-
-
-def _alike(app: App, request: JobRequest) -> Iterator[Run]:
-    """Yield the last runs of the same job, arguments, phases and targets, newest first."""
-    for run in app.journal.runs(
-        RECENT, project=app.project.name, job=request.job, parameters=dict(request.given)
-    ):
-        is_alone = bool(run.facts.get("no_lifecycle")) == request.is_alone
-        chosen = tuple(run.facts.get("targets") or ())
-        if run.phase == request.phase.value and is_alone and chosen == request.targets:
-            yield run
+    given, phase = dict(request.given), request.phase.value
+    alike = alike_runs(
+        app,
+        request.job,
+        given,
+        phase,
+        project=app.project.name,
+        targets=request.targets,
+        is_alone=request.is_alone,
+    )
+    return list(with_resumed(alike))
 
 
 def _adding_once(app: App, request: JobRequest, chain: Sequence[Run]) -> tuple[str, ...]:

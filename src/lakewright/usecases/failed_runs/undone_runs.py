@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lakewright.spec.project import Project
 
 __all__ = [
+    "alike_runs",
     "builds_left",
     "covers",
     "given_instances",
@@ -35,6 +36,7 @@ __all__ = [
     "recorded_phases",
     "runs_to_resume",
     "undone_runs",
+    "with_resumed",
 ]
 
 HasRun: TypeAlias = Callable[[str, str], bool]
@@ -236,6 +238,31 @@ def given_instances(project: Project) -> _Instances:
 def hidden_parameters(run: Run) -> tuple[str, ...]:
     """Return the names of a run's parameters whose values are secret and were not recorded."""
     return tuple(name for name, value in run.parameters.items() if HIDDEN in str(value))
+
+
+def alike_runs(
+    app: App,
+    job: str,
+    parameters: Mapping[str, Any],
+    phase: str,
+    *,
+    project: str,
+    targets: Sequence[str],
+    is_alone: bool,
+) -> Iterator[Run]:
+    """Yield the last runs of a job with the same arguments, phase and targets, newest first."""
+    for run in app.journal.runs(RECENT, project=project, job=job, parameters=parameters):
+        is_of_phase = run.phase == phase and bool(run.facts.get("no_lifecycle")) == is_alone
+        if is_of_phase and tuple(run.facts.get("targets") or ()) == tuple(targets):
+            yield run
+
+
+def with_resumed(newest_first: Iterable[Run]) -> Iterator[Run]:
+    """Yield the first of some runs that are alike, and those which it has resumed."""
+    for run in newest_first:
+        yield run
+        if not run.facts.get("resume"):
+            return
 
 
 def recorded_phases(journal: Journal) -> HasRun:

@@ -15,8 +15,8 @@ from tests.unit.usecases.staleness.test_downstream import lake
 
 from lakewright.app import App
 from lakewright.manifest.journal import Run, TargetPhase
-from lakewright.usecases.failed_runs.checks_left import with_checks_last
-from lakewright.usecases.failed_runs.resume import next_step
+from lakewright.usecases.failed_runs.checks_left import next_steps
+from lakewright.usecases.failed_runs.next_slices import NextSlices
 from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
 
@@ -70,7 +70,7 @@ def test_a_failed_check_comes_after_the_corrected_slice_of_its_day(
     run = failed_run(app, "whole", phase="VERIFY", error={"message": "a negative amount", "remedy": None})
     (item,) = discover(app, "orders", [slice_])
     corrected: Any = SimpleNamespace(entity="orders", slices=SimpleNamespace(names=(slice_,), items=(item,)))
-    steps = with_checks_last(app, {run.run_id: (run, next_step(app, run))}, (), [corrected])
+    steps = next_steps(app, [run], NextSlices(app), (), [corrected])
     step = steps[run.run_id]
     assert step.comes_last is comes_last
     assert step.caution == (f"first type what is named for {slice_} of orders" if comes_last else None)
