@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
+from lakewright.schema.types import Scalar
 from lakewright.spec.expressions.values import Duration
 from lakewright.spec.models.base import KindOf, Model, Named, read_settings
-from lakewright.spec.models.types import Scalar
 
 __all__ = ["UNUSED", "Key", "keys_of", "summary", "table"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lakewright.connections.database import Database, DatabaseTable, Index, TableName
 from lakewright.errors import SpecError
+from lakewright.schema.types import Scalar, Type
 from lakewright.spec.models.fields import Field, PartitionField
-from lakewright.spec.models.types import Scalar, Type
 
 __all__ = ["Dialect"]
 

@@ -15,9 +15,9 @@ from lakewright.connections.dialect import Dialect
 from lakewright.connections.sql import failure
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.lake.columns import engine_type, fields_of
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import Chars, Scalar, Type
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Chars, Scalar, Type
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from py4j.protocol import Py4JJavaError

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.errors import SpecError
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 
 __all__ = ["PostgresDialect", "read_type"]
 

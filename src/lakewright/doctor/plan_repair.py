@@ -15,8 +15,8 @@ from lakewright.doctor.examine import examined_table, system_columns
 from lakewright.doctor.rules import OWN_KEY, ExaminedTable, Finding, find_violations, has_rules
 from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import observe_table
+from lakewright.schema.sql import name_sql
 from lakewright.transform.hash import hash_of
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from lakewright.doctor.plan_repair import RepairPlan
 from lakewright.lake.commit import Token, carrying_token
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.journal import Run
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.application import application_of
 from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.targets.lease import hold_leases, table_resource
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from lakewright.manifest.journal import Journal

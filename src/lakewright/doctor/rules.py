@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import kept_key
 from lakewright.transform.hash import hash_of, value_class
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:

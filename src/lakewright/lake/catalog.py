@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from lakewright.lake.columns import fields_of
 from lakewright.lake.signature import sign_commits
 from lakewright.lake.spark_errors import analysis_error, first_line
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.lake import TableOutput
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -28,8 +28,8 @@ from lakewright.lake.delta_log import (
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.places import Address
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:

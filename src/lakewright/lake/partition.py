@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.arguments import expand_arguments, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, parse_value, render_value
@@ -24,7 +25,6 @@ from lakewright.spec.models.fields import PartitionField
 from lakewright.spec.models.job import Parameter
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.refusals import refusing_sql
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import UsageError
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.refusals import refusing_sql
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakewright.lake.columns import engine_type
+from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Array, Decimal, MapOf, Scalar, Struct, Type
 
 __all__ = ["SchemaRules", "fits", "schema_differences"]
 

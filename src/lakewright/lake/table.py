@@ -15,9 +15,9 @@ from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.signature import sign_commits
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from datetime import date, datetime
 from hashlib import sha256
 from typing import Any
 
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.transform.sql import name_sql
 
 __all__ = ["ABSENT", "DECLARED_LENGTH", "VECTORS", "TableState", "columns_of_schema"]
 

@@ -10,8 +10,8 @@ from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping
 from lakewright.mappings.naming import Naming, NamingText
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import Listed, Model, Texts, inconsistent
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

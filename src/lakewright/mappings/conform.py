@@ -13,8 +13,8 @@ from lakewright.lake.columns import column, fields_of
 from lakewright.mappings.flatten import flattened
 from lakewright.mappings.mapping import InputMapping, check_distinct
 from lakewright.mappings.naming import Naming, NamingText
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Struct, Type
 from lakewright.spec.models.fields import TypeText, parse_type
-from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Struct, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,8 +10,8 @@ from pydantic import Field as Declared
 from lakewright.mappings.flatten import flattened
 from lakewright.mappings.mapping import InputMapping, NamedColumn, check_distinct
 from lakewright.mappings.naming import Naming, NamingText
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import Model, TextMap, Texts
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

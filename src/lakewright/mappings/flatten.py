@@ -9,7 +9,7 @@ from pydantic import Field as Declared
 
 from lakewright.mappings.mapping import InputMapping, check_distinct
 from lakewright.mappings.naming import Naming, NamingText
-from lakewright.transform.sql import name_sql
+from lakewright.schema.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,10 +11,10 @@ from pydantic import Field as Declared
 from lakewright.lake.columns import column, engine_type
 from lakewright.lake.measures import measured
 from lakewright.mappings.mapping import InputMapping
+from lakewright.schema.sql import name_sql
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Model, from_text
 from lakewright.spec.words import counted
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

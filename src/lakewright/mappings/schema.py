@@ -13,10 +13,10 @@ from lakewright.errors import ColumnMismatch
 from lakewright.lake.columns import column, conform, engine_type, fields_of
 from lakewright.lake.schema_differences import fits
 from lakewright.mappings.mapping import InputMapping
+from lakewright.schema.types import Chars, Scalar
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, upper
 from lakewright.spec.models.fields import Field, TypeText
-from lakewright.spec.models.types import Chars, Scalar
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,10 +10,10 @@ from pydantic import model_validator
 
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
+from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.text_marks import FileText, SqlText
-from lakewright.transform.sql import name_sql
 from lakewright.workspace.query import all_rows, mapping_names, query_requires, run_query
 from lakewright.workspace.sql_tables import table_names
 

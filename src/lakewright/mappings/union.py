@@ -11,9 +11,9 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError
 from lakewright.lake.columns import conform, fields_of, find_column
 from lakewright.mappings.mapping import Input, Mapping
+from lakewright.schema.types import Type
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.fields import Field, TypeText
-from lakewright.spec.models.types import Type
 from lakewright.transform.conversion import arranged, joined_shape
 from lakewright.transform.decimal_widening import cut_decimals
 

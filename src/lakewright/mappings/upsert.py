@@ -9,8 +9,8 @@ from pydantic import Field as Declared
 
 from lakewright.lake.columns import column, conform, fields_of
 from lakewright.mappings.mapping import ColumnName, Input, InputMapping, NamedColumn
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import Listed, Reference
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

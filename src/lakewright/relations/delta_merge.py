@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from lakewright.errors import TargetError
 from lakewright.lake.columns import find_column
 from lakewright.lake.spark_errors import spark_errors
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spark.jvm import full_text
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaMergeBuilder, DeltaTable

@@ -21,9 +21,9 @@ from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
 from lakewright.relations.delta_merge import refusing_duplicates, same_key, with_unique_keys
 from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaTable

@@ -12,8 +12,8 @@ from lakewright.connections.dialect import Dialect
 from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.relations.migration import MigrationPolicy, Shape, find_former
+from lakewright.schema.types import Chars, Decimal, Scalar, Type
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Chars, Decimal, Scalar, Type
 
 __all__ = ["find_table_steps", "has_place"]
 

@@ -20,11 +20,11 @@ from lakewright.lake.columns import engine_type
 from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import TableChange
+from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import Array, MapOf, Struct
 from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Array, MapOf, Struct
 from lakewright.spec.suggestions import hint
-from lakewright.transform.sql import name_sql, text_sql
 
 __all__ = [
     "Migration",

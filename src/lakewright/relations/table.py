@@ -44,10 +44,10 @@ from lakewright.relations.relation import (
     undeclared_columns,
 )
 from lakewright.relations.staging import StagedFiles
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

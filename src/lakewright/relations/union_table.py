@@ -24,10 +24,10 @@ from lakewright.relations.migration import (
 )
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.table import TableFormat, TableRelation
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import TextMap
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

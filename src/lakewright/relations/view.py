@@ -26,10 +26,10 @@ from lakewright.relations.migration import (
     default_strategy,
 )
 from lakewright.relations.relation import ManagedRelation
+from lakewright.schema.sql import text_sql
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.places import Address
 from lakewright.spec.models.text_marks import FileText, SqlText
-from lakewright.transform.sql import text_sql
 from lakewright.workspace.query import table_resources
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import Field as Declared
 
+from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = ["AvroSchema", "as_avro"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lakewright.schema.types import Array, MapOf, Scalar, Struct, StructField, Type
 from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Array, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = ["JsonSchema", "json_fields"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
 from lakewright.schemas.text import TextSchema
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.spec.models.types import Array, MapOf, Struct, StructField, Type
 
 __all__ = ["SparkSchema", "as_spark_json"]
 

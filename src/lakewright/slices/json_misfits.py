@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lakewright.schema.sql import name_sql
 from lakewright.slices.json_paths import Path, any_sql, first_sql, max_sql, replaced_sql, with_types
 from lakewright.slices.json_values import read_type
 from lakewright.transform.bad_rows import UNPARSED
 from lakewright.transform.misfits import MISFIT, Misfit, misfit_sql
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

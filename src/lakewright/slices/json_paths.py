@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.nested_faults import first_fault_in_list
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

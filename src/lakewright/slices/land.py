@@ -17,6 +17,7 @@ from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.query_failures import failures_told
 from lakewright.notebook import html_table
+from lakewright.schema.sql import name_sql
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.slices.odd_numbers import OddNumbers
@@ -25,7 +26,6 @@ from lakewright.spec.words import first_of
 from lakewright.transform.casts import cast_sql
 from lakewright.transform.column_names import normal_name
 from lakewright.transform.spark_types import binary_column, interval_column, without_typeless
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

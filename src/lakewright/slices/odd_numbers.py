@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.lake.measures import measured
+from lakewright.schema.sql import name_sql
 from lakewright.spec.words import first_of
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation

@@ -23,6 +23,7 @@ from lakewright.errors import (
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.paths import is_s3, join, local_path, parent
+from lakewright.schema.sql import text_sql
 from lakewright.slices.discover import list_bronze
 from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.spark.jvm import is_jvm_failure
@@ -33,7 +34,6 @@ from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold_rows import lookup_sql
 from lakewright.strategies.past_load import PastLoad, PastRows, load_past, past_rows, whole_exports
 from lakewright.transform.lacking_columns import with_optional_columns
-from lakewright.transform.sql import text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

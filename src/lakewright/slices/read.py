@@ -22,11 +22,11 @@ from lakewright.lake.file_probe import (
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns, schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.json_columns import KnownColumns
 from lakewright.slices.read_json import read_json
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.casts import micros_sql
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

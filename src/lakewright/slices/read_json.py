@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.lake.file_probe import has_typeless_json, holds_json_texts, is_near
+from lakewright.schema.sql import name_sql
 from lakewright.slices.json_columns import columns_without_rows
 from lakewright.slices.json_misfits import good_types, variants_of, with_good_values
 from lakewright.slices.json_shapes import with_known_shapes
@@ -18,7 +19,6 @@ from lakewright.slices.json_values import with_typed_values
 from lakewright.strategies.drift import convert_sql
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.misfits import MISFIT
-from lakewright.transform.sql import name_sql
 from lakewright.transform.typeless import texts_by_field, without_types
 
 if TYPE_CHECKING:

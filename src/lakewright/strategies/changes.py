@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.pruning import value_sql
 from lakewright.transform.sequence import is_outdated_sql
-from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.steps import storable_sql
 
 if TYPE_CHECKING:

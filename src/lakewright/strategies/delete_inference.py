@@ -18,12 +18,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DeleteBrakeError, SpecError
+from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.watermark import Watermark
 from lakewright.spec.words import counted
 from lakewright.strategies.pruning import value_sql
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SchemaDriftError
+from lakewright.schema.sql import name_sql
 from lakewright.transform.casts import cast_sql
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import incompatible_type_error
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def convert_sql(value: str, source: DataType, target: DataType, column: str, dep
 
 
 def _fields(value: str, source: StructType, target: StructType, column: str, depth: int) -> Iterator[str]:
-    from lakewright.transform.sql import text_sql
+    from lakewright.schema.sql import text_sql
 
     found = {each.name.lower(): each for each in source.fields}
     for wanted in target.fields:

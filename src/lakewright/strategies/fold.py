@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import FOLDED
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.changes import ACTION, LARGE_TARGET, SMALL_SLICE, Changes
 from lakewright.strategies.delete_inference import trips_brake
@@ -33,7 +34,6 @@ from lakewright.strategies.full import overwrite
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.write import Clause, create, write_changes
 from lakewright.transform.hash import HASH_VERSION
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

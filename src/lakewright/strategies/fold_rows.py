@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.changes import ACTION, MATCH
-from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
 from lakewright.strategies.drift import Alignment, Drift, align, convert_sql
@@ -20,7 +21,6 @@ from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics_by
 from lakewright.strategies.tuning import Tuning
-from lakewright.transform.sql import name_sql, text_sql
 from lakewright.transform.steps import instant_sql, storable_sql
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError
 from lakewright.manifest.payload import MAY_SKIP
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.pruning import value_sql
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.write import append, create
 from lakewright.transform.sequence import is_outdated_sql
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.changes import (
     MATCH,
@@ -26,7 +27,6 @@ from lakewright.strategies.delete_inference import check_delete_brake, written_c
 from lakewright.strategies.full import initial_load
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.write import Clause, key_condition, sequence_assignment, write_changes
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.changes import MISSING, OUTDATED, TARGET, Action, Comparison, compare
 from lakewright.strategies.delete_inference import check_delete_brake, written_condition
 from lakewright.strategies.full import initial_load
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.write import Clause, sequence_assignment, write_changes
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lakewright.spec.models.types import Decimal, Scalar, Type
+from lakewright.schema.types import Decimal, Scalar, Type
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:

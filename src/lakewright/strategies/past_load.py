@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
 from lakewright.lake.observation import observe_table, read_table
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.drift import align, convert_sql
@@ -37,7 +38,6 @@ from lakewright.transform.past_versions import (
     versions_of,
 )
 from lakewright.transform.pipeline import prepare
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import find_name, instant_sql, storable_sql
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typeless import is_typeless

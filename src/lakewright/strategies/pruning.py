@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from lakewright.transform.sql import name_sql, text_sql
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:

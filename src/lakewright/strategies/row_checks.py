@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
-from lakewright.transform.sql import name_sql
+from lakewright.schema.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

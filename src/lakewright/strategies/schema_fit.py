@@ -14,6 +14,7 @@ from lakewright.errors import SchemaDriftError
 from lakewright.lake.columns import fields_of
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table_state import TableState
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
@@ -25,7 +26,6 @@ from lakewright.transform.expression_safety import check_expressions
 from lakewright.transform.nested_faults import table_fault_sql
 from lakewright.transform.pipeline import PreparedSlice, prepare, union_of
 from lakewright.transform.sequence import IS_KEPT, IS_LATEST, kept_rows, rank_by_sequence
-from lakewright.transform.sql import name_sql
 from lakewright.transform.steps import incompatible_type_error
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typeless import is_typeless, settled

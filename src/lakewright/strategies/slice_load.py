@@ -17,6 +17,7 @@ from lakewright.lake.observation import read_table
 from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import DECLARED_LENGTH, TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
@@ -29,7 +30,6 @@ from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import declared_properties, own_properties, value_properties
 from lakewright.strategies.tuning import Tuning
 from lakewright.transform.hash import HASH_VERSION
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError
 from lakewright.manifest.watermark import Watermark
+from lakewright.schema.sql import name_sql
 from lakewright.transform.sequence import IS_KEPT, IS_LATEST
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

@@ -8,13 +8,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from lakewright.lake.paths import local_path
+from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.pipeline import expressions_of
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.observation import delta_table, local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.strategies.changes import ACTION, MATCH, Changes
 from lakewright.strategies.table_properties import silver_properties
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,13 +13,13 @@ from lakewright.lake.schema_differences import SchemaRules, schema_differences
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import KindOf, Reference
 from lakewright.spec.models.fields import Field
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
 from lakewright.targets.target import Target
 from lakewright.transform.conversion import comparable_sql
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.relations.file import FileFormat, FileRelation
+from lakewright.schema.types import Scalar
 from lakewright.spec.models.base import TextMap
 from lakewright.spec.models.fields import PartitionField
-from lakewright.spec.models.types import Scalar
 from lakewright.targets.writing import WritingTarget
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.schema.sql import text_sql
 from lakewright.spec.words import first_of
 from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
-from lakewright.transform.sql import text_sql
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace

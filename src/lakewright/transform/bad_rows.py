@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type
+from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import Array, Chars, MapOf, Struct, Type
 from lakewright.transform.casts import cast_fault_sql, length_fault_sql
 from lakewright.transform.nested_faults import declared_fault_sql
 from lakewright.transform.row_values import object_sql
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,8 +12,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from lakewright.errors import SchemaDriftError
-from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Struct, Type
-from lakewright.transform.sql import text_sql
+from lakewright.schema.sql import text_sql
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Struct, Type
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -113,7 +113,7 @@ def fitting_sql(value: str, source: Type, target: Type, *, column: str) -> str |
         None if no value can fail in a way that this finds.
 
     Example:
-        >>> from lakewright.spec.models.types import Scalar
+        >>> from lakewright.schema.types import Scalar
         >>> fitting_sql("d", Scalar("date"), Scalar("timestamp"), column="day") is None
         True
     """

@@ -6,17 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lakewright.errors import SpecError
-from lakewright.spec.models.types import (
-    Array,
-    Chars,
-    MapOf,
-    Scalar,
-    Struct,
-    StructField,
-    Type,
-)
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import Array, Chars, MapOf, Scalar, Struct, StructField, Type
 from lakewright.transform.casts import fitting_sql
-from lakewright.transform.sql import name_sql
 
 __all__ = [
     "arranged",
@@ -208,7 +200,7 @@ def joined_shape(one: Type, other: Type) -> Type:
     """Return a type with the struct fields of both types at any depth; where they differ, that of the first.
 
     Example:
-        >>> from lakewright.spec.models.types import parse_sql_type
+        >>> from lakewright.spec.models.type_text import parse_sql_type
         >>> joined_shape(*map(parse_sql_type, ("struct<a: int>", "struct<b: int, A: bigint>"))).ddl
         'struct<`a`: int, `b`: int>'
     """
@@ -232,7 +224,7 @@ def arranged(own: Type, shape: Type) -> Type:
     """Return a type with the struct fields of a shape, in its order; the fields that it has keep their types.
 
     Example:
-        >>> from lakewright.spec.models.types import parse_sql_type
+        >>> from lakewright.spec.models.type_text import parse_sql_type
         >>> arranged(*map(parse_sql_type, ("struct<b: int>", "struct<a: int, b: bigint>"))).ddl
         'struct<`a`: int, `b`: int>'
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lakewright.spec.models.types import Array, Decimal, MapOf, Struct, Type
+from lakewright.schema.types import Array, Decimal, MapOf, Struct, Type
 
 __all__ = ["cut_decimals"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, TargetError
+from lakewright.schema.types import Chars, Decimal, Type
 from lakewright.spec.models.entity import EXACT_DIGITS
-from lakewright.spec.models.types import Chars, Decimal, Type
 from lakewright.transform import steps
 from lakewright.transform.lacking_fields import FilledColumn, with_fields
 from lakewright.transform.system_columns import SystemColumns

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakewright.transform.sql import name_sql, text_sql
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakewright.transform.sql import name_sql
+from lakewright.schema.sql import name_sql
 from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform import steps
 from lakewright.transform.bad_rows import (
@@ -26,7 +27,6 @@ from lakewright.transform.misfits import misfit_rows
 from lakewright.transform.required_columns import check_declared_columns, lacking_setting_error
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.spark_types import struct_fields
-from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typeless import is_typeless
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructField
 
+    from lakewright.schema.types import Type
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.types import Type
 
 __all__ = ["PreparedSlice", "expressions_of", "prepare", "union_of"]
 

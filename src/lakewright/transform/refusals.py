@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lakewright.transform.sql import text_sql
+from lakewright.schema.sql import text_sql
 
 __all__ = ["refusal_of", "refusing_sql"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from lakewright.transform.sql import name_sql, text_sql
+from lakewright.schema.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

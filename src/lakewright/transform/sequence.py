@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
-from lakewright.transform.sql import name_sql
+from lakewright.schema.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

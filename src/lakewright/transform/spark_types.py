@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
-from lakewright.transform.sql import name_sql
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

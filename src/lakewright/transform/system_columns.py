@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lakewright.schema.sql import name_sql
 from lakewright.transform.column_names import normal_name
-from lakewright.transform.sql import name_sql
 
 __all__ = ["SystemColumns"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lakewright.transform.sql import text_sql
+from lakewright.schema.sql import text_sql
 
 __all__ = ["instant_of_sql", "sentinel_sql"]
 

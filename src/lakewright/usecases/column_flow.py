@@ -19,7 +19,7 @@ from lakewright.mappings.filter import FilterMapping
 from lakewright.mappings.relation import RelationMapping
 from lakewright.mappings.select import SelectMapping
 from lakewright.mappings.sql import SqlMapping
-from lakewright.transform.sql import name_sql
+from lakewright.schema.sql import name_sql
 from lakewright.usecases.data_flow import declared_workspace
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from lakewright.lake.observation import read_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.relations.entity import observe_silver
+from lakewright.schema.sql import name_sql
 from lakewright.slices.application import application_of
 from lakewright.slices.applied import AppliedSlice, slices_in
 from lakewright.slices.discover import called_name, item_id
@@ -22,7 +23,6 @@ from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.row_values import object_sql
-from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

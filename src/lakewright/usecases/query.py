@@ -16,10 +16,10 @@ from lakewright.lake.frames import created_frame
 from lakewright.lake.query_failures import query_failure
 from lakewright.lake.spark_errors import analysis_error, first_line, spark_errors
 from lakewright.relations.entity import observe_silver, read_silver
+from lakewright.schema.sql import name_sql
 from lakewright.spec.project import Project
 from lakewright.spec.suggestions import nearest
 from lakewright.transform.row_values import json_sql, parse_values
-from lakewright.transform.sql import name_sql
 from lakewright.usecases.read_frames import instant_of
 from lakewright.workspace.lake_tables import (
     Layer,

@@ -13,6 +13,7 @@ from lakewright.lake.commit import Commit
 from lakewright.lake.past import is_gone
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.notebook import html_table, json_value, values_text
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Strategy
@@ -20,7 +21,6 @@ from lakewright.spec.words import counted
 from lakewright.strategies.past_load import past_app
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.transform.row_values import parse_values
-from lakewright.transform.sql import name_sql, text_sql
 from lakewright.usecases.past_table import PastTable
 
 if TYPE_CHECKING:

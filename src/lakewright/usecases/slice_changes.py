@@ -10,10 +10,10 @@ from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.past import readable
 from lakewright.notebook import html_table, json_value, values_text
+from lakewright.schema.sql import name_sql
 from lakewright.slices.applied import slices_in
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.transform.row_values import object_sql, parse_values
-from lakewright.transform.sql import name_sql
 from lakewright.usecases.past_table import PastTable
 
 if TYPE_CHECKING:

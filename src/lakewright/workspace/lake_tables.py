@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakewright.errors import UsageError
+from lakewright.schema.sql import name_sql
 from lakewright.spec.project import Project
-from lakewright.transform.sql import name_sql
 from lakewright.workspace.sql_tables import qualified_names, table_references
 
 __all__ = ["Layer", "TableName", "find_tables", "rewritten", "shadowed_mappings", "tables_of"]

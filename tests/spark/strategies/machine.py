@@ -25,7 +25,7 @@ from tests.spark.strategies.bench import WAYS, SmallLake, counts_of, entity, hou
 
 from lakewright.manifest.item import Verdict
 from lakewright.plan.permissions import Permissions
-from lakewright.transform.sql import name_sql
+from lakewright.schema.sql import name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.spec.models.types import parse_sql_type
+from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.transform.conversion import converted_sql, lost_fields
 
 

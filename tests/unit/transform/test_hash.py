@@ -21,8 +21,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from lakewright.schema.sql import text_sql
 from lakewright.transform.hash import hash_sql, value_class
-from lakewright.transform.sql import text_sql
 
 
 def field(name: str, kind: DataType) -> StructField:

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
 )
 
 from lakewright.errors import SpecError
-from lakewright.spec.models.types import parse_sql_type
+from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.transform.nested_faults import declared_fault_sql, table_fault_sql
 
 TEXT, WHOLE, FLOAT = StringType(), LongType(), DoubleType()

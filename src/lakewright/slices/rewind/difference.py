@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.spark_errors import analysis_error
 from lakewright.notebook import json_value, values_text
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.words import counted
 from lakewright.strategies.drift import in_order
 from lakewright.transform.row_values import object_sql, parse_values
-from lakewright.transform.sql import name_sql, text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

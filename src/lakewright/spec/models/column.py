@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from lakewright.schema.types import Type
 from lakewright.spec.models.base import ALSO, Model, SnakeModel, lower
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
-from lakewright.spec.models.types import Type
 
 __all__ = ["Column", "Injection", "Injections", "Role", "normal_name"]
 

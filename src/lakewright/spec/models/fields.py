@@ -12,21 +12,10 @@ from pydantic import Field as Declared
 from pydantic import GetJsonSchemaHandler, PlainSerializer, PlainValidator
 from pydantic_core import core_schema
 
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.spec.expressions.values import ValueType
 from lakewright.spec.models.base import Model
-from lakewright.spec.models.types import (
-    DEEPEST,
-    LONGEST,
-    Array,
-    Chars,
-    Decimal,
-    MapOf,
-    Scalar,
-    Struct,
-    StructField,
-    Type,
-    parse_sql_type,
-)
+from lakewright.spec.models.type_text import DEEPEST, LONGEST, parse_sql_type
 
 __all__ = ["Field", "PartitionField", "TypeText", "parse_type"]
 

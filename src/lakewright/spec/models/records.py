@@ -11,8 +11,8 @@ from decimal import Decimal as Number
 from typing import Any, TypeAlias
 
 from lakewright.errors import Fault, SpecError
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.suggestions import nearest, suggestion
 from lakewright.spec.words import counted
 

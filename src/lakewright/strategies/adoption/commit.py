@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from lakewright.lake.commit import Token, carrying_token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import delta_table, read_table
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.adoption.rows import adopt_rows
 from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import silver_properties
-from lakewright.transform.sql import name_sql
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 from pydantic import field_validator
 
+from lakewright.schema.types import Type
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.models.base import Texts
 from lakewright.spec.models.fields import parse_type
-from lakewright.spec.models.types import Type
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict, check_not_empty
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 from lakewright.errors import SpecError
+from lakewright.schema.types import Array, Chars, MapOf, Struct, Type
+from lakewright.schema.types import Decimal as DecimalType
 from lakewright.spec.expressions.values import parse_datetime, parse_timestamp
 from lakewright.spec.models.fields import Field
-from lakewright.spec.models.types import Array, Chars, MapOf, Struct, Type
-from lakewright.spec.models.types import Decimal as DecimalType
 from lakewright.spec.suggestions import suggestion
 from lakewright.spec.words import counted
 

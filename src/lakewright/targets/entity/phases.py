@@ -26,6 +26,7 @@ from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
+from lakewright.schema.sql import name_sql
 from lakewright.slices.adopt import adopt_table
 from lakewright.slices.fold_choice import one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost
@@ -45,7 +46,6 @@ from lakewright.targets.entity.observation import (
 )
 from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
 from lakewright.targets.entity.work import EntityWork
-from lakewright.transform.sql import name_sql
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

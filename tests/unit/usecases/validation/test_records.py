@@ -9,9 +9,10 @@ from tests.projects import make_project
 
 from lakewright.app import App
 from lakewright.errors import SpecError
+from lakewright.schema.types import Scalar
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.records import fits, without_others
-from lakewright.spec.models.types import Scalar, parse_sql_type
+from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.usecases.validate_project import validate_project
 
 MODEL = """

@@ -1,4 +1,4 @@
-"""Data types of columns, read from SQL text such as `decimal(10,2)` and written as Spark's SQL.
+"""The text form of types, such as `decimal(10,2)`, as projects and entities declare them.
 
 Source: the project files' rules, fields and data types: Flowman's names, in any case.
 """
@@ -7,122 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.spec.suggestions import nearest
 
-__all__ = [
-    "DEEPEST",
-    "LONGEST",
-    "Array",
-    "Chars",
-    "Decimal",
-    "MapOf",
-    "Scalar",
-    "Struct",
-    "StructField",
-    "Type",
-    "parse_sql_type",
-]
+__all__ = ["DEEPEST", "LONGEST", "parse_sql_type"]
 
 DEEPEST = 32
 LONGEST = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A type without parameters, with its name in Spark SQL, such as `bigint`."""
-
-    name: str
-
-    @property
-    def ddl(self) -> str:
-        """The type in Spark's SQL."""
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Decimal:
-    """Exact numbers with `precision` digits, `scale` of them after the decimal point."""
-
-    precision: int = 38
-    scale: int = 18
-
-    @property
-    def ddl(self) -> str:
-        """The type in Spark's SQL."""
-        return f"decimal({self.precision},{self.scale})"
-
-
-@dataclass(frozen=True, slots=True)
-class Chars:
-    """Text of limited length. Outside of tables, Spark treats it as `string`."""
-
-    length: int
-    is_fixed: bool = False
-
-    @property
-    def ddl(self) -> str:
-        """The type in Spark's SQL."""
-        return f"{'char' if self.is_fixed else 'varchar'}({self.length})"
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """A list of elements of one type."""
-
-    element: Type
-
-    @property
-    def ddl(self) -> str:
-        """The type in Spark's SQL."""
-        return f"array<{self.element.ddl}>"
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    """A map from keys to values."""
-
-    key: Type
-    value: Type
-
-    @property
-    def ddl(self) -> str:
-        """The type in Spark's SQL."""
-        return f"map<{self.key.ddl},{self.value.ddl}>"
-
-
-@dataclass(frozen=True, slots=True)
-class StructField:
-    """One field of a struct."""
-
-    name: str
-    type: Type
-    nullable: bool = True
-    description: str | None = None
-
-    @property
-    def ddl(self) -> str:
-        """The field inside a struct in Spark's SQL."""
-        name = "`" + self.name.replace("`", "``") + "`"
-        return f"{name}: {self.type.ddl}{'' if self.nullable else ' NOT NULL'}"
-
-
-@dataclass(frozen=True, slots=True)
-class Struct:
-    """Named fields, in order."""
-
-    fields: tuple[StructField, ...]
-
-    @property
-    def ddl(self) -> str:
-        """The type in Spark's SQL."""
-        return f"struct<{', '.join(field.ddl for field in self.fields)}>"
-
-
-Type: TypeAlias = Scalar | Decimal | Chars | Array | MapOf | Struct
 
 _SCALARS: Mapping[str, str] = {
     "string": "string", "text": "string", "clob": "string",
