@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
 from lakewright.lake.frames import created_frame
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import Array, Chars, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.records import Record, texts_of
 from lakewright.transform.conversion import converted_sql, engine_type
-from lakewright.transform.spark_types import type_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

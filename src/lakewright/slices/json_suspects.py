@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lakewright.schema.spark import type_of
 from lakewright.slices.json_columns import declared_types
 from lakewright.transform.casts import cast_fault_sql, fitting_fault_sql
 from lakewright.transform.pipeline import expressions_of
-from lakewright.transform.spark_types import type_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import Array, MapOf, Scalar, Struct, StructField, Type
 from lakewright.transform.casts import cast_fault_sql, fitting_fault_sql
 from lakewright.transform.conversion import matched_fields
-from lakewright.transform.spark_types import type_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import ArrayType, DataType, MapType, StructType

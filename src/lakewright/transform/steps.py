@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import Array, Chars, MapOf, Struct, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.conversion import converted_sql
 from lakewright.transform.hash import hash_sql
 from lakewright.transform.rejections import rejection
-from lakewright.transform.spark_types import type_of
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

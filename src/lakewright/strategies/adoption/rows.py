@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.row_checks import (
@@ -31,7 +32,6 @@ from lakewright.strategies.adoption.row_checks import (
     row_checks,
 )
 from lakewright.transform.hash import hash_of, value_class
-from lakewright.transform.spark_types import type_of
 from lakewright.transform.version_times import instant_of_sql, sentinel_sql
 
 if TYPE_CHECKING:

@@ -1,0 +1,42 @@
+"""Spark's types as those that a project declares. They are read from their attributes, without pyspark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
+
+__all__ = ["type_of"]
+
+
+def type_of(kind: Any) -> Type:
+    """Return a `DataType` of Spark as a type of a project; fields of structs are nullable.
+
+    It is made of the type's parts: Spark's text of a type has the names of fields without quotes. A type that
+    a user has defined is the type that its values are stored in. A text with a collation keeps that in its
+    name.
+
+    Example:
+        >>> from pyspark.sql.types import IntegerType, StructField, StructType
+        >>> type_of(StructType([StructField("unit price", IntegerType(), False)])).ddl
+        'struct<`unit price`: int>'
+    """
+    if hasattr(kind, "sqlType"):
+        return type_of(kind.sqlType())
+    name = kind.typeName()
+    if name == "decimal":
+        return Decimal(kind.precision, kind.scale)
+    if name in {"char", "varchar"}:
+        return Chars(kind.length, is_fixed=name == "char")
+    return _nested(name, kind) or Scalar(kind.simpleString())
+
+
+def _nested(name: str, kind: Any) -> Type | None:
+    """Return a list, map or struct; None for other types."""
+    if name == "array":
+        return Array(type_of(kind.elementType))
+    if name == "map":
+        return MapOf(type_of(kind.keyType), type_of(kind.valueType))
+    if name == "struct":
+        return Struct(tuple(StructField(field.name, type_of(field.dataType)) for field in kind.fields))
+    return None
