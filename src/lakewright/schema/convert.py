@@ -1,0 +1,314 @@
+"""Conversion of values of any type to any other, as SQL: exactly, or as misfits with their place.
+
+This is the one way from raw values to typed ones. Structs are converted field by field, by name in any case;
+a text becomes a struct, list or map as the JSON that it is; a variant by the kind of its value.
+
+Source: the rules of reading, "Two steps" and "What fits".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lakewright.schema.misfit import Reason, misfit_sql, raised_sql
+from lakewright.schema.rules import STRICT, ValueRules
+from lakewright.schema.scalars import Leaf, class_of, convert_leaf, within_years_sql
+from lakewright.schema.shape import matched_fields, plain_type
+from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import Array, MapOf, Scalar, Struct, Type
+
+__all__ = ["Conversion", "convert", "first_of"]
+
+_TEXT, _VARIANT, _VOID = Scalar("string"), Scalar("variant"), Scalar("void")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A converted value.
+
+    Attributes:
+        value: SQL of the value as it was.
+        sql: SQL of the converted value; what does not fit is null, as a whole or inside.
+        fault: SQL of the first misfit, as JSON text, null if all fits; None if every value fits.
+        is_never: Whether no value of the type fits but null.
+        is_nested: Whether parts inside the value are converted, so that one may be null where the whole is
+            not.
+    """
+
+    value: str
+    sql: str
+    fault: str | None = None
+    is_never: bool = False
+    is_nested: bool = False
+
+    @property
+    def strict(self) -> str:
+        """SQL of the converted value that fails the query with the first misfit."""
+        if self.fault is None:
+            return self.sql
+        raised = raised_sql(self.fault)
+        if self.is_nested:
+            return f"if(({self.fault}) is null, {self.sql}, {raised})"
+        # The value is converted once; the fault is worked out only for a misfit.
+        return f"coalesce({self.sql}, if({self.value} is null, null, {raised}))"
+
+
+def convert(value: str, source: Type, target: Type, *, column: str, rules: ValueRules = STRICT) -> Conversion:
+    """Return a value converted from one type to another; null stays null.
+
+    Every pair of types has a conversion; where no value fits, each one is a misfit.
+
+    Args:
+        value: SQL of the value.
+        source: Its type.
+        target: The type to convert it to.
+        column: The column, or the path inside it, as misfits name it.
+        rules: How values are written.
+
+    Example:
+        >>> convert("n", Scalar("int"), Scalar("bigint"), column="n").strict
+        'cast(n as bigint)'
+        >>> convert("n", Scalar("boolean"), Scalar("date"), column="n").is_never
+        True
+    """
+    return _Place(column, rules).converted(value, source, target)
+
+
+def first_of(faults: Iterable[str | None]) -> str | None:
+    """Return SQL of the first of these texts that is not null; None if there are none."""
+    found = [fault for fault in faults if fault is not None]
+    return f"coalesce({', '.join(found)})" if len(found) > 1 else next(iter(found), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place inside a column, at which values are converted.
+
+    Attributes:
+        column: The place, as misfits name it.
+        depth: How many lambdas it is in.
+    """
+
+    column: str
+    rules: ValueRules
+    depth: int = 0
+
+    def converted(self, value: str, source: Type, target: Type) -> Conversion:
+        """Return a value at this place, converted."""
+        if plain_type(source) == plain_type(target) and not any(_limits(source, target, self.rules)):
+            return Conversion(value, value)
+        if source == _VOID:
+            return Conversion(value, f"cast(null as {plain_type(target).ddl})")
+        for one, other, rule in _PAIRS:
+            if isinstance(source, one) and isinstance(target, other):
+                return rule(self, value, source, target)
+        if source == _VARIANT and target != _VARIANT:
+            return self._of_variant(value, target)
+        is_json = class_of(source) == "text" and target == _VARIANT
+        if is_json or isinstance(target, Struct | Array | MapOf):
+            return self._of_json(value, source, target)
+        return self._leaf(value, source, target)
+
+    def _inside(self, part: str) -> _Place:
+        return replace(self, column=f"{self.column}.{part}")
+
+    def _deeper(self) -> _Place:
+        return replace(self, depth=self.depth + 1)
+
+    @property
+    def _item(self) -> str:
+        return f"x{self.depth}"
+
+    def _fault(self, value: str, source: Type, target: Type, reason: Reason, *, when: str) -> str:
+        """Return SQL of the misfit if a condition holds."""
+        if isinstance(source, Struct | Array | MapOf):
+            shown = f"to_json({value})"
+        else:
+            shown = f"hex({value})" if source == Scalar("binary") else f"cast({value} as string)"
+        misfit = misfit_sql(shown, reason, column=self.column, target=target.ddl, owner=self.rules.owner)
+        return f"if({when}, {misfit}, null)"
+
+    def _never(self, value: str, source: Type, target: Type, reason: Reason) -> Conversion:
+        fault = self._fault(value, source, target, reason, when=f"{value} is not null")
+        return Conversion(value, f"cast(null as {plain_type(target).ddl})", fault, is_never=True)
+
+    def _leaf(self, value: str, source: Type, target: Type) -> Conversion:
+        if self.rules.is_lenient:
+            return Conversion(value, f"cast({value} as {plain_type(target).ddl})")
+        if source == target and (bounded := within_years_sql(value, source)) is not None:
+            leaf: Leaf | None = Leaf(bounded, Reason.OUT_OF_RANGE)
+        else:
+            leaf = convert_leaf(value, source, target, self.rules)
+        if leaf is None:
+            return self._never(value, source, target, self._why_never(source, target))
+        if leaf.reason is None:
+            return Conversion(value, leaf.sql)
+        is_misfit = f"{value} is not null and ({leaf.sql}) is null"
+        return Conversion(value, leaf.sql, self._fault(value, source, target, leaf.reason, when=is_misfit))
+
+    @staticmethod
+    def _why_never(source: Type, target: Type) -> Reason:
+        is_counted = target.ddl in ("date", "timestamp", "timestamp_ntz")
+        is_number = class_of(source) in ("whole", "decimal", "float")
+        return Reason.NO_UNIT if is_counted and is_number else Reason.NO_CONVERSION
+
+    def _struct(self, value: str, source: Struct, target: Struct) -> Conversion:
+        found = matched_fields(source, target, by_position=self.rules.by_position)
+        if source.fields and target.fields and not any(found):
+            return self._never(value, source, target, Reason.NO_CONVERSION)
+        parts, faults = [], []
+        for field, own in zip(target.fields, found, strict=True):
+            if own is None:
+                made = f"cast(null as {plain_type(field.type).ddl})"
+            else:
+                inner = self._inside(field.name).converted(
+                    f"{value}.{name_sql(own.name)}", own.type, field.type
+                )
+                made = inner.sql
+                faults.append(inner.fault)
+            parts.append(f"{text_sql(field.name)}, {made}")
+        made = f"if({value} is null, null, named_struct({', '.join(parts)}))"
+        return Conversion(value, made, first_of(faults), is_nested=True)
+
+    def _map_of_fields(self, value: str, source: Struct, target: MapOf) -> Conversion:
+        """Return a struct as a map of its fields that are not null; their names are the keys."""
+        entries, faults = [], []
+        for field in source.fields:
+            own = f"{value}.{name_sql(field.name)}"
+            name = text_sql(field.name)
+            key = replace(self, column=f"{self.column} key").converted(name, _TEXT, target.key)
+            held = self._inside(field.name).converted(own, field.type, target.value)
+            # A name that is no key must not fail the rows that lack it.
+            made = key.sql if key.sql == name else f"if({own} is null, null, {key.sql})"
+            entries.append(f"struct({made} as key, {held.sql} as value)")
+            faults += [key.fault and f"if({own} is null, null, {key.fault})", held.fault]
+        present = f"filter(array({', '.join(entries)}), {self._item} -> {self._item}.value is not null)"
+        empty = f"cast(map() as {plain_type(target).ddl})"
+        made = f"map_from_entries({present})" if entries else empty
+        return Conversion(value, f"if({value} is null, null, {made})", first_of(faults), is_nested=True)
+
+    def _array(self, value: str, source: Array, target: Array) -> Conversion:
+        inner = self._deeper().converted(self._item, source.element, target.element)
+        fault = inner.fault and _first_in(value, self._item, inner.fault)
+        return Conversion(value, f"transform({value}, {self._item} -> {inner.sql})", fault, is_nested=True)
+
+    def _map(self, value: str, source: MapOf, target: MapOf) -> Conversion:
+        deeper, item = self._deeper(), self._item
+        key = deeper.converted(f"{item}.key", source.key, target.key)
+        held = deeper.converted(f"{item}.value", source.value, target.value)
+        entries = f"transform(map_entries({value}), {item} -> struct({key.sql}, {held.sql}))"
+        fault = first_of((key.fault, held.fault))
+        found = fault and _first_in(f"map_entries({value})", item, fault)
+        return Conversion(value, f"map_from_entries({entries})", found, is_nested=True)
+
+    def _of_nested(self, value: str, source: Type, target: Type) -> Conversion:
+        """Return a struct, list or map as JSON text, or as a variant."""
+        if target == _VARIANT:
+            return Conversion(value, f"to_variant_object({value})")
+        if class_of(target) != "text":
+            return self._never(value, source, target, Reason.NO_CONVERSION)
+        text = f"to_json({value})"
+        if target == _TEXT:
+            return Conversion(value, text)
+        inner = self._leaf(text, _TEXT, target)
+        return replace(inner, value=value)
+
+    def _of_json(self, value: str, source: Type, target: Type) -> Conversion:
+        """Return a text as what its JSON is."""
+        if class_of(source) != "text":
+            return self._never(value, source, target, Reason.NO_CONVERSION)
+        variant = f"try_parse_json({value})"
+        no_json = self._fault(
+            value, source, target, Reason.NOT_JSON, when=f"{value} is not null and {variant} is null"
+        )
+        if target == _VARIANT:
+            return Conversion(value, variant, no_json)
+        inner = self._of_variant(variant, target)
+        return Conversion(value, inner.sql, first_of((no_json, inner.fault)), is_nested=True)
+
+    def _of_variant(self, value: str, target: Type) -> Conversion:
+        """Return the value in a variant; a JSON null is null."""
+        if isinstance(target, Struct):
+            return self._object_of_variant(value, target)
+        if isinstance(target, Array):
+            return self._list_of_variant(value, target)
+        if isinstance(target, MapOf):
+            return self._map_of_variant(value, target)
+        text = f"cast({value} as string)"
+        if class_of(target) == "text":
+            return replace(self._leaf(text, _TEXT, target), value=text)
+        by_text = self._leaf(text, _TEXT, target)
+        if class_of(target) != "whole":
+            return replace(by_text, value=text)
+        # A number that is written with a fraction of zeros is whole, a text like that is none.
+        number = f"try_cast({text} as decimal(38,0))"
+        is_same = f"{number} = try_cast({text} as double) and schema_of_variant({value}) <> 'STRING'"
+        made = f"coalesce({by_text.sql}, if({is_same}, try_cast({number} as {target.ddl}), null))"
+        fault = self._fault(
+            text, _TEXT, target, Reason.NOT_WRITTEN_SO, when=f"{text} is not null and ({made}) is null"
+        )
+        return Conversion(text, made, fault)
+
+    def _misshapen(self, value: str, parts: str, target: Type) -> str:
+        text = f"cast({value} as string)"
+        return self._fault(
+            text, _TEXT, target, Reason.NOT_OF_SHAPE, when=f"{text} is not null and ({parts}) is null"
+        )
+
+    def _object_of_variant(self, value: str, target: Struct) -> Conversion:
+        fields = f"try_cast({value} as map<string, variant>)"
+        parts: list[str] = []
+        faults: list[str | None] = [self._misshapen(value, fields, target)]
+        for field in target.fields:
+            own = f"try_element_at({fields}, {text_sql(field.name)})"
+            inner = self._inside(field.name).converted(own, _VARIANT, field.type)
+            parts.append(f"{text_sql(field.name)}, {inner.sql}")
+            faults.append(inner.fault)
+        made = f"if({fields} is null, null, named_struct({', '.join(parts)}))"
+        return Conversion(value, made, first_of(faults), is_nested=True)
+
+    def _list_of_variant(self, value: str, target: Array) -> Conversion:
+        elements = f"try_cast({value} as array<variant>)"
+        inner = self._deeper().converted(self._item, _VARIANT, target.element)
+        within = inner.fault and _first_in(elements, self._item, inner.fault)
+        made = f"transform({elements}, {self._item} -> {inner.sql})"
+        fault = first_of((self._misshapen(value, elements, target), within))
+        return Conversion(value, made, fault, is_nested=True)
+
+    def _map_of_variant(self, value: str, target: MapOf) -> Conversion:
+        fields = f"try_cast({value} as map<string, variant>)"
+        inner = self._map(fields, MapOf(_TEXT, _VARIANT), target)
+        return replace(
+            inner, value=value, fault=first_of((self._misshapen(value, fields, target), inner.fault))
+        )
+
+
+def _first_in(list_: str, item: str, fault: str) -> str:
+    """Return SQL of the first text that is not null, of those that the elements of a list give."""
+    return f"get(filter(transform({list_}, {item} -> {fault}), fault -> fault is not null), 0)"
+
+
+_PAIRS: Sequence[tuple[Any, type, Callable[[_Place, str, Any, Any], Conversion]]] = (
+    (Struct, Struct, _Place._struct),
+    (Struct, MapOf, _Place._map_of_fields),
+    (Array, Array, _Place._array),
+    (MapOf, MapOf, _Place._map),
+    (Struct | Array | MapOf, object, _Place._of_nested),
+)
+
+
+def _limits(source: Type, target: Type, rules: ValueRules) -> Iterator[bool]:
+    """Yield for each part whether a value may be a misfit of it, though it keeps its type."""
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        for own, wanted in zip(source.fields, target.fields, strict=False):
+            yield from _limits(own.type, wanted.type, rules)
+    elif isinstance(source, Array) and isinstance(target, Array):
+        yield from _limits(source.element, target.element, rules)
+    elif isinstance(source, MapOf) and isinstance(target, MapOf):
+        yield from _limits(source.key, target.key, rules)
+        yield from _limits(source.value, target.value, rules)
+    else:
+        yield source != target and not rules.is_lenient
+        yield rules.is_bounded and within_years_sql("x", target) is not None

@@ -1,0 +1,136 @@
+"""Which type holds the values of another, and the narrowest type that holds those of both.
+
+Source: the rules of reading, "Inference"; Delta's documentation, "Type widening".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakewright.schema.scalars import FLOATS, WHOLE, digits_of
+from lakewright.schema.shape import plain_type
+from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, Type
+
+__all__ = ["fits", "merge", "widened"]
+
+_MOST_DIGITS = 38
+_VOID = Scalar("void")
+
+_ALSO_FIT = frozenset(
+    [*((whole, "double") for whole in ("tinyint", "smallint", "int")), FLOATS, ("date", "timestamp_ntz")]
+)
+
+
+def fits(narrow: Type, wide: Type) -> bool:
+    """Return whether a type can hold every value of a narrower one without loss. It is a partial order.
+
+    Example:
+        >>> fits(Scalar("int"), Scalar("bigint")), fits(Scalar("bigint"), Scalar("int"))
+        (True, False)
+    """
+    narrow, wide = plain_type(narrow), plain_type(wide)
+    if narrow in (wide, _VOID):
+        return True
+    if isinstance(narrow, Array) and isinstance(wide, Array):
+        return fits(narrow.element, wide.element)
+    if isinstance(narrow, MapOf) and isinstance(wide, MapOf):
+        return fits(narrow.key, wide.key) and fits(narrow.value, wide.value)
+    if isinstance(narrow, Struct) and isinstance(wide, Struct):
+        theirs = {field.name.lower(): field.type for field in wide.fields}
+        return all(
+            (other := theirs.get(field.name.lower())) is not None and fits(field.type, other)
+            for field in narrow.fields
+        )
+    return _scalar_fits(narrow, wide)
+
+
+def _scalar_fits(narrow: Type, wide: Type) -> bool:
+    new, old = digits_of(wide), digits_of(narrow)
+    if isinstance(narrow, Scalar) and isinstance(wide, Scalar):
+        if (narrow.name, wide.name) in _ALSO_FIT:
+            return True
+        return (
+            narrow.name in WHOLE and wide.name in WHOLE and WHOLE.index(narrow.name) < WHOLE.index(wide.name)
+        )
+    if not isinstance(wide, Decimal) or new is None or old is None:
+        return False
+    return new[0] >= old[0] and new[1] >= old[1]
+
+
+def merge(one: Type, other: Type) -> Type | None:
+    """Return the narrowest type for the values of two types; None if there is none.
+
+    Each value of both fits it, or is a misfit of its own: whole numbers beyond 2^53 beside doubles, and times
+    without an offset, which are those of the lake's zone, beside instants. Structs have the fields of both,
+    matched by name in any case, those of the first one first. What has no type takes the other's.
+
+    Example:
+        >>> merge(Decimal(10, 2), Decimal(14, 4)), merge(Scalar("int"), Scalar("date"))
+        (Decimal(precision=14, scale=4), None)
+    """
+    one, other = plain_type(one), plain_type(other)
+    if fits(one, other) and not isinstance(one, Struct):
+        return other
+    if fits(other, one) and not isinstance(one, Struct):
+        return one
+    if isinstance(one, Array) and isinstance(other, Array):
+        element = merge(one.element, other.element)
+        return None if element is None else Array(element)
+    if isinstance(one, MapOf) and isinstance(other, MapOf):
+        key, value = merge(one.key, other.key), merge(one.value, other.value)
+        return None if key is None or value is None else MapOf(key, value)
+    if isinstance(one, Struct) and isinstance(other, Struct):
+        return _merged_structs(one, other)
+    return one if other == _VOID else _merged_scalars(one, other)
+
+
+def _merged_structs(one: Struct, other: Struct) -> Struct | None:
+    left = {field.name.lower(): field for field in other.fields}
+    fields = []
+    for field in one.fields:
+        twin = left.pop(field.name.lower(), None)
+        kind = field.type if twin is None else merge(field.type, twin.type)
+        if kind is None:
+            return None
+        fields.append(replace(field, type=kind))
+    return Struct((*fields, *left.values()))
+
+
+def _merged_scalars(one: Type, other: Type) -> Type | None:
+    names = {one.ddl, other.ddl}
+    if names == {"timestamp", "timestamp_ntz"} or (names & {"timestamp"} and "date" in names):
+        return Scalar("timestamp")
+    first, second = digits_of(one), digits_of(other)
+    if names & set(FLOATS) and (names <= set(FLOATS) or first is not None or second is not None):
+        return Scalar("double")
+    if first is None or second is None:
+        return None
+    whole, places = max(first[0], second[0]), max(first[1], second[1])
+    return Decimal(whole + places, places) if whole + places <= _MOST_DIGITS else None
+
+
+def widened(table: Type, slice_: Type) -> Type:
+    """Return the type of a table's column, widened to that of a slice as far as Delta does without rewriting.
+
+    Structs get the fields that they lack. All else stays as it is.
+
+    Source: Delta's documentation, "Type widening" (automatic schema evolution).
+    """
+    if isinstance(table, Array) and isinstance(slice_, Array):
+        return Array(widened(table.element, slice_.element))
+    if isinstance(table, MapOf) and isinstance(slice_, MapOf):
+        return MapOf(widened(table.key, slice_.key), widened(table.value, slice_.value))
+    if isinstance(table, Struct) and isinstance(slice_, Struct):
+        left = {field.name.lower(): field for field in slice_.fields}
+        own = [(field, left.pop(field.name.lower(), None)) for field in table.fields]
+        kept = (
+            field if twin is None else replace(field, type=widened(field.type, twin.type))
+            for field, twin in own
+        )
+        return Struct((*kept, *left.values()))
+    of_one_kind = (
+        (isinstance(table, Decimal) and isinstance(slice_, Decimal))
+        or (table.ddl in WHOLE and slice_.ddl in WHOLE)
+        or (table.ddl, slice_.ddl) == FLOATS
+    )
+    return slice_ if of_one_kind and fits(table, slice_) else table

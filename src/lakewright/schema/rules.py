@@ -1,0 +1,55 @@
+"""What a column declares about how its values are written.
+
+Source: the rules of reading, "What fits".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lakewright.schema.misfit import Owner
+
+__all__ = ["STRICT", "Unit", "ValueRules"]
+
+
+class Unit(StrEnum):
+    """The unit of numbers that stand for dates or times, counted since 1970; for Excel since 1900."""
+
+    SECONDS = "s"
+    MILLIS = "ms"
+    MICROS = "us"
+    NANOS = "ns"
+    DAYS = "days"
+    EXCEL = "excel"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRules:
+    """How the values of a column are converted.
+
+    Attributes:
+        zone: The lake's time zone, an IANA name: that of times without an offset.
+        owner: What gives the column its type.
+        format: The pattern of dates or times in texts, in Spark's letters; None for ISO 8601.
+        unit: What numbers stand for, if the type is a date or time; None if they do not fit.
+        rounds: Whether more decimal places than the type has are rounded half up.
+        booleans: Texts that stand for true and false instead of the usual ones.
+        is_bounded: Whether dates and times that keep their type must lie in the years 0001 to 9999.
+        is_lenient: Whether values are cast by Spark where it can, so that one may become null or another.
+        by_position: Whether fields of a struct are matched by position if no name is the same.
+    """
+
+    zone: str = "UTC"
+    owner: Owner = Owner.DECLARED
+    format: str | None = None
+    unit: Unit | None = None
+    rounds: bool = False
+    booleans: Mapping[str, bool] = field(default_factory=dict)
+    is_bounded: bool = False
+    is_lenient: bool = False
+    by_position: bool = False
+
+
+STRICT = ValueRules()

@@ -1,0 +1,167 @@
+"""The shapes of types: what Spark makes of them, their fields by name, and what is lost between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import Array, Chars, MapOf, Scalar, Struct, StructField, Type
+
+__all__ = [
+    "arranged",
+    "comparable_sql",
+    "has_part",
+    "joined_shape",
+    "lost_fields",
+    "mapped",
+    "matched_fields",
+    "plain_type",
+]
+
+
+def mapped(kind: Type, change: Callable[[Type], Type]) -> Type:
+    """Return a type in which each part without others inside is replaced by what a function makes of it.
+
+    Example:
+        >>> mapped(Array(Chars(3)), lambda leaf: Scalar("string")).ddl
+        'array<string>'
+    """
+    if isinstance(kind, Array):
+        return Array(mapped(kind.element, change))
+    if isinstance(kind, MapOf):
+        return MapOf(mapped(kind.key, change), mapped(kind.value, change))
+    if isinstance(kind, Struct):
+        return Struct(tuple(replace(each, type=mapped(each.type, change)) for each in kind.fields))
+    return change(kind)
+
+
+def plain_type(declared: Type) -> Type:
+    """Return the type that Spark gives a frame's column: texts of bounded length become unbounded.
+
+    Fields are nullable, and have no description.
+    """
+    if isinstance(declared, Struct):
+        return Struct(tuple(StructField(each.name, plain_type(each.type)) for each in declared.fields))
+    if isinstance(declared, Array):
+        return Array(plain_type(declared.element))
+    if isinstance(declared, MapOf):
+        return MapOf(plain_type(declared.key), plain_type(declared.value))
+    return Scalar("string") if isinstance(declared, Chars) else declared
+
+
+def has_part(kind: Type, is_wanted: Callable[[Type], bool]) -> bool:
+    """Return whether a type, or one inside it, is a wanted one."""
+    if is_wanted(kind):
+        return True
+    if isinstance(kind, Struct):
+        return any(has_part(field.type, is_wanted) for field in kind.fields)
+    if isinstance(kind, MapOf):
+        return has_part(kind.key, is_wanted) or has_part(kind.value, is_wanted)
+    return isinstance(kind, Array) and has_part(kind.element, is_wanted)
+
+
+def matched_fields(source: Struct, target: Struct, *, by_position: bool = False) -> list[StructField | None]:
+    """Return the field of the source for each field of the target: that of the same name, in any case.
+
+    Args:
+        source: The struct that values are taken from.
+        target: The struct that they are converted to.
+        by_position: Whether the position counts if no name is the same and there are as many fields.
+    """
+    by_name = {field.name.lower(): field for field in source.fields}
+    found = [by_name.get(field.name.lower()) for field in target.fields]
+    if by_position and not any(found) and len(source.fields) == len(target.fields):
+        return list(source.fields)
+    return found
+
+
+def lost_fields(source: Type, target: Type, path: str) -> Iterator[str]:
+    """Yield the paths of fields that a conversion leaves out, because the target lacks them."""
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        kept = {field.name.lower(): field for field in target.fields}
+        if not kept.keys() & {field.name.lower() for field in source.fields}:
+            return  # matched by position
+        for field in source.fields:
+            own = f"{path}.{field.name}"
+            if field.name.lower() not in kept:
+                yield own
+            else:
+                yield from lost_fields(field.type, kept[field.name.lower()].type, own)
+    elif isinstance(source, Array) and isinstance(target, Array):
+        yield from lost_fields(source.element, target.element, path)
+    elif isinstance(source, MapOf) and isinstance(target, MapOf):
+        yield from lost_fields(source.value, target.value, path)
+
+
+def comparable_sql(value: str, kind: Type, depth: int = 0) -> str:
+    """Return SQL of a value that Spark can compare: a map is the list of its entries, in order.
+
+    Example:
+        >>> comparable_sql("m", MapOf(Scalar("string"), Scalar("int")))
+        'array_sort(transform(map_entries(m), x0 -> struct(x0.key, x0.value)))'
+    """
+    item = f"x{depth}"
+    if isinstance(kind, MapOf):
+        entry = f"struct({item}.key, {comparable_sql(f'{item}.value', kind.value, depth + 1)})"
+        return f"array_sort(transform(map_entries({value}), {item} -> {entry}))"
+    if isinstance(kind, Array):
+        inner = comparable_sql(item, kind.element, depth + 1)
+        return value if inner == item else f"transform({value}, {item} -> {inner})"
+    if isinstance(kind, Struct):
+        own = [f"{value}.{name_sql(field.name)}" for field in kind.fields]
+        parts = [
+            comparable_sql(each, field.type, depth) for each, field in zip(own, kind.fields, strict=True)
+        ]
+        if parts == own:
+            return value
+        pairs = (f"{text_sql(field.name)}, {part}" for field, part in zip(kind.fields, parts, strict=True))
+        return f"if({value} is null, null, named_struct({', '.join(pairs)}))"
+    return value
+
+
+def joined_shape(one: Type, other: Type) -> Type:
+    """Return a type with the struct fields of both types at any depth; where they differ, that of the first.
+
+    Example:
+        >>> field = StructField("a", Scalar("int"))
+        >>> joined_shape(Struct((field,)), Struct((StructField("b", Scalar("bigint")),))).ddl
+        'struct<`a`: int, `b`: bigint>'
+    """
+    if isinstance(one, Array) and isinstance(other, Array):
+        return Array(joined_shape(one.element, other.element))
+    if isinstance(one, MapOf) and isinstance(other, MapOf):
+        return MapOf(one.key, joined_shape(one.value, other.value))
+    if not (isinstance(one, Struct) and isinstance(other, Struct)):
+        return one
+    others = {field.name.lower(): field for field in other.fields}
+    kept = [
+        replace(field, type=joined_shape(field.type, twin.type), nullable=True)
+        if (twin := others.pop(field.name.lower(), None))
+        else replace(field, nullable=True)
+        for field in one.fields
+    ]
+    return Struct((*kept, *(replace(field, nullable=True) for field in others.values())))
+
+
+def arranged(own: Type, shape: Type) -> Type:
+    """Return a type with the struct fields of a shape, in its order; the fields that it has keep their types.
+
+    Example:
+        >>> shape = Struct((StructField("a", Scalar("int")), StructField("b", Scalar("bigint"))))
+        >>> arranged(Struct((StructField("b", Scalar("int")),)), shape).ddl
+        'struct<`a`: int, `b`: int>'
+    """
+    if isinstance(own, Array) and isinstance(shape, Array):
+        return Array(arranged(own.element, shape.element))
+    if isinstance(own, MapOf) and isinstance(shape, MapOf):
+        return MapOf(own.key, arranged(own.value, shape.value))
+    if not (isinstance(own, Struct) and isinstance(shape, Struct)):
+        return own
+    present = {field.name.lower(): field.type for field in own.fields}
+    return Struct(
+        tuple(
+            replace(each, type=arranged(present.get(each.name.lower(), each.type), each.type))
+            for each in shape.fields
+        )
+    )
