@@ -9,7 +9,6 @@ import bz2
 import codecs
 import gzip
 import io
-import lzma
 import mmap
 import re
 import shutil
@@ -21,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
+from lakewright.lake.compression import named_compression
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import local_path
 
@@ -38,8 +38,7 @@ __all__ = [
     "undecodable_line",
 ]
 
-_OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_OTHER_COMPRESSIONS = frozenset({".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".lzo"})
+_OPENERS: Mapping[str, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open}
 _LINES = frozenset({"csv", "json", "text"})
 _BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
 
@@ -78,7 +77,7 @@ def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
     header = options.get("header", "false").strip().lower() == "true"
     try:
         return _has_lines(file, 2 if file_format == "csv" and header else 1)
-    except (OSError, EOFError, lzma.LZMAError):
+    except (OSError, EOFError):
         return True  # it is damaged, and reading it raises the error
 
 
@@ -123,7 +122,7 @@ def undecodable_line(path: Path, encoding: str) -> int | None:
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         return line + _lines_before(error, encoding)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return None  # Spark reports the error when it reads the file
     return None
 
@@ -134,7 +133,7 @@ def marked_encoding(path: Path) -> str | None:
         stream = _open(path)
         with stream or nullcontext() as opened:
             first = b"" if opened is None else opened.read(4)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return None
     # The mark of UTF-32 begins with that of UTF-16.
     if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
@@ -183,7 +182,7 @@ def scan_csv(path: Path, encoding: str) -> CsvScan | None:
             decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         return CsvScan(line + _lines_before(error, encoding), may_break)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return None  # Spark reports the error when it reads the file
     return CsvScan(None, may_break or quotes % 2 == 1)
 
@@ -210,7 +209,7 @@ def has_typeless_json(path: Path) -> bool:
                 if _TYPELESS.search(text):
                     return True
                 end = text[-_LONGEST_GAP:]
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return True
     return False
 
@@ -230,7 +229,7 @@ def holds_json_texts(paths: Iterable[Path], wanted: Mapping[str, int]) -> bool:
                 return False
             with stream:
                 _remove_found_texts(stream, left)
-        except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        except (OSError, EOFError, zlib.error):
             return False
         if not left:
             return True
@@ -258,13 +257,13 @@ def lines_of(path: Path, encoding: str) -> Iterator[str]:
         with io.TextIOWrapper(stream, encoding=encoding, errors="replace") as lines:
             for line in lines:
                 yield line.removeprefix("\ufeff").rstrip("\r\n")
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return
 
 
 def is_examinable(path: Path) -> bool:
-    """Return whether a file is not compressed, or in a way that Python can decompress."""
-    return path.suffix not in _OTHER_COMPRESSIONS
+    """Return whether Spark does not decompress a file, or in a way that Python can, too."""
+    return named_compression(path.name) in {None, *_OPENERS}
 
 
 def is_near(path: str) -> bool:
@@ -303,7 +302,7 @@ def quoted_line_ends(
                 file.flush()
                 content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 return _line_ends(content, separator.encode())
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return None
 
 
@@ -329,8 +328,7 @@ def _line_ends(content: mmap.mmap, separator: bytes) -> frozenset[str]:
 
 
 def _open(file: Path) -> IO[bytes] | None:
-    """Open a file, decompressed by its suffix; return None if Python can't decompress it."""
-    if file.suffix in _OTHER_COMPRESSIONS:
-        return None
-    opener = _OPENERS.get(file.suffix, open)
-    return cast("IO[bytes]", opener(file, "rb"))
+    """Open a file, decompressed by its name as Spark does it; return None if Python can't decompress it."""
+    kind = named_compression(file.name)
+    opener = open if kind is None else _OPENERS.get(kind)
+    return None if opener is None else cast("IO[bytes]", opener(file, "rb"))

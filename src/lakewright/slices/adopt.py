@@ -51,7 +51,7 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
             context.lake,
             session,
             entity,
-            read_slice(session, slice_, entity),
+            read_slice(context.lake, session, slice_, entity),
             slice_name=name,
             strategy=entity.strategy,
             at=at,

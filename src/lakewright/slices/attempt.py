@@ -214,9 +214,9 @@ class SliceProcessor:
         slice_ = self.unchanged_slice(claim)
         request = self.request(claim, slice_, check_lease)
         try:
-            frame = read_slice(
-                self.session, slice_, self.entity, known=known_columns(self.context.lake, self.entity)
-            )
+            lake = self.context.lake
+            known = known_columns(lake, self.entity)
+            frame = read_slice(lake, self.session, slice_, self.entity, known=known)
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:

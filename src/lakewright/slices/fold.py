@@ -44,6 +44,7 @@ from lakewright.strategies.slice_load import LoadRequest
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakewright.lake.lake import Lake
     from lakewright.manifest.claim import Claim
     from lakewright.slices.attempt import SliceProcessor
     from lakewright.slices.discover import Slice
@@ -276,7 +277,7 @@ def _apply(
     )
     processor.load_past(claimed[0].slice_, replace(claimed[0].request, check_lock=check_locks))
     slices = [(each.slice_, each.request) for each in claimed]
-    sources = fold_sources(processor.session, entity, slices, known_columns(lake, entity))
+    sources = fold_sources(lake, processor.session, entity, slices, known_columns(lake, entity))
     reach_failpoint("after_read")
     fold = prepare_fold(lake, processor.session, entity, sources, whole)
     reach_failpoint("after_facts")
@@ -289,6 +290,7 @@ def _apply(
 
 
 def fold_sources(
+    lake: Lake,
     session: SparkSession,
     entity: Entity,
     slices: Sequence[tuple[Slice, LoadRequest]],
@@ -297,6 +299,7 @@ def fold_sources(
     """Return slices as the sources of a fold; those with the same columns that follow each other are one.
 
     Args:
+        lake: The lake.
         session: A strict session.
         entity: The entity.
         slices: The slices with their requests.
@@ -311,7 +314,7 @@ def fold_sources(
         for together in [alike] if mark is not None else [[each] for each in alike]:
             requests = tuple(request for _, request in together)
             try:
-                frame, place = _read(session, entity, [slice_ for slice_, _ in together], known)
+                frame, place = _read(lake, session, entity, [slice_ for slice_, _ in together], known=known)
             except Exception as error:
                 raise BadSlice(sum(len(each.requests) for each in sources), error) from error
             sources.append(FoldSource(frame, requests, place))
@@ -320,11 +323,11 @@ def fold_sources(
 
 
 def _read(
-    session: SparkSession, entity: Entity, slices: Sequence[Slice], known: KnownColumns
+    lake: Lake, session: SparkSession, entity: Entity, slices: Sequence[Slice], *, known: KnownColumns
 ) -> tuple[DataFrame, str]:
     if len(slices) == 1:
-        return read_slice(session, slices[0], entity, known=known), "0"
-    return read_together(session, slices, entity)
+        return read_slice(lake, session, slices[0], entity, known=known), "0"
+    return read_together(lake, session, slices, entity)
 
 
 def _with_saved_rows(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], fold: Fold) -> Fold:

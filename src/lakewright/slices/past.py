@@ -117,7 +117,7 @@ def load_past_before(
         return None
     history = _declared(entity)
     try:
-        wanted = with_optional_columns(read_slice(session, slice_, entity), entity).schema
+        wanted = with_optional_columns(read_slice(lake, session, slice_, entity), entity).schema
         zone = lake.settings.timezone
         parts = [
             past_rows(frame, wanted, entity, history, zone=zone, file=file)
@@ -173,9 +173,9 @@ def _frames(
         for some in [alike] if mark is not None else [[each] for each in alike]:
             names = [text_sql(f"{folder}/{each.name}") for each in some]
             if len(some) == 1:
-                yield read_slice(session, some[0], reader), names[0]
+                yield read_slice(lake, session, some[0], reader), names[0]
             else:
-                frame, place = read_together(session, some, reader)
+                frame, place = read_together(lake, session, some, reader)
                 yield frame, lookup_sql(names, f"({place})")
 
 

@@ -72,7 +72,7 @@ def _preview(
     if is_late and entity.settings.sequence_by is not None:
         return None  # the plan says so of every late slice
     try:
-        frame = read_slice(session, slice_, entity, known=known_columns(context.lake, entity))
+        frame = read_slice(context.lake, session, slice_, entity, known=known_columns(context.lake, entity))
         load = prepare_load(context.lake, session, entity, frame, request)
         check_bad_rows(load.bad_rows, entity, load.state, records=load.statistics.records)
         found = preview_deletes(load)

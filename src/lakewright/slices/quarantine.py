@@ -134,7 +134,7 @@ def name_bad_rows(
     settings = entity.settings.model_copy(update={"on_bad_rows": "quarantine"})
     lenient = entity.model_copy(update={"settings": settings})
     try:
-        frame = read_slice(session, slice_, lenient, known=known_columns(lake, entity))
+        frame = read_slice(lake, session, slice_, lenient, known=known_columns(lake, entity))
         bad = unparsed_rows(frame)
         if not isinstance(error, SliceError):
             bad = fit_request(lake, session, lenient, frame, request).prepared.bad

@@ -19,9 +19,14 @@ from lakewright.lake.file_probe import (
     quoted_line_ends,
     undecodable_line,
 )
+from lakewright.lake.files import files_at
 from lakewright.lake.parquet_footer import MisreadColumns, misread_columns, schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
+from lakewright.reader.compression import check_compression, first_bytes
+from lakewright.reader.content import with_content
+from lakewright.reader.folders import folder_columns, with_folder_columns
+from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.json_columns import KnownColumns
 from lakewright.slices.read_json import read_json
@@ -31,18 +36,21 @@ from lakewright.transform.casts import micros_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakewright.lake.lake import Lake
     from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.slice_format import SliceFormat
 
-__all__ = ["CORRUPT", "read_slice", "read_together", "same_columns"]
+__all__ = ["CORRUPT", "read_slice", "read_together", "same_columns", "source_of"]
 
 _TEXTS = ("csv", "json")
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 """Paths that are the same in a URI; a name with `=` may be that of a partition."""
 
-_RAW = "org.apache.hadoop.fs.RawLocalFileSystem"
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_MOST_LISTED = 1_000_000
+"""Local folders and files, at most, that the driver lists by itself; it takes 0.1 ms for one."""
 
 _OPTIONS: dict[str, dict[str, str]] = {
     "csv": {"mode": "FAILFAST", "enforceSchema": "false"},
@@ -56,12 +64,25 @@ _OPTIONS: dict[str, dict[str, str]] = {
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "columnPruning": "false"}
 
 
+def source_of(slice_: Slice, kind: str) -> Source:
+    """Return the files of a slice, of one format, as what is read together."""
+    return Source(
+        label=f"the slice {slice_.name}",
+        place=slice_.path,
+        files=tuple(SourceFile(file.name, file.size) for file in slice_.files),
+        kind=kind,
+        is_folder=slice_.is_folder,
+        details={"path": slice_.path},
+    )
+
+
 def read_slice(
+    lake: Lake,
     session: SparkSession,
     slice_: Slice,
     entity: Entity,
     *,
-    paths: list[str] | None = None,
+    others: Sequence[Slice] = (),
     known: KnownColumns | None = None,
 ) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
@@ -69,27 +90,60 @@ def read_slice(
     If the entity puts bad rows aside, rows of text files that do not parse are in the column `CORRUPT`.
 
     Args:
+        lake: The lake.
         session: A strict session.
         slice_: The slice.
         entity: The entity.
-        paths: The paths of slices with the same columns that are read with it, its own included.
+        others: Slices with the same columns that are read with it; see `same_columns`.
         known: What is known of the columns of JSON, see `known_columns`; by default, that there is no table.
 
     Raises:
-        SliceError: A quote in a CSV file is not closed, or a text file has bytes that its encoding does not
-            have.
+        SliceError: A quote in a CSV file is not closed, a text file has bytes that its encoding does not
+            have, or a file is compressed in another way than its name says.
     """
+    source = source_of(slice_, entity.settings.slice_format.kind)
+    filled = source.only(file for file in source.files if file.size)
+    if source.kind in _TEXTS:
+        firsts = first_bytes(source, files_at(source.place, lake).begin)
+        check_compression(source, firsts)
+        filled = with_content(source, firsts)
+    if not filled.files and source.kind == "csv" and (empty := _without_rows(session, entity)) is not None:
+        return empty
+    source = filled if filled.files else source
+    return with_folder_columns(_read(session, slice_, source, entity, others=others, known=known), source)
+
+
+def _without_rows(session: SparkSession, entity: Entity) -> DataFrame | None:
+    """Return a frame without rows, with the columns that an entity declares, as texts; None without any."""
+    columns = [each.source for each in entity.columns if not (each.is_calculated or each.optional)]
+    empty = session.range(0).selectExpr(*(f"cast(null as string) as {name_sql(name)}" for name in columns))
+    return empty if columns else None
+
+
+def _read(
+    session: SparkSession,
+    slice_: Slice,
+    source: Source,
+    entity: Entity,
+    *,
+    others: Sequence[Slice],
+    known: KnownColumns | None,
+) -> DataFrame:
+    """Return the rows of the files of a slice, without the columns of its folders."""
     form = entity.settings.slice_format
-    misread = _misread_columns(slice_) if form.kind == "parquet" else None
+    misread = _misread_columns(source) if form.kind == "parquet" else None
     nanoseconds = (misread and misread.nanoseconds) or {}
     session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if nanoseconds else "false")
-    options = _options(session, slice_, form)
+    # By default a job of as many tasks as there are files lists them.
+    session.conf.set(_LISTING, str(_MOST_LISTED if source.is_local else 32))
+    options = _options(session, slice_, source, form)
     session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
     if entity.settings.on_bad_rows == "quarantine" and form.kind in _TEXTS:
-        frame = _read_with_corrupt_rows(session, slice_, form.kind, options)
+        frame = _read_with_corrupt_rows(session, source, options)
         options |= _PERMISSIVE
     else:
-        frame = session.read.format(form.kind).options(**options).load(paths or slice_.path)
+        places = [*source.places, *(each.path for each in others)]
+        frame = session.read.format(form.kind).options(**options).load(places)
     if form.kind == "json":
         known = known or KnownColumns()
         return read_json(session, slice_, entity, frame, options=options, known=known)
@@ -100,14 +154,16 @@ def read_slice(
     return _with_true_types(frame, nanoseconds, typeless) if nanoseconds or typeless else frame
 
 
-def read_together(session: SparkSession, slices: Sequence[Slice], entity: Entity) -> tuple[DataFrame, str]:
+def read_together(
+    lake: Lake, session: SparkSession, slices: Sequence[Slice], entity: Entity
+) -> tuple[DataFrame, str]:
     """Return the rows of slices for which `same_columns` gives the same text, lazily.
 
     Returns:
         The rows, and SQL of the position of a row's slice among these; a frame that is made of projections
         and filters of the rows can use it.
     """
-    frame = read_slice(session, slices[0], entity, paths=[slice_.path for slice_ in slices])
+    frame = read_slice(lake, session, slices[0], entity, others=slices[1:])
     places = {
         text_sql(path.lstrip("/")): position
         for position, slice_ in enumerate(slices)
@@ -115,7 +171,7 @@ def read_together(session: SparkSession, slices: Sequence[Slice], entity: Entity
     }
     files = ", ".join(places)
     positions = ", ".join(map(str, places.values()))
-    file = "trim(leading '/' from substring(_metadata.file_path, 6))"  # after `file:`
+    file = "trim(leading '/' from substring(input_file_name(), 6))"  # after `file:`
     unknown = f"raise_error(concat('the file ', {file}, ' is of no slice'))"
     # A file whose path Spark writes in another way must not be lost.
     found = f"map_from_arrays(array({files}), array({positions}))[{file}]"
@@ -139,10 +195,11 @@ def same_columns(slice_: Slice, entity: Entity) -> str | None:
             marks.add(schema_fingerprint(path))
         except (ValueError, OSError):
             return None  # Spark reports the error when it reads the file
-    return marks.pop() if len(marks) == 1 else None
+    folders = sorted(folder_columns(source_of(slice_, "parquet")).values(), key=sorted)
+    return f"{marks.pop()} {list(map(sorted, folders))}" if len(marks) == 1 else None
 
 
-def _misread_columns(slice_: Slice) -> MisreadColumns | None:
+def _misread_columns(source: Source) -> MisreadColumns | None:
     """Return the columns of all files that Spark misreads, or None if the footers cannot be read.
 
     Nanoseconds are left out if some are inside other types. A column has a type if it has one in any file.
@@ -151,7 +208,7 @@ def _misread_columns(slice_: Slice) -> MisreadColumns | None:
     typeless: frozenset[str] = frozenset()
     typed: frozenset[str] = frozenset()
     are_inside = False
-    for file in slice_.paths:
+    for file in source.paths:
         path = local_path(file)
         try:
             own = None if path is None else misread_columns(path)
@@ -176,39 +233,31 @@ def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iter
     return frame.withColumns({**columns, **dict.fromkeys(typeless, functions.lit(None))})
 
 
-def _read_with_corrupt_rows(
-    session: SparkSession, slice_: Slice, kind: str, options: Mapping[str, str]
-) -> DataFrame:
+def _read_with_corrupt_rows(session: SparkSession, source: Source, options: Mapping[str, str]) -> DataFrame:
     """Return the rows of a text file; the text of those that do not parse is in the column `CORRUPT`."""
     from pyspark.sql.types import StringType
 
-    reader = session.read.format(kind).options(**options)
-    if kind == "csv":
-        schema = reader.load(slice_.path).schema.add(CORRUPT, StringType())
-        return reader.options(**_PERMISSIVE).schema(schema).load(slice_.path)
-    frame = reader.options(**_PERMISSIVE).load(slice_.path)
+    reader = session.read.format(source.kind).options(**options)
+    if source.kind == "csv":
+        schema = reader.load(source.places).schema.add(CORRUPT, StringType())
+        return reader.options(**_PERMISSIVE).schema(schema).load(source.places)
+    frame = reader.options(**_PERMISSIVE).load(source.places)
     if frame.columns != [CORRUPT]:
         return frame
-    return reader.options(**_PERMISSIVE).schema(f"{CORRUPT} string, {NO_COLUMN} string").load(slice_.path)
+    return reader.options(**_PERMISSIVE).schema(f"{CORRUPT} string, {NO_COLUMN} string").load(source.places)
 
 
-def _options(session: SparkSession, slice_: Slice, form: SliceFormat) -> dict[str, str]:
-    # A name with `*` or `[` is not a pattern.
-    options = {"__globPaths__": "false", **_OPTIONS[form.kind], **form.options}
+def _options(session: SparkSession, slice_: Slice, source: Source, form: SliceFormat) -> dict[str, str]:
+    options = {**source.options, **_OPTIONS[form.kind], **form.options}
     if form.kind in _TEXTS:
-        local = [path for path in slice_.paths if is_near(path)]
-        remote = [path for path in slice_.paths if path not in local]
+        local = [path for path in source.paths if is_near(path)]
+        remote = [path for path in source.paths if path not in local]
         _check_decodes(slice_, local, form)
         has_odd_lines = bool(remote) and form.is_utf8 and _has_odd_lines(session, slice_, remote, form)
         if form.kind == "csv":
             options |= quote_options(session, slice_, form, has_odd_lines=has_odd_lines)
-    if len(slice_.files) > 1 and form.kind in {"parquet", "orc"}:
+    if len(source.files) > 1 and form.kind in {"parquet", "orc"}:
         options["mergeSchema"] = "true"
-    if local_path(slice_.path) is not None and any(
-        ":" in name for name in (slice_.name, *(f.name for f in slice_.files))
-    ):
-        # Hadoop's file system with checksums cannot open local files with a colon in their name.
-        options |= {"fs.file.impl": _RAW, "fs.file.impl.disable.cache": "true"}
     return options
 
 

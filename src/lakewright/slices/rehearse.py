@@ -347,7 +347,7 @@ class _Attempt:
 
     def _apply(self, side: Entity, request: LoadRequest) -> Summary:
         lake, session = self.context.lake, strict_session(self.context.lake)
-        frame = read_slice(session, self.slice, side, known=known_columns(lake, side))
+        frame = read_slice(lake, session, self.slice, side, known=known_columns(lake, side))
         adopted = adopt_first(lake, session, side, frame, request)
         if adopted is not None:
             self.warnings.append(f"the table would be adopted first, {counted(adopted['rows'], 'row')}")

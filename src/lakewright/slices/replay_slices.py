@@ -221,7 +221,8 @@ class _Replay:
             # What was unwritten before is said once, by the commit.
             requests.append((slice_, replace(request, token=Token(self.app, each, content))))
         session = self.session
-        sources = fold_sources(session, self.entity, requests, known_columns(self.context.lake, self.entity))
+        lake = self.context.lake
+        sources = fold_sources(lake, session, self.entity, requests, known_columns(lake, self.entity))
         carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
         whole = replace(
             requests[-1][1],
@@ -297,7 +298,7 @@ class _Replay:
         """
         lake, entity = self.context.lake, self.entity
         slice_, request = self._request(number, known, content)
-        frame = read_slice(self.session, slice_, entity, known=known_columns(lake, entity))
+        frame = read_slice(lake, self.session, slice_, entity, known=known_columns(lake, entity))
         load = prepare_load(lake, self.session, entity, frame, request)
         self._put_aside(slice_, load.bad_rows, load.state, records=load.statistics.records)
         self._note_lacking(known, load.prepared.lacking)

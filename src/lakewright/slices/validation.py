@@ -134,7 +134,7 @@ class _Validator:
                 self.context.lake,
                 session,
                 self.entity,
-                read_slice(session, slice_, self.entity, known=known),
+                read_slice(self.context.lake, session, slice_, self.entity, known=known),
                 slice_name=slice_.name,
                 strategy=self.context.strategy_for(self.entity),
                 at=self.context.clock(),

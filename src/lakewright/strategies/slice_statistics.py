@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError
+from lakewright.lake.partition import NULL_FOLDER
 from lakewright.manifest.watermark import Watermark
 from lakewright.schema.sql import name_sql
 from lakewright.transform.sequence import IS_KEPT, IS_LATEST
@@ -87,8 +88,8 @@ def collect_statistics(
     Raises:
         DuplicateBusinesskeyException: Several rows have the same key.
         NullKeyError: A column of the business key is null.
-        SchemaDriftError: A partition value is an empty text, which Delta stores as null, or is too long for
-            the name of a folder.
+        SchemaDriftError: A partition value is an empty text or `NULL_FOLDER`, which Delta stores as null, or
+            is too long for the name of a folder.
     """
     aggregates = _Aggregates(prepared, ranged)
     row = aggregates.query().first()
@@ -100,7 +101,7 @@ def collect_statistics(
         raise _null_error(prepared, row["null_keys"])
     if row["empty_partitions"]:
         raise SchemaDriftError(
-            f"{_rows_have(row['empty_partitions'])} an empty text in a partition column "
+            f"{_rows_have(row['empty_partitions'])} an empty text, or {NULL_FOLDER}, in a partition column "
             f"({', '.join(prepared.partitions)}), which a table cannot tell from null",
             remedy="Make the source or a transformation return null or another text.",
         )
@@ -277,7 +278,9 @@ class _Aggregates:
         columns = self.prepared.key_columns or ((self.prepared.system.key,) if self.prepared.has_key else ())
         texts = tuple(name for name in self.prepared.partitions if self.types[name].typeName() == "string")
         yield self._any("null_keys", columns, lambda _, sql: f"{sql} is null")
-        yield self._any("empty_partitions", texts, lambda _, sql: f"coalesce({sql} = '', false)")
+        yield self._any(
+            "empty_partitions", texts, lambda _, sql: f"coalesce({sql} in ('', '{NULL_FOLDER}'), false)"
+        )
         yield self._any(
             "long_partitions",
             texts,
