@@ -105,6 +105,11 @@ def test_slices_become_a_table_in_s3_and_all_but_processing_needs_no_spark(
     assert table.version() == 1
     query = "SELECT count(*) AS n, max(name) AS last FROM regions"
     assert shop.json("sql", query) == [{"n": 3, "last": "c"}]
+    store.put_at(bucket, "lake/bronze/regions/d3/zone=00 7é/05/x.csv", "id,name\n4,d\n")
+    store.put_at(bucket, "lake/bronze/regions/d3/y.csv", "id,name\n5,e\n")
+    assert shop.run("process", "regions").code == 0
+    found = shop.json("sql", "SELECT id, zone FROM regions WHERE id > 3 ORDER BY id")
+    assert [row["zone"] for row in found] == ["00 7é", None]
     store.put_at(bucket, "prices/a.csv", "id,price\n1,1.5\n")
     store.put_at(bucket, "prices/b.csv", 'price,more,id\n2.5,"x\ny",2\n')
     assert shop.json("sql", "SELECT * FROM prices ORDER BY id") == [
@@ -112,7 +117,9 @@ def test_slices_become_a_table_in_s3_and_all_but_processing_needs_no_spark(
         {"id": 2, "price": 2.5},
     ]
     verdicts = {row["item_id"]: row["verdict"] for row in without.json("manifest", "ls")}
-    assert verdicts == {f"s3://{bucket}/lake/bronze/regions/d{n}.csv": "processed" for n in (1, 2)}
+    assert verdicts == {f"s3://{bucket}/lake/bronze/regions/d{n}.csv": "processed" for n in (1, 2)} | {
+        f"s3://{bucket}/lake/bronze/regions/d3": "processed"
+    }
     assert without.run("status").code == 0
     assert without.run("plan", "daily", "build").code == 0
     assert "nothing is damaged" in without.run("manifest", "fsck").out
