@@ -87,10 +87,10 @@ class Bucket:
         except Exception as error:
             raise self.fault(error, key, "read") from error
 
-    def begin(self, key: str, size: int) -> bytes:
-        """Return the first bytes of an object that is not empty."""
+    def read_range(self, key: str, start: int, size: int) -> bytes:
+        """Return bytes of an object that is not empty, by the position of the first one and their number."""
         try:
-            return bytes(self._store.get_range(key, start=0, length=size))
+            return bytes(self._store.get_range(key, start=start, length=size))
         except Exception as error:
             raise self.fault(error, key, "read") from error
 

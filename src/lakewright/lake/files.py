@@ -79,6 +79,10 @@ class Files(Protocol):
         """Return the first bytes of a file, at most `size`."""
         ...
 
+    def read_range(self, path: str, start: int, size: int) -> bytes:
+        """Return bytes of a file, by the position of the first one and their number."""
+        ...
+
     def write(self, path: str, content: bytes) -> None:
         """Write a file, in place of one that exists; its folder is created."""
         ...
@@ -187,7 +191,12 @@ class LocalFiles:
 
     def begin(self, path: str, size: int) -> bytes:
         """Return the first bytes of a file."""
+        return self.read_range(path, 0, size)
+
+    def read_range(self, path: str, start: int, size: int) -> bytes:
+        """Return bytes of a file, by the position of the first one and their number."""
         with _local(path).open("rb") as file:
+            file.seek(start)
             return file.read(size)
 
     def write(self, path: str, content: bytes) -> None:
@@ -267,9 +276,14 @@ class HadoopFiles:
 
     def begin(self, path: str, size: int) -> bytes:
         """Return the first bytes of a file."""
+        return self.read_range(path, 0, size)
+
+    def read_range(self, path: str, start: int, size: int) -> bytes:
+        """Return bytes of a file, by the position of the first one and their number."""
         system, place = self._at(path)
         stream = system.open(place)
         try:
+            stream.seek(start)
             return bytes(stream.readNBytes(size))
         finally:
             stream.close()

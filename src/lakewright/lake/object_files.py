@@ -94,8 +94,12 @@ class ObjectFiles:
 
     def begin(self, path: str, size: int) -> bytes:
         """Return the first bytes of an object."""
+        return self.read_range(path, 0, size)
+
+    def read_range(self, path: str, start: int, size: int) -> bytes:
+        """Return bytes of an object, by the position of the first one and their number."""
         bucket, key = self._at(path)
-        return bucket.begin(key, size)
+        return bucket.read_range(key, start, size)
 
     def write(self, path: str, content: bytes) -> None:
         """Write an object, in place of one that exists."""

@@ -11,23 +11,32 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["MisreadColumns", "column_names", "count_rows", "misread_columns", "schema_fingerprint"]
+__all__ = [
+    "SCHEMA",
+    "CompactReader",
+    "Struct",
+    "column_names",
+    "count_rows",
+    "expect",
+    "footer_of",
+    "schema_fingerprint",
+    "sparks_schema",
+]
 
 T = TypeVar("T")
 
 _MAGIC = b"PAR1"
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
-# Numbers of fields in the structs FileMetaData, SchemaElement, LogicalType, TimestampType and TimeUnit.
-_SCHEMA, _ROWS = 2, 3
-_NAME, _CHILDREN, _LOGICAL_TYPE = 4, 5, 10
-_TIMESTAMP, _UNKNOWN = 8, 11
-_IS_UTC, _UNIT = 1, 2
-_NANOSECONDS = 3
+# Numbers of fields in the structs FileMetaData and SchemaElement.
+SCHEMA, _ROWS = 2, 3
+_NAME, _CHILDREN = 4, 5
+
+_TAIL = 1 << 14
+"""Bytes at the end that are read first; most footers are shorter."""
 
 # Types of Thrift's compact protocol.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
@@ -63,56 +72,44 @@ def schema_fingerprint(path: Path) -> str:
     return _read(path, _schema_fingerprint)
 
 
-@dataclass(frozen=True, slots=True)
-class MisreadColumns:
-    """The columns of a file by whether Spark reads them with their own type.
+def footer_of(path: str, size: int, read: Callable[[int, int], bytes]) -> bytes:
+    """Return the footer of a Parquet file, without its length and the magic number.
 
-    Attributes:
-        nanoseconds: Columns of times in nanoseconds, which Spark reads as numbers, each with whether its
-            times are instants in UTC; None if a field inside a column holds such times.
-        typeless: Columns without a type, which hold only nulls and which Spark reads as numbers.
-        typed: All other columns.
-    """
-
-    nanoseconds: Mapping[str, bool] | None
-    typeless: frozenset[str]
-    typed: frozenset[str]
-
-
-def misread_columns(path: Path) -> MisreadColumns:
-    """Return which of a file's columns Spark doesn't read with their own type.
+    Args:
+        path: The file, for messages.
+        size: Its bytes.
+        read: Returns bytes of the file, by the position of the first one and their number.
 
     Raises:
         ValueError: The file isn't Parquet, or its footer is damaged.
     """
-    return _read(path, _misread_columns)
+    if size < 12:
+        raise ValueError(f"{path} is too short for a Parquet file")
+    tail = read(max(size - _TAIL, 0), min(size, _TAIL))
+    length = int.from_bytes(tail[-8:-4], "little")
+    if tail[-4:] != _MAGIC or length > size - 12:
+        raise ValueError(f"{path} isn't a complete Parquet file")
+    return tail[-8 - length : -8] if length + 8 <= len(tail) else read(size - 8 - length, length)
+
+
+def sparks_schema(footer: bytes) -> bytes | None:
+    """Return the schema that Spark itself has written into a footer, as text; None if it hasn't."""
+    start = footer.find(_SPARKS_SCHEMA)
+    if start < 0:
+        return None
+    # It is the value that follows this key.
+    _, text = next(CompactReader(footer, start + len(_SPARKS_SCHEMA)).fields())
+    return expect(text, bytes)
 
 
 def _column_names(footer: bytes) -> tuple[str, ...]:
     elements = (element for element, depth in _schema_elements(footer) if depth == 1)
-    return tuple(_expect(element.get(_NAME), bytes).decode("utf-8", "replace") for element in elements)
-
-
-def _misread_columns(footer: bytes) -> MisreadColumns:
-    nanoseconds: dict[str, bool] = {}
-    is_nested = False
-    typeless: set[str] = set()
-    typed: set[str] = set()
-    for element, depth in _schema_elements(footer):
-        name = _expect(element.get(_NAME), bytes).decode("utf-8", "replace")
-        logical_type = element.get(_LOGICAL_TYPE) or {}
-        if depth == 1:
-            (typeless if _UNKNOWN in logical_type else typed).add(name)
-        timestamp = logical_type.get(_TIMESTAMP) or {}
-        if _NANOSECONDS in (timestamp.get(_UNIT) or {}):
-            is_nested = is_nested or depth > 1
-            nanoseconds[name] = bool(timestamp.get(_IS_UTC))
-    return MisreadColumns(None if is_nested else nanoseconds, frozenset(typeless), frozenset(typed))
+    return tuple(expect(element.get(_NAME), bytes).decode("utf-8", "replace") for element in elements)
 
 
 def _schema_elements(footer: bytes) -> Iterator[tuple[Struct, int]]:
     """Yield the nodes of the schema below its root, each with its depth; depth first."""
-    root, *elements = _field_of(footer, _SCHEMA, list)
+    root, *elements = _field_of(footer, SCHEMA, list)
     open_nodes = [_children(root)]
     for element in elements:
         open_nodes[-1] -= 1
@@ -123,61 +120,59 @@ def _schema_elements(footer: bytes) -> Iterator[tuple[Struct, int]]:
 
 
 def _children(element: Struct) -> int:
-    return _expect(element.get(_CHILDREN, 0), int)
+    return expect(element.get(_CHILDREN, 0), int)
 
 
 def _schema_fingerprint(footer: bytes) -> str:
-    digest = hashlib.sha256(repr(_field_of(footer, _SCHEMA, list)).encode())
-    start = footer.find(_SPARKS_SCHEMA)
-    if start >= 0:
-        # Spark reads the schema that it wrote itself, as text: the value that follows this key.
-        _, text = next(_CompactReader(footer, start + len(_SPARKS_SCHEMA)).fields())
-        digest.update(_expect(text, bytes))
+    digest = hashlib.sha256(repr(_field_of(footer, SCHEMA, list)).encode())
+    digest.update(sparks_schema(footer) or b"")
     return digest.hexdigest()
 
 
 def _read(path: Path, question: Callable[[bytes], T]) -> T:
     with path.open("rb") as file:
-        footer = _footer(file, path)
+
+        def read(start: int, size: int) -> bytes:
+            file.seek(start)
+            return file.read(size)
+
+        footer = footer_of(str(path), file.seek(0, 2), read)
     try:
         return question(footer)
     except (AttributeError, IndexError, RecursionError, StopIteration, TypeError, ValueError) as error:
         raise ValueError(f"the footer of {path} is damaged: {error}") from error
 
 
-def _footer(file: BinaryIO, path: Path) -> bytes:
-    size = file.seek(0, 2)
-    if size < 12:
-        raise ValueError(f"{path} is too short for a Parquet file")
-    file.seek(size - 8)
-    tail = file.read(8)
-    length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != _MAGIC or length > size - 12:
-        raise ValueError(f"{path} isn't a complete Parquet file")
-    file.seek(size - 8 - length)
-    return file.read(length)
-
-
 def _field_of(footer: bytes, wanted: int, kind: type[T]) -> T:
     """Return a field of the footer, after decoding only the fields before it."""
-    for number, value in _CompactReader(footer).fields():
+    for number, value in CompactReader(footer).fields():
         if number == wanted:
-            return _expect(value, kind)
+            return expect(value, kind)
     raise ValueError(f"field {wanted} is missing")
 
 
-def _expect(value: Any, kind: type[T]) -> T:
+def expect(value: Any, kind: type[T]) -> T:
+    """Return a value of a footer, which must be of a type of Python.
+
+    Raises:
+        ValueError: It is of another one.
+    """
     if not isinstance(value, kind):
         raise ValueError(f"{kind.__name__} expected, found {type(value).__name__}")
     return value
 
 
-class _CompactReader:
+class CompactReader:
     """Decodes values of Thrift's compact protocol: structs become dicts by the numbers of their fields."""
 
     def __init__(self, content: bytes, position: int = 0) -> None:
         self._content = content
         self._position = position
+
+    @property
+    def position(self) -> int:
+        """Where the next value begins."""
+        return self._position
 
     def fields(self) -> Iterator[tuple[int, Any]]:
         """Yield number and value of each field of the struct at the present position."""

@@ -110,6 +110,7 @@ class SliceProcessor:
         self.places = entity.places(context.lake.settings)
         self.app_id = str(context.application)
         self.last_time: datetime | None = None
+        self._noted: set[str] = set()
 
     @cached_property
     def session(self) -> SparkSession:
@@ -216,7 +217,7 @@ class SliceProcessor:
         try:
             lake = self.context.lake
             known = known_columns(lake, self.entity)
-            frame = read_slice(lake, self.session, slice_, self.entity, known=known)
+            frame = read_slice(lake, self.session, slice_, self.entity, known=known, note=self.note)
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:
@@ -261,6 +262,12 @@ class SliceProcessor:
     def load_past(self, slice_: Slice, request: LoadRequest) -> None:
         """Load what stands before the first slice, if this is the first one."""
         load_past_before(self.context, self.session, self.entity, slice_, request)
+
+    def note(self, text: str) -> None:
+        """Warn of what the slices of the entity have in common, once."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.context.warn(f"{self.entity.name}: {text}")
 
     def _warn(self, slice_: Slice, applied: _Applied) -> tuple[str, ...]:
         """Warn of an adopted table and of drift; return the warnings about drift."""

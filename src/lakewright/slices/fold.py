@@ -277,7 +277,9 @@ def _apply(
     )
     processor.load_past(claimed[0].slice_, replace(claimed[0].request, check_lock=check_locks))
     slices = [(each.slice_, each.request) for each in claimed]
-    sources = fold_sources(lake, processor.session, entity, slices, known_columns(lake, entity))
+    sources = fold_sources(
+        lake, processor.session, entity, slices, known_columns(lake, entity), note=processor.note
+    )
     reach_failpoint("after_read")
     fold = prepare_fold(lake, processor.session, entity, sources, whole)
     reach_failpoint("after_facts")
@@ -295,6 +297,8 @@ def fold_sources(
     entity: Entity,
     slices: Sequence[tuple[Slice, LoadRequest]],
     known: KnownColumns,
+    *,
+    note: Callable[[str], None] = lambda _: None,
 ) -> tuple[FoldSource, ...]:
     """Return slices as the sources of a fold; those with the same columns that follow each other are one.
 
@@ -304,6 +308,7 @@ def fold_sources(
         entity: The entity.
         slices: The slices with their requests.
         known: What is known of the columns; those of each slice are known for the next one.
+        note: Receives what a user must know of columns that are left out.
 
     Raises:
         BadSlice: A slice can't be read.
@@ -314,7 +319,9 @@ def fold_sources(
         for together in [alike] if mark is not None else [[each] for each in alike]:
             requests = tuple(request for _, request in together)
             try:
-                frame, place = _read(lake, session, entity, [slice_ for slice_, _ in together], known=known)
+                frame, place = _read(
+                    lake, session, entity, [slice_ for slice_, _ in together], known=known, note=note
+                )
             except Exception as error:
                 raise BadSlice(sum(len(each.requests) for each in sources), error) from error
             sources.append(FoldSource(frame, requests, place))
@@ -323,11 +330,17 @@ def fold_sources(
 
 
 def _read(
-    lake: Lake, session: SparkSession, entity: Entity, slices: Sequence[Slice], *, known: KnownColumns
+    lake: Lake,
+    session: SparkSession,
+    entity: Entity,
+    slices: Sequence[Slice],
+    *,
+    known: KnownColumns,
+    note: Callable[[str], None],
 ) -> tuple[DataFrame, str]:
     if len(slices) == 1:
-        return read_slice(lake, session, slices[0], entity, known=known), "0"
-    return read_together(lake, session, slices, entity)
+        return read_slice(lake, session, slices[0], entity, known=known, note=note), "0"
+    return read_together(lake, session, slices, entity, note=note)
 
 
 def _with_saved_rows(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], fold: Fold) -> Fold:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +20,18 @@ from lakewright.lake.file_probe import (
     undecodable_line,
 )
 from lakewright.lake.files import files_at
-from lakewright.lake.parquet_footer import MisreadColumns, misread_columns, schema_fingerprint
+from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.reader.compression import check_compression, first_bytes
 from lakewright.reader.content import with_content
 from lakewright.reader.folders import folder_columns, with_folder_columns
+from lakewright.reader.parquet import read_parquet
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.json_columns import KnownColumns
 from lakewright.slices.read_json import read_json
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
-from lakewright.transform.casts import micros_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +55,6 @@ _MOST_LISTED = 1_000_000
 _OPTIONS: dict[str, dict[str, str]] = {
     "csv": {"mode": "FAILFAST", "enforceSchema": "false"},
     "json": {"mode": "FAILFAST"},
-    "parquet": {"parquet.page.verify-checksum.enabled": "true"},
     "avro": {},
     "orc": {},
 }
@@ -84,6 +83,7 @@ def read_slice(
     *,
     others: Sequence[Slice] = (),
     known: KnownColumns | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
 
@@ -96,6 +96,7 @@ def read_slice(
         entity: The entity.
         others: Slices with the same columns that are read with it; see `same_columns`.
         known: What is known of the columns of JSON, see `known_columns`; by default, that there is no table.
+        note: Receives what a user must know of columns that are left out.
 
     Raises:
         SliceError: A quote in a CSV file is not closed, a text file has bytes that its encoding does not
@@ -110,7 +111,14 @@ def read_slice(
     if not filled.files and source.kind == "csv" and (empty := _without_rows(session, entity)) is not None:
         return empty
     source = filled if filled.files else source
-    return with_folder_columns(_read(session, slice_, source, entity, others=others, known=known), source)
+    if source.kind == "parquet":
+        # By default a job of as many tasks as there are files lists them.
+        session.conf.set(_LISTING, str(_MOST_LISTED if source.is_local else 32))
+        names = (*(each.source for each in entity.columns), *entity.names_with_values)
+        places, keys = [each.path for each in others], entity.business_keys
+        frame = read_parquet(lake, session, source, others=places, wanted=names, keys=keys, note=note)
+        return with_folder_columns(frame, source)
+    return with_folder_columns(_read(session, slice_, source, entity, known=known), source)
 
 
 def _without_rows(session: SparkSession, entity: Entity) -> DataFrame | None:
@@ -126,14 +134,10 @@ def _read(
     source: Source,
     entity: Entity,
     *,
-    others: Sequence[Slice],
     known: KnownColumns | None,
 ) -> DataFrame:
     """Return the rows of the files of a slice, without the columns of its folders."""
     form = entity.settings.slice_format
-    misread = _misread_columns(source) if form.kind == "parquet" else None
-    nanoseconds = (misread and misread.nanoseconds) or {}
-    session.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true" if nanoseconds else "false")
     # By default a job of as many tasks as there are files lists them.
     session.conf.set(_LISTING, str(_MOST_LISTED if source.is_local else 32))
     options = _options(session, slice_, source, form)
@@ -142,20 +146,20 @@ def _read(
         frame = _read_with_corrupt_rows(session, source, options)
         options |= _PERMISSIVE
     else:
-        places = [*source.places, *(each.path for each in others)]
-        frame = session.read.format(form.kind).options(**options).load(places)
+        frame = session.read.format(form.kind).options(**options).load(source.places)
     if form.kind == "json":
         known = known or KnownColumns()
         return read_json(session, slice_, entity, frame, options=options, known=known)
-    if misread is None:
-        return frame
-    keys = {name.lower() for name in entity.business_keys}
-    typeless = [name for name in misread.typeless if name.lower() not in keys]
-    return _with_true_types(frame, nanoseconds, typeless) if nanoseconds or typeless else frame
+    return frame
 
 
 def read_together(
-    lake: Lake, session: SparkSession, slices: Sequence[Slice], entity: Entity
+    lake: Lake,
+    session: SparkSession,
+    slices: Sequence[Slice],
+    entity: Entity,
+    *,
+    note: Callable[[str], None] = lambda _: None,
 ) -> tuple[DataFrame, str]:
     """Return the rows of slices for which `same_columns` gives the same text, lazily.
 
@@ -163,7 +167,7 @@ def read_together(
         The rows, and SQL of the position of a row's slice among these; a frame that is made of projections
         and filters of the rows can use it.
     """
-    frame = read_slice(lake, session, slices[0], entity, others=slices[1:])
+    frame = read_slice(lake, session, slices[0], entity, others=slices[1:], note=note)
     places = {
         text_sql(path.lstrip("/")): position
         for position, slice_ in enumerate(slices)
@@ -199,40 +203,6 @@ def same_columns(slice_: Slice, entity: Entity) -> str | None:
     return f"{marks.pop()} {list(map(sorted, folders))}" if len(marks) == 1 else None
 
 
-def _misread_columns(source: Source) -> MisreadColumns | None:
-    """Return the columns of all files that Spark misreads, or None if the footers cannot be read.
-
-    Nanoseconds are left out if some are inside other types. A column has a type if it has one in any file.
-    """
-    nanoseconds: dict[str, bool] = {}
-    typeless: frozenset[str] = frozenset()
-    typed: frozenset[str] = frozenset()
-    are_inside = False
-    for file in source.paths:
-        path = local_path(file)
-        try:
-            own = None if path is None else misread_columns(path)
-        except (ValueError, OSError):
-            own = None  # Spark reports the error when it reads the file
-        if own is None:
-            return None
-        are_inside = are_inside or own.nanoseconds is None
-        nanoseconds |= own.nanoseconds or {}
-        typeless, typed = typeless | own.typeless, typed | own.typed
-    return MisreadColumns({} if are_inside else nanoseconds, typeless - typed, typed)
-
-
-def _with_true_types(frame: DataFrame, times: Mapping[str, bool], typeless: Iterable[str]) -> DataFrame:
-    """Return the frame with nanoseconds as timestamps, and with columns without a type as nulls."""
-    from pyspark.sql import functions
-
-    columns = {
-        name: functions.expr(micros_sql(name_sql(name), column=name, is_utc=is_utc))
-        for name, is_utc in times.items()
-    }
-    return frame.withColumns({**columns, **dict.fromkeys(typeless, functions.lit(None))})
-
-
 def _read_with_corrupt_rows(session: SparkSession, source: Source, options: Mapping[str, str]) -> DataFrame:
     """Return the rows of a text file; the text of those that do not parse is in the column `CORRUPT`."""
     from pyspark.sql.types import StringType
@@ -256,7 +226,7 @@ def _options(session: SparkSession, slice_: Slice, source: Source, form: SliceFo
         has_odd_lines = bool(remote) and form.is_utf8 and _has_odd_lines(session, slice_, remote, form)
         if form.kind == "csv":
             options |= quote_options(session, slice_, form, has_odd_lines=has_odd_lines)
-    if len(source.files) > 1 and form.kind in {"parquet", "orc"}:
+    if len(source.files) > 1 and form.kind == "orc":
         options["mergeSchema"] = "true"
     return options
 

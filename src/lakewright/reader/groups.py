@@ -1,0 +1,156 @@
+"""Files of one source with different columns: which can be read together, and the types of all.
+
+Source: the rules of reading, "Inference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SchemaDriftError
+from lakewright.reader.source import Source, SourceFile
+from lakewright.schema.convert import convert
+from lakewright.schema.fits import merge
+from lakewright.schema.rules import ValueRules
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Group", "columns_of", "grouped", "union_of_groups"]
+
+
+@dataclass(slots=True)
+class Group:
+    """Files that are read by one scan.
+
+    Attributes:
+        columns: Their columns by names in lower case, with the types in the files.
+        files: The files.
+    """
+
+    columns: dict[str, StructField] = field(default_factory=dict)
+    files: list[SourceFile] = field(default_factory=list)
+
+
+def grouped(schemas: Iterable[tuple[Struct, Sequence[SourceFile]]]) -> list[Group]:
+    """Return files in as few groups as their columns allow; files of a group have equal types in common."""
+    groups: list[Group] = []
+    for columns, files in schemas:
+        for group in groups:
+            both = _united(Struct(tuple(group.columns.values())), columns)
+            if isinstance(both, Struct):
+                group.columns = {each.name.lower(): each for each in both.fields}
+                group.files += files
+                break
+        else:
+            groups.append(Group({each.name.lower(): each for each in columns.fields}, list(files)))
+    return groups
+
+
+def _united(one: Type, other: Type) -> Type | None:
+    """Return the type of values of both types that one scan reads; None if that can't be."""
+    if one == other:
+        return one
+    if isinstance(one, Array) and isinstance(other, Array):
+        element = _united(one.element, other.element)
+        return None if element is None else Array(element)
+    if isinstance(one, MapOf) and isinstance(other, MapOf) and one.key == other.key:
+        value = _united(one.value, other.value)
+        return None if value is None else MapOf(one.key, value)
+    if not (isinstance(one, Struct) and isinstance(other, Struct)):
+        return None
+    left = {each.name.lower(): each for each in other.fields}
+    fields = []
+    for each in one.fields:
+        twin = left.pop(each.name.lower(), None)
+        kind = each.type if twin is None else _united(each.type, twin.type)
+        if kind is None:
+            return None
+        fields.append(replace(each, type=kind))
+    return Struct((*fields, *left.values()))
+
+
+def columns_of(
+    source: Source, groups: Sequence[Group], true_type: Callable[[Type], Type]
+) -> dict[str, StructField]:
+    """Return the columns of all groups, with types that hold the values of each, by names in lower case.
+
+    Args:
+        source: The source.
+        groups: The groups of its files.
+        true_type: Returns the type that values of a type in a file have after they were read.
+
+    Raises:
+        SchemaDriftError: A column has types in two files that no type holds.
+    """
+    found: dict[str, StructField] = {}
+    firsts: dict[str, SourceFile] = {}
+    for group in groups:
+        for name, each in group.columns.items():
+            kind = true_type(each.type)
+            known = found.get(name)
+            both = kind if known is None else merge(known.type, kind)
+            if known is not None and both is None:
+                raise _conflict(source, (known, firsts[name]), (replace(each, type=kind), group.files[0]))
+            firsts.setdefault(name, group.files[0])
+            found[name] = replace(known or each, type=both or kind)
+    return found
+
+
+def _conflict(
+    source: Source, one: tuple[StructField, SourceFile], other: tuple[StructField, SourceFile]
+) -> SchemaDriftError:
+    (first, file), (second, other_file) = one, other
+    column, left, right = _where(first.name, first.type, second.type)
+    return SchemaDriftError(
+        f"{source.label} can't be read: column {column!r} is of type {left} in {file.name}, and of type "
+        f"{right} in {other_file.name}",
+        remedy="Deliver the files with one type for it, then resolve the item.",
+        details={**source.details, "column": column, "types": [left, right]},
+    )
+
+
+def _where(place: str, one: Type, other: Type) -> tuple[str, str, str]:
+    """Return the place inside a column at which two types differ, with both types there."""
+    if isinstance(one, Struct) and isinstance(other, Struct):
+        theirs = {each.name.lower(): each for each in other.fields}
+        for each in one.fields:
+            twin = theirs.get(each.name.lower())
+            if twin is not None and merge(each.type, twin.type) is None:
+                return _where(f"{place}.{each.name}", each.type, twin.type)
+    if isinstance(one, Array) and isinstance(other, Array):
+        return _where(place, one.element, other.element)
+    return place, one.ddl, other.ddl
+
+
+def union_of_groups(
+    frames: Sequence[tuple[DataFrame, dict[str, StructField]]],
+    columns: dict[str, StructField],
+    rules: ValueRules,
+) -> DataFrame:
+    """Return the rows of all groups with the same columns; a value that does not fit fails the query.
+
+    Args:
+        frames: The rows of each group, with the types that they have.
+        columns: The columns of all, by names in lower case.
+        rules: How values are converted.
+    """
+
+    def selected(frame: DataFrame, own: dict[str, StructField]) -> DataFrame:
+        made = []
+        for name, each in columns.items():
+            found = own.get(name)
+            if found is None:
+                sql = f"cast(null as {each.type.ddl})"
+            else:
+                value = name_sql(found.name)
+                sql = convert(value, found.type, each.type, column=each.name, rules=rules).strict
+            made.append(f"{sql} as {name_sql(each.name)}")
+        return frame.selectExpr(*made)
+
+    return reduce(lambda one, other: one.unionAll(other), (selected(*each) for each in frames))

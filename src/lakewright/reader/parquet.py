@@ -1,0 +1,281 @@
+"""Reading of Parquet files, each in its own types, and together in types that hold the values of all.
+
+Source: the rules of reading, "Inference" and "What fits".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakewright.errors import SchemaDriftError
+from lakewright.lake.files import files_at
+from lakewright.lake.parquet_footer import footer_of
+from lakewright.lake.paths import is_s3
+from lakewright.manifest.payload import MAY_SKIP
+from lakewright.reader.groups import Group, columns_of, grouped, union_of_groups
+from lakewright.reader.parquet_types import (
+    Footer,
+    Footers,
+    homeless,
+    is_foreign,
+    known_part,
+    read_type,
+    true_sql,
+    true_type,
+)
+from lakewright.reader.source import Source, SourceFile
+from lakewright.schema.misfit import Owner
+from lakewright.schema.rules import ValueRules
+from lakewright.schema.spark import type_of
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import Struct, StructField
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = ["read_parquet"]
+
+_OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
+_REQUESTS = 32
+_REMEDIES = {
+    "float16": "Deliver it as float32",
+    "interval": "Deliver it as a number of seconds, or as text",
+}
+_INDEX = re.compile(r"__index_level_\d+__")
+"""The columns in which pandas keeps the numbers of its rows."""
+
+
+def read_parquet(
+    lake: Lake,
+    session: SparkSession,
+    source: Source,
+    *,
+    others: Sequence[str] = (),
+    wanted: Collection[str] = (),
+    keys: Collection[str] = (),
+    note: Callable[[str], None] = lambda _: None,
+) -> DataFrame:
+    """Return the rows of Parquet files, lazily; columns of several files are merged by name.
+
+    A column that has only nulls, and no type in any file, has none in the frame; parts inside other columns
+    that have no type are left out.
+
+    Args:
+        lake: The lake.
+        session: A strict session.
+        source: The files.
+        others: Folders or files whose columns are the same, which are read with them.
+        wanted: Names of columns that are declared.
+        keys: Names of columns that have a type in any case.
+        note: Receives what a user must know of columns that are left out.
+
+    Raises:
+        LakewrightError: A file is damaged.
+        SchemaDriftError: A column has a type that can't be read, or types that no type holds.
+    """
+    footers = _footers(lake, source)
+    options = dict(_OPTIONS)
+    if footers is None:
+        options |= {"mergeSchema": "true"} if len(source.files) > 1 else {}
+        return _load(session, source, [*source.places, *others], options=options)
+    schemas = _schemas(footers)
+    if len(schemas) == 1 and schemas[0].is_sparks_own:
+        return _load(session, source, [*source.places, *others], options=options)
+    schemas = [each.known(session, source) for each in schemas]
+    declared = {name.lower() for name in wanted}
+    order = _names(schemas, declared, note)
+    for each in schemas:
+        _check(source, each, order)
+    # Files in which a column has no type are not read together with those in which it has one.
+    groups = [
+        replace(group, columns=_readable(group.columns))
+        for group in grouped((each.with_columns(order), each.files) for each in _with_rows(schemas))
+    ]
+    columns = columns_of(source, groups, true_type)
+    for each in schemas:  # a file without rows says nothing of types, but has its columns
+        for lower, column in _readable(_by_name(each.with_columns(order))).items():
+            columns.setdefault(lower, replace(column, type=true_type(column.type)))
+    frames = [(_group_frame(session, source, group, others), _true_columns(group)) for group in groups]
+    rules = ValueRules(zone=lake.settings.timezone, owner=Owner.SLICE)
+    frame = union_of_groups(frames, columns, rules)
+    kept = {name.lower() for name in keys}
+    return frame.selectExpr(
+        *(
+            name_sql(columns[lower].name) if lower in columns else _typeless_sql(name, is_key=lower in kept)
+            for lower, name in order.items()
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """The columns of files that have the same.
+
+    Attributes:
+        columns: The columns, with the types in the files.
+        files: The files.
+        rows: Number of their rows.
+        is_of_spark: Whether Spark has written its own schema into them.
+    """
+
+    columns: Struct
+    files: tuple[SourceFile, ...]
+    rows: int
+    is_of_spark: bool
+
+    @property
+    def is_sparks_own(self) -> bool:
+        """Whether Spark has to say which types these are, and does it right."""
+        is_plain = true_type(self.columns) == self.columns == known_part(self.columns)
+        is_read = homeless(self.columns, "") is None and not any(map(_is_index, _names_of(self.columns)))
+        return is_plain and is_read and (self.is_of_spark or is_foreign(self.columns))
+
+    def with_columns(self, names: Collection[str]) -> Struct:
+        """Return those of its columns whose names, in lower case, are given."""
+        return Struct(tuple(each for each in self.columns.fields if each.name.lower() in names))
+
+    def known(self, session: SparkSession, source: Source) -> _Schema:
+        """Return the schema with the types that only Spark knows."""
+        if not is_foreign(self.columns):
+            return self
+        kind = type_of(_load(session, source, [source.path(self.files[0])], options={}).schema)
+        return replace(self, columns=kind) if isinstance(kind, Struct) else self
+
+
+def _footers(lake: Lake, source: Source) -> list[tuple[SourceFile, Footer]] | None:
+    """Return the footers of all files; None if only Spark can read them."""
+    if not (source.is_local or is_s3(source.place)):
+        return None
+    files, footers = files_at(source.place, lake), Footers()
+
+    def footer(file: SourceFile) -> bytes:
+        path = source.path(file)
+        return footer_of(path, file.size, lambda start, size: files.read_range(path, start, size))
+
+    found = []
+    with ThreadPoolExecutor(1 if source.is_local else _REQUESTS) as pool:
+        read = map(footer, source.files) if source.is_local else pool.map(footer, source.files)
+        for file in source.files:
+            try:
+                found.append((file, footers.read(next(read))))
+            except ValueError as error:
+                path = source.path(file)
+                why = str(error) if path in str(error) else f"{path}: {error}"
+                remedy = "Deliver it again, then resolve the item."
+                raise source.error(why, remedy, **{MAY_SKIP: True}) from error
+            except OSError:
+                return None  # Spark reports the error when it reads the file
+    return found
+
+
+def _schemas(footers: Sequence[tuple[SourceFile, Footer]]) -> list[_Schema]:
+    # Equal beginnings of footers give the same object, whose hash would take longer.
+    found: dict[tuple[int, bytes | None], list[tuple[SourceFile, Footer]]] = {}
+    for file, footer in footers:
+        found.setdefault((id(footer.columns), footer.sparks), []).append((file, footer))
+    return [
+        _Schema(
+            columns=alike[0][1].columns,
+            files=tuple(file for file, _ in alike),
+            rows=sum(footer.rows for _, footer in alike),
+            is_of_spark=alike[0][1].sparks is not None,
+        )
+        for alike in found.values()
+    ]
+
+
+def _with_rows(schemas: Sequence[_Schema]) -> Sequence[_Schema]:
+    return [each for each in schemas if each.rows] or schemas
+
+
+def _names_of(columns: Struct) -> list[str]:
+    return [each.name for each in columns.fields]
+
+
+def _is_index(name: str) -> bool:
+    return _INDEX.fullmatch(name) is not None
+
+
+def _names(
+    schemas: Iterable[_Schema], declared: Collection[str], note: Callable[[str], None]
+) -> dict[str, str]:
+    """Return the names of all columns but the indexes of pandas, by themselves in lower case."""
+    names: dict[str, str] = {}
+    for each in schemas:
+        for name in _names_of(each.columns):
+            names.setdefault(name.lower(), name)
+    for lower, name in list(names.items()):
+        if _is_index(name) and lower not in declared:
+            note(f"the column {name}, the numbers of pandas' rows, is left out; declare it to keep it")
+            del names[lower]
+    return names
+
+
+def _check(source: Source, schema: _Schema, order: Collection[str]) -> None:
+    """Raise `SchemaDriftError` for columns that can't be read."""
+    place = source.path(schema.files[0])
+    seen: dict[str, str] = {}
+    for column in schema.columns.fields:
+        other = seen.setdefault(column.name.lower(), column.name)
+        found = homeless(column.type, column.name) if column.name.lower() in order else None
+        if other != column.name or _names_of(schema.columns).count(column.name) > 1:
+            raise SchemaDriftError(
+                f"{source.label} can't be read: the columns {other!r} and {column.name!r} of {place} have "
+                "the same name but for case",
+                remedy="Rename one of them, then resolve the item.",
+                details={**source.details, "column": column.name},
+            )
+        if found is not None:
+            where, kind = found
+            raise SchemaDriftError(
+                f"{source.label} can't be read: column {where!r} of {place} is of type {kind}, which "
+                "neither Spark nor a table has",
+                remedy=f"{_REMEDIES.get(kind, 'Deliver it as text')}, then resolve the item.",
+                details={**source.details, "column": where, "type": kind},
+            )
+
+
+def _by_name(columns: Struct) -> dict[str, StructField]:
+    return {each.name.lower(): each for each in columns.fields}
+
+
+def _readable(columns: Mapping[str, StructField]) -> dict[str, StructField]:
+    """Return the columns that have a type, without the parts inside them that have none."""
+    parts = ((name, each, known_part(each.type)) for name, each in columns.items())
+    return {name: replace(each, type=part) for name, each, part in parts if part is not None}
+
+
+def _true_columns(group: Group) -> dict[str, StructField]:
+    return {name: replace(each, type=true_type(each.type)) for name, each in group.columns.items()}
+
+
+def _group_frame(session: SparkSession, source: Source, group: Group, others: Sequence[str]) -> DataFrame:
+    """Return the rows of the files of a group, in their true types."""
+    part = source.only(group.files)
+    columns = group.columns.values()
+    schema = ", ".join(f"{name_sql(each.name)} {read_type(each.type).ddl}" for each in columns)
+    frame = _load(session, part, [*part.places, *others], options=_OPTIONS, schema=schema)
+    made = [f"{true_sql(name_sql(e.name), e.type, e.name)} as {name_sql(e.name)}" for e in columns]
+    return frame.selectExpr(*made) if made else frame
+
+
+def _load(
+    session: SparkSession,
+    source: Source,
+    places: list[str],
+    *,
+    options: Mapping[str, str],
+    schema: str = "",
+) -> DataFrame:
+    reader = session.read.format("parquet").options(**source.options, **options)
+    return (reader.schema(schema) if schema else reader).load(places)
+
+
+def _typeless_sql(name: str, *, is_key: bool) -> str:
+    return f"{'cast(null as int)' if is_key else 'null'} as {name_sql(name)}"
