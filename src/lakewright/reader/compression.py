@@ -25,13 +25,13 @@ _REQUESTS = 32
 _LARGEST_BLOCK = 1 << 26
 
 
-def first_bytes(source: Source, begin: Begin) -> dict[str, bytes]:
+def first_bytes(source: Source, begin: Begin, size: int = PROBE) -> dict[str, bytes]:
     """Return the first bytes of the files of a source that aren't empty, by their names."""
     wanted = [file for file in source.files if file.size]
     if source.is_local or len(wanted) < 2:
-        return {file.name: begin(source.path(file), PROBE) for file in wanted}
+        return {file.name: begin(source.path(file), size) for file in wanted}
     with ThreadPoolExecutor(min(_REQUESTS, len(wanted))) as pool:
-        found = pool.map(lambda file: begin(source.path(file), PROBE), wanted)
+        found = pool.map(lambda file: begin(source.path(file), size), wanted)
         return {file.name: first for file, first in zip(wanted, found, strict=True)}
 
 

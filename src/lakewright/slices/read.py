@@ -23,6 +23,7 @@ from lakewright.lake.files import files_at
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
+from lakewright.reader.avro import read_avro
 from lakewright.reader.compression import check_compression, first_bytes
 from lakewright.reader.content import with_content
 from lakewright.reader.folders import folder_columns, with_folder_columns
@@ -55,7 +56,6 @@ _MOST_LISTED = 1_000_000
 _OPTIONS: dict[str, dict[str, str]] = {
     "csv": {"mode": "FAILFAST", "enforceSchema": "false"},
     "json": {"mode": "FAILFAST"},
-    "avro": {},
     "orc": {},
 }
 
@@ -118,6 +118,8 @@ def read_slice(
         places, keys = [each.path for each in others], entity.business_keys
         frame = read_parquet(lake, session, source, others=places, wanted=names, keys=keys, note=note)
         return with_folder_columns(frame, source)
+    if source.kind == "avro":
+        return with_folder_columns(read_avro(lake, session, source), source)
     return with_folder_columns(_read(session, slice_, source, entity, known=known), source)
 
 

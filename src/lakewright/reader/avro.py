@@ -1,0 +1,115 @@
+"""Reading of Avro files: those of one source may have different schemas, of which Spark takes the first one.
+
+Source: the Apache Avro specification, "Object container files"; the rules of reading, "Inference".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakewright.lake.files import files_at
+from lakewright.manifest.payload import MAY_SKIP
+from lakewright.reader.compression import Begin, first_bytes
+from lakewright.reader.groups import Group, columns_of, union_of_groups
+from lakewright.reader.source import Source, SourceFile
+from lakewright.schema.misfit import Owner
+from lakewright.schema.rules import ValueRules
+from lakewright.schema.spark import type_of
+from lakewright.schema.types import Struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = ["read_avro", "schema_text"]
+
+_MAGIC = b"Obj\x01"
+_HEADER = 1 << 16
+_LARGEST_HEADER = 1 << 24
+
+
+def read_avro(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
+    """Return the rows of Avro files, lazily; columns of several files are merged by name.
+
+    Raises:
+        LakewrightError: A file is no Avro file.
+        SchemaDriftError: A column has types that no type holds.
+    """
+    reader = session.read.format("avro").options(**source.options)
+    by_schema: dict[bytes, list[SourceFile]] = {}
+    if len(source.files) > 1:
+        begin = files_at(source.place, lake).begin
+        firsts = first_bytes(source, begin, _HEADER)
+        for file in source.files:
+            by_schema.setdefault(_schema_of(source, file, firsts[file.name], begin), []).append(file)
+    if len(by_schema) < 2:
+        return reader.load(source.places)
+    frames, groups = [], []
+    for files in by_schema.values():
+        part = source.only(files)
+        frame = session.read.format("avro").options(**part.options).load(part.places)
+        kind = type_of(frame.schema)
+        fields = kind.fields if isinstance(kind, Struct) else ()
+        groups.append(Group({each.name.lower(): each for each in fields}, files))
+        frames.append((frame, groups[-1].columns))
+    columns = columns_of(source, groups, lambda kind: kind)
+    return union_of_groups(frames, columns, ValueRules(zone=lake.settings.timezone, owner=Owner.SLICE))
+
+
+def _schema_of(source: Source, file: SourceFile, first: bytes, begin: Begin) -> bytes:
+    path = source.path(file)
+    try:
+        try:
+            return schema_text(first)
+        except IndexError:
+            return schema_text(begin(path, _LARGEST_HEADER))
+    except (IndexError, ValueError) as error:
+        remedy = "Deliver it again, then resolve the item."
+        raise source.error(f"{path} is no complete Avro file", remedy, **{MAY_SKIP: True}) from error
+
+
+def schema_text(content: bytes) -> bytes:
+    r"""Return the schema in the header of an Avro file, of which the first bytes are given.
+
+    Raises:
+        IndexError: There are too few bytes.
+        ValueError: It is no Avro file.
+
+    Example:
+        >>> schema_text(b'Obj\x01\x02\x16avro.schema\x08"int\x00')
+        b'"int'
+    """
+    if not content.startswith(_MAGIC):
+        raise ValueError("the magic number is missing")
+    position = len(_MAGIC)
+
+    def number() -> int:
+        nonlocal position
+        value = shift = 0
+        while True:
+            byte = content[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return (value >> 1) ^ -(value & 1)
+
+    def text() -> bytes:
+        nonlocal position
+        length = number()
+        if length < 0:
+            raise ValueError("a length is negative")
+        position += length
+        if position > len(content):
+            raise IndexError("there are too few bytes")
+        return content[position - length : position]
+
+    while count := number():
+        if count < 0:  # the bytes of the block follow
+            number()
+        for _ in range(abs(count)):
+            key, value = text(), text()
+            if key == b"avro.schema":
+                return value
+    raise ValueError("the schema is missing")
