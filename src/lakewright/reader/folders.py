@@ -91,10 +91,10 @@ def with_folder_columns(frame: DataFrame, source: Source) -> DataFrame:
     for column, written in columns.items():
         value = _value_sql(source.place, written)
         field = own.get(column.lower())
-        if field is None:
-            found.append((column, value))
+        kind = "void" if field is None else field.dataType.simpleString()
+        if field is None or kind == "void":
+            found.append((column if field is None else field.name, value))
             continue
-        kind = field.dataType.simpleString()
         if kind.partition("(")[0] not in _SCALARS:
             raise source.error(
                 f"column {column!r} is of type {kind} in the files, and folders have its values, too",

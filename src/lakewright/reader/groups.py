@@ -153,4 +153,6 @@ def union_of_groups(
             made.append(f"{sql} as {name_sql(each.name)}")
         return frame.selectExpr(*made)
 
+    if len(frames) == 1 and frames[0][1] == columns:
+        return frames[0][0]
     return reduce(lambda one, other: one.unionAll(other), (selected(*each) for each in frames))

@@ -32,7 +32,7 @@ from lakewright.schema.misfit import Owner
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Struct, StructField
+from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,6 +105,8 @@ def read_parquet(
     rules = ValueRules(zone=lake.settings.timezone, owner=Owner.SLICE)
     frame = union_of_groups(frames, columns, rules)
     kept = {name.lower() for name in keys}
+    if list(columns) == list(order):
+        return frame
     return frame.selectExpr(
         *(
             name_sql(columns[lower].name) if lower in columns else _typeless_sql(name, is_key=lower in kept)
@@ -220,17 +222,16 @@ def _names(
 def _check(source: Source, schema: _Schema, order: Collection[str]) -> None:
     """Raise `SchemaDriftError` for columns that can't be read."""
     place = source.path(schema.files[0])
-    seen: dict[str, str] = {}
-    for column in schema.columns.fields:
-        other = seen.setdefault(column.name.lower(), column.name)
-        found = homeless(column.type, column.name) if column.name.lower() in order else None
-        if other != column.name or _names_of(schema.columns).count(column.name) > 1:
-            raise SchemaDriftError(
-                f"{source.label} can't be read: the columns {other!r} and {column.name!r} of {place} have "
-                "the same name but for case",
-                remedy="Rename one of them, then resolve the item.",
-                details={**source.details, "column": column.name},
-            )
+    twins = _twins(schema.columns, "")
+    if twins is not None:
+        raise SchemaDriftError(
+            f"{source.label} can't be read: the columns {twins[0]!r} and {twins[1]!r} of {place} have the "
+            "same name but for case",
+            remedy="Rename one of them, then resolve the item.",
+            details={**source.details, "column": twins[1]},
+        )
+    for column in schema.with_columns(order).fields:
+        found = homeless(column.type, column.name)
         if found is not None:
             where, kind = found
             raise SchemaDriftError(
@@ -239,6 +240,23 @@ def _check(source: Source, schema: _Schema, order: Collection[str]) -> None:
                 remedy=f"{_REMEDIES.get(kind, 'Deliver it as text')}, then resolve the item.",
                 details={**source.details, "column": where, "type": kind},
             )
+
+
+def _twins(kind: Type, place: str) -> tuple[str, str] | None:
+    """Return two fields of one struct whose names are the same but for case; None without any."""
+    if isinstance(kind, Array):
+        return _twins(kind.element, place)
+    if isinstance(kind, MapOf):
+        return _twins(kind.value, place)
+    seen: dict[str, str] = {}
+    for field in kind.fields if isinstance(kind, Struct) else ():
+        path = f"{place}{field.name}"
+        if field.name.lower() in seen:
+            return seen[field.name.lower()], path
+        seen[field.name.lower()] = path
+        if (found := _twins(field.type, f"{path}.")) is not None:
+            return found
+    return None
 
 
 def _by_name(columns: Struct) -> dict[str, StructField]:
@@ -257,12 +275,15 @@ def _true_columns(group: Group) -> dict[str, StructField]:
 
 def _group_frame(session: SparkSession, source: Source, group: Group, others: Sequence[str]) -> DataFrame:
     """Return the rows of the files of a group, in their true types."""
+    from pyspark.sql import functions
+
     part = source.only(group.files)
     columns = group.columns.values()
     schema = ", ".join(f"{name_sql(each.name)} {read_type(each.type).ddl}" for each in columns)
     frame = _load(session, part, [*part.places, *others], options=_OPTIONS, schema=schema)
-    made = [f"{true_sql(name_sql(e.name), e.type, e.name)} as {name_sql(e.name)}" for e in columns]
-    return frame.selectExpr(*made) if made else frame
+    changed = {each.name: each.type for each in columns if true_type(each.type) != each.type}
+    made = {name: functions.expr(true_sql(name_sql(name), kind, name)) for name, kind in changed.items()}
+    return frame.withColumns(made) if made else frame
 
 
 def _load(
