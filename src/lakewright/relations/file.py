@@ -26,8 +26,9 @@ from lakewright.lake.partition import (
 from lakewright.lake.paths import join, local_path
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
-from lakewright.relations.csv_layout import writing_options
-from lakewright.relations.file_reading import FileReader, files_below, union_of
+from lakewright.reader.csv import union_of
+from lakewright.reader.form import writing_options
+from lakewright.relations.file_reading import FileReader, files_below
 from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.relations.staging import StagedFiles, check_single

@@ -1,25 +1,35 @@
-"""How the files of a `file` relation are read: by the columns that each file has, and strictly."""
+"""How the files of a `file` relation are read: CSV by the columns that each file has, and all strictly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
 from lakewright.lake.columns import column, engine_type, fields_of, find_column, literal, reader_schema
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.paths import join, parent
-from lakewright.relations.csv_layout import CsvForm, CsvGroup, first_lines, grouped, reading_options
-from lakewright.spec.models.fields import Field, PartitionField
+from lakewright.reader.csv import CsvGroup, groups_of, names_of, read_group
+from lakewright.reader.faults import FileFault
+from lakewright.reader.form import TEXTS, Form, form_of_options
+from lakewright.relations.csv_columns import columns_of_file, header_doubt
+from lakewright.spec.models.fields import Field, PartitionField, parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["FileReader", "files_below", "header_doubt", "union_of"]
+__all__ = ["FileReader", "files_below"]
+
+_TEXT = parse_type("string")
+
+_CORRECT_HEADER = "Correct the header; or declare a schema, whose names columns then have by position."
+_CORRECT_FILE = (
+    "Correct the file, or declare how the files are written: the option `encoding`; the option `escape` for "
+    "quotes after a backslash, or an empty `quote` for none."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,133 +63,158 @@ class FileReader:
                 f"{self.label}: there is no file at {place} to infer its columns from",
                 remedy="Declare its schema.",
             )
-        paths = [path for place in found for path, size in files_below(files, place) if size]
-        options = self._reading(fields, paths)
-        groups = self._groups(workspace, files, paths, fields)
-        if groups is None:
-            yield self._read(workspace, options, found, fields)
-            return
-        if len(found) == 1 and found != groups[0].paths:
+        frames: list[DataFrame] = []
+        if self.format == "csv":
+            paths = [path for place in found for path, size in files_below(files, place) if size]
+            frames = self._csv_frames(workspace, found, self._groups(workspace, files, paths), fields)
+        yield from frames or [self._read(workspace, found, fields)]
+
+    def _groups(self, workspace: Workspace, files: Files, paths: Sequence[str]) -> list[CsvGroup]:
+        try:
+            return groups_of(workspace.spark, paths, self._form, files.begin)
+        except FileFault as fault:
+            raise TargetError(f"{self.label} can't be read: {fault}", remedy=_CORRECT_FILE) from fault
+
+    @property
+    def _form(self) -> Form:
+        return form_of_options(self.format, self.options)
+
+    def _csv_frames(
+        self,
+        workspace: Workspace,
+        found: Sequence[str],
+        groups: Sequence[CsvGroup],
+        fields: tuple[Field, ...] | None,
+    ) -> list[DataFrame]:
+        """Return the rows of each group of CSV files."""
+        options = self._strict(fields)
+        if len(found) == 1 and not any(found[0] in group.paths for group in groups):
             options["basePath"] = _uri(found[0])
+        folders = _folder_columns(found, groups)
+        alike: dict[object, tuple[CsvGroup, list[Field] | None]] = {}
         for group in groups:
-            yield self._read_group(workspace, options, group, fields)
+            own = (
+                self._untyped(workspace, group, folders)
+                if fields is None
+                else self._typed(workspace, group, fields)
+            )
+            key = (group.end, group.has_breaks, group.first if own is None else tuple(own))
+            known = alike[key][0].paths if key in alike else ()
+            alike[key] = replace(group, paths=(*known, *map(_uri, group.paths))), own
+        # A folder is listed at once, its files one by one.
+        places = [_uri(each) for each in found] if len(alike) == 1 else None
+        frames = []
+        for group, own in alike.values():
+            schema = None if own is None else reader_schema(own)
+            frame = read_group(workspace.spark, group, self._form, schema, options=options, places=places)
+            if fields is not None:
+                frame = frame.select(*(_selected(frame, each) for each in fields))
+            elif own is None:
+                names = self._names(group)
+                frame = frame.toDF(*names, *frame.columns[len(names) :])
+            frames.append(frame)
+        return frames
 
-    def _reader(
-        self, workspace: Workspace, options: Mapping[str, str], fields: Iterable[Field] | None
-    ) -> DataFrameReader:
-        # Patterns are already resolved; the names that were found are not patterns.
-        reader = workspace.spark.read.format(self.format).options(**options, __globPaths__="false")
-        return reader if fields is None else reader.schema(reader_schema(fields))
+    def _untyped(self, workspace: Workspace, group: CsvGroup, folders: frozenset[str]) -> list[Field] | None:
+        """Return the columns of CSV files where none are declared; None if Spark is to infer their types."""
+        if self._form.header:
+            self._note(workspace, group, header_doubt(group.first, self._form.separator))
+        names = self._names(group)
+        if self._option("inferSchema", "false").lower() == "true":
+            return None
+        # Spark takes values of folders for numbers and dates if they look so: `01` for 1.
+        divided = [each.as_field() for each in self.partitions if each.name.lower() in folders]
+        return [*(Field(name=name, type=_TEXT) for name in names), *divided]
 
-    def _reading(self, fields: tuple[Field, ...] | None, paths: Sequence[str]) -> dict[str, str]:
+    def _names(self, group: CsvGroup) -> tuple[str, ...]:
+        try:
+            return names_of(group, self._form, is_numbered=True)
+        except FileFault as fault:
+            raise TargetError(f"{self.label} can't be read: {fault}", remedy=_CORRECT_HEADER) from fault
+
+    def _typed(self, workspace: Workspace, group: CsvGroup, fields: Sequence[Field]) -> list[Field]:
+        """Return the columns to read CSV files with, of which some are declared."""
+        names = {each.name.lower() for each in self.partitions}
+        divided = [each for each in fields if each.name.lower() in names]
+        corrupt = [each for each in fields if each.name == self._corrupt and each not in divided]
+        declared = [each for each in fields if each not in (*divided, *corrupt)]
+        has_header = self._form.header
+        line = [value.strip(" \t") for value in group.first]
+        try:
+            columns = columns_of_file(line, declared, has_header=has_header)
+        except ValueError as error:
+            raise TargetError(
+                f"{self.label} can't be read: the header of {group.paths[0]} is not as declared: {error}",
+                remedy="Correct the header, or declare the column by the name that it has.",
+            ) from error
+        if has_header:
+            self._note(workspace, group, header_doubt(line, self._form.separator, columns, declared))
+        return [*columns, *corrupt, *divided]
+
+    def _note(self, workspace: Workspace, group: CsvGroup, doubt: str | None) -> None:
+        if doubt is not None:
+            workspace.note(f"{self.label}: the header of {group.paths[0]} {doubt}")
+
+    def _option(self, wanted: str, default: str) -> str:
+        return next(
+            (value for name, value in self.options.items() if name.lower() == wanted.lower()), default
+        )
+
+    @property
+    def _corrupt(self) -> str:
+        """The column that receives the text of records that do not parse, if it is declared."""
+        return self._option("columnNameOfCorruptRecord", "_corrupt_record")
+
+    def _strict(self, fields: Sequence[Field] | None) -> dict[str, str]:
         """Return the options for reading: a value that does not fit its column fails the query.
 
         Spark's own default reads such a value as null, and leaves out fields that are too many.
         """
-        has_mode = any(name.lower() == "mode" for name in self.options)
-        is_strict = self.format in ("csv", "json") and not has_mode and not self._keeps_corrupt(fields)
-        options = {**self.options, **({"mode": "FAILFAST"} if is_strict else {})}
-        if self.format != "csv":
-            return options
-        try:
-            return reading_options(options, paths)
-        except ValueError as error:
-            raise TargetError(
-                f"{self.label} can't be read: {error}",
-                remedy="Correct the file, or declare how the files are written: the option `encoding`; the "
-                "option `escape` for quotes after a backslash, or an empty `quote` for none.",
-            ) from error
+        given = {name.lower() for name in self.options}
+        options = {}
+        if self.format == "csv" and not given & {"quote", "escape"}:
+            options["unescapedQuoteHandling"] = "RAISE_ERROR"
+        is_lenient = "mode" in given or any(each.name == self._corrupt for each in fields or ())
+        if self.format in TEXTS and not is_lenient:
+            options["mode"] = "FAILFAST"
+        return options
 
-    def _keeps_corrupt(self, fields: Sequence[Field] | None) -> bool:
-        """Return whether a column is declared that receives the text of records that do not parse."""
-        given = {name.lower(): value for name, value in self.options.items()}
-        corrupt = given.get("columnnameofcorruptrecord", "_corrupt_record")
-        return any(each.name == corrupt for each in fields or ())
-
-    def _groups(
-        self,
-        workspace: Workspace,
-        files: Files,
-        paths: Sequence[str],
-        fields: tuple[Field, ...] | None,
-    ) -> list[CsvGroup] | None:
-        """Return the groups of CSV files with the same columns; None if all have those that Spark takes."""
-        form = CsvForm.of(self.options) if self.format == "csv" else None
-        if form is None or self._keeps_corrupt(fields) or (fields is None and not form.has_header):
-            return None
-        declared = None if fields is None else self._in_files(fields)
-        try:
-            groups = grouped(paths, first_lines(paths, form, files.begin), declared, form)
-        except ValueError as error:
-            raise TargetError(
-                f"{self.label} can't be read: {error}",
-                remedy="Correct the header; or declare a schema, whose names columns then have by position.",
-            ) from error
-        for group in groups:
-            if (told := header_doubt(group, declared)) is not None:
-                workspace.note(f"{self.label}: the header of {group.paths[0]} {told}")
-        if len(groups) > 1:
-            return groups
-        is_plain = not groups or groups[0].columns is None or list(groups[0].columns) == declared
-        return None if is_plain else groups
-
-    def _read_group(
-        self,
-        workspace: Workspace,
-        options: Mapping[str, str],
-        group: CsvGroup,
-        fields: tuple[Field, ...] | None,
-    ) -> DataFrame:
-        if fields is None:
-            return self._read(workspace, options, group.paths, None)
-        own = group.columns or self._in_files(fields)
-        divided = [each for each in fields if each not in self._in_files(fields)]
-        frame = self._reader(workspace, options, [*own, *divided]).load([_uri(each) for each in group.paths])
-        return frame.select(*(_selected(frame, each) for each in fields))
+    def _reader(self, workspace: Workspace, fields: Iterable[Field] | None) -> DataFrameReader:
+        options = {**self._form.options, **self._strict(tuple(fields or ()))} if self.format in TEXTS else {}
+        # Patterns are already resolved; the names that were found are not patterns.
+        reader = workspace.spark.read.format(self.format).options(**options).options(**self.options)
+        reader = reader.option("__globPaths__", "false")
+        return reader if fields is None else reader.schema(reader_schema(fields))
 
     def _read(
-        self,
-        workspace: Workspace,
-        options: Mapping[str, str],
-        paths: Sequence[str],
-        fields: tuple[Field, ...] | None,
+        self, workspace: Workspace, paths: Sequence[str], fields: tuple[Field, ...] | None
     ) -> DataFrame:
         """Return the rows of files with the same columns."""
         places = [_uri(path) for path in paths]
         if fields is None:
-            frame = self._reader(workspace, options, None).load(places)
+            frame = self._reader(workspace, None).load(places)
             types = {each.name.lower(): each.as_field() for each in self.partitions}
             if not types.keys() & {name.lower() for name in frame.columns}:
                 return frame
             # Spark takes values of folders for numbers and dates if they look so: `01` for 1.
             own = [types.get(each.name.lower(), each) for each in fields_of(frame.schema)]
-            return self._reader(workspace, options, own).load(places)
+            return self._reader(workspace, own).load(places)
         present = {each.name.lower() for each in fields}
         former = [
             each.model_copy(update={"name": each.renamed_from, "renamed_from": None})
             for each in fields
             if each.renamed_from and each.renamed_from.lower() not in present and self.format != "csv"
         ]
-        frame = self._reader(workspace, options, [*fields, *former]).load(places)
+        frame = self._reader(workspace, [*fields, *former]).load(places)
         return frame.select(*(_renamed(each) for each in fields)) if former else frame
 
-    def _in_files(self, fields: Sequence[Field]) -> list[Field]:
-        names = {each.name.lower() for each in self.partitions}
-        return [each for each in fields if each.name.lower() not in names]
 
-
-def header_doubt(group: CsvGroup, declared: Sequence[Field] | None) -> str | None:
-    """Return what may be wrong with the headers of files, whose first one is meant; None if nothing is."""
-    if group.separator is not None and (declared is None or len(declared) > 1):
-        sign = group.separator.replace("\t", "\\t")
-        return f'is one column. If `{sign}` separates its columns, set `options: {{sep: "{sign}"}}`'
-    if group.renamed is None:
-        return None
-    name, other = group.renamed
-    return (
-        f"has {name} where the schema has {other}, which is read by position. If it is the same column, "
-        f"declare `renamedFrom: {name}`; otherwise correct the schema"
-    )
+def _folder_columns(found: Sequence[str], groups: Iterable[CsvGroup]) -> frozenset[str]:
+    """Return the columns, in lower case, that folders below some places give, as in `day=2022-01-01`."""
+    folders = {path.rpartition("/")[0] for group in groups for path in group.paths}
+    below = (folder.removeprefix(place) for folder in folders for place in found if folder.startswith(place))
+    parts = (part.partition("=") for each in below for part in each.split("/"))
+    return frozenset(name.lower() for name, sign, _ in parts if sign)
 
 
 def _renamed(field: Field) -> Column:
@@ -205,8 +240,3 @@ def files_below(files: Files, place: str) -> Iterator[tuple[str, int]]:
     """Yield the path and the size of each file at or below a place."""
     for entry in files.listed(place):
         yield place if entry.name == parent(place)[1] else join(place, entry.name), entry.size
-
-
-def union_of(frames: Iterable[DataFrame]) -> DataFrame:
-    """Return the rows of all frames; columns are matched by name, and null where a frame lacks them."""
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)

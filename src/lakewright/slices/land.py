@@ -17,6 +17,7 @@ from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.query_failures import failures_told
 from lakewright.notebook import html_table
+from lakewright.reader.form import form_of_slices
 from lakewright.schema.sql import name_sql
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
@@ -150,7 +151,7 @@ def land_slice(
 
 def _check_format(entity: Entity) -> None:
     """Raise an error if files in the entity's format can't hold every text."""
-    form = entity.settings.slice_format
+    form = form_of_slices(entity.settings.slice_format)
     problem = None
     if not form.is_utf8:
         problem = f"encoded in {form.encoding}, which lacks characters that texts may have"
@@ -166,7 +167,7 @@ def _check_format(entity: Entity) -> None:
 def _write(frame: DataFrame, entity: Entity, staged: str, *, is_marked: bool) -> None:
     from pyspark.errors import AnalysisException
 
-    form = entity.settings.slice_format
+    form = form_of_slices(entity.settings.slice_format)
     mark = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_marked).lower()}
     # One text for an instant, whatever the session that it comes from. It is in UTC, because the offsets of
     # zones had seconds before about 1900, which the format has not.

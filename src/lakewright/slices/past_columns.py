@@ -7,16 +7,18 @@ Source: the rules of rewinds, "Rebuild".
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
-from lakewright.lake.file_probe import is_examinable, lines_of
+from lakewright.lake.file_probe import is_examinable
 from lakewright.lake.observation import observe_table
 from lakewright.lake.parquet_footer import column_names
 from lakewright.lake.paths import local_path
+from lakewright.reader.csv import names_of_header
+from lakewright.reader.form import Form, form_of_slices
+from lakewright.reader.lines import first_of
 from lakewright.slices.past import exports_of, reader_of, table_of, unreadable_past
 from lakewright.strategies.past_load import check_past_columns
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.history_from import HistoryFrom
-    from lakewright.spec.models.slice_format import SliceFormat
 
 __all__ = ["check_past"]
 
@@ -66,7 +67,7 @@ def _columns(lake: Lake, entity: Entity, history: HistoryFrom) -> Iterator[tuple
             raise unreadable_past(history, f"there is no Delta table at {address.location}")
         yield history.place, state.names
         return
-    form = reader_of(entity, history).settings.slice_format
+    form = form_of_slices(reader_of(entity, history).settings.slice_format)
     for export in exports_of(lake, history):
         columns: dict[str, None] = {}
         for place in export.paths:
@@ -78,15 +79,17 @@ def _columns(lake: Lake, entity: Entity, history: HistoryFrom) -> Iterator[tuple
         yield export.name, (*columns, *_partitions(export.paths))
 
 
-def _columns_of(path: Path, form: SliceFormat, history: HistoryFrom) -> Sequence[str] | None:
+def _columns_of(path: Path, form: Form, history: HistoryFrom) -> Sequence[str] | None:
     """Return the columns of a file; None if only Spark knows them."""
     try:
         if form.kind == "parquet":
             return column_names(path)
-        if form.kind == "csv" and form.header and form.has_plain_quotes and len(form.separator) == 1:
-            reader = csv.reader(lines_of(path, form.encoding), delimiter=form.separator)
-            return next(reader, None) or _without_header(path)
-    except (OSError, ValueError, csv.Error, LakewrightError) as error:
+        if form.kind == "csv" and form.header:
+            first = first_of(path, form)
+            return (
+                first if first is None else names_of_header(first, form, str(path)) or _without_header(path)
+            )
+    except (OSError, ValueError, LakewrightError) as error:
         raise unreadable_past(history, str(error)) from error
     return None
 

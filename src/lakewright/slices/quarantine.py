@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, NullKeyError, SchemaDriftError, SliceError
-from lakewright.lake.file_probe import lines_of
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
+from lakewright.reader.lines import lines_of
 from lakewright.slices.json_columns import known_columns
 from lakewright.slices.read import read_slice
 from lakewright.strategies.bad_rows import (

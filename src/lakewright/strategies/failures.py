@@ -122,28 +122,6 @@ def _doubled_name(_match: re.Match[str], text: str, what: str) -> LakewrightErro
     )
 
 
-def _other_header(match: re.Match[str], _text: str, what: str) -> LakewrightError:
-    """Return the error for a CSV header that differs from the slice's columns."""
-    names = [name.strip() for name in match["header"].split(",")]
-    known = [name.lower() for name in names]
-    doubled = dict.fromkeys(name for name in names if name and known.count(name.lower()) > 1)
-    if doubled:
-        return SchemaDriftError(
-            f"the header of the {what} has a name more than once: {', '.join(map(repr, doubled))}",
-            remedy="Rename one of them in the source, whatever their case.",
-        )
-    if "" in names:
-        return SchemaDriftError(
-            f"the header of the {what} has no name for column {names.index('') + 1}",
-            remedy="Name it in the source, or leave it out (pandas: to_csv(…, index=False)).",
-        )
-    return SchemaDriftError(
-        f"files of the {what} have several headers: {match['file']} has {match['header']!r}, "
-        f"not {match['schema']!r}",
-        remedy="Give all files of a slice the same columns in the same order.",
-    )
-
-
 def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     file, why = file_of(text), unreadable_reason(text)
     return SliceError(
@@ -175,13 +153,6 @@ def _misfit(_match: re.Match[str], text: str, what: str) -> LakewrightError:
 _MEANINGS: tuple[Meaning, ...] = (
     (re.compile(r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*"), _broken_constraint),
     (re.compile(r"COLUMN_ALREADY_EXISTS"), _doubled_name),
-    (
-        re.compile(
-            r"CSV header does not conform to the schema\.\n Header: (?P<header>.*)\n Schema: (?P<schema>.*)\n"
-            r"(?:.*\n)?CSV file: (?P<file>.*)"
-        ),
-        _other_header,
-    ),
     (
         re.compile(
             r"FAILED_READ_FILE|CANNOT_READ_FILE|FileNotFoundException|PATH_NOT_FOUND|MALFORMED_(?:RECORD|CSV)|"

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
+from lakewright.schema.names import look_alike, shown
 from lakewright.transform.separators import other_separator, separator_remedy
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _OR_OPTIONAL = (
     "Correct the slice; declare the column with `optional: true` if slices may lack it; or remove it from "
     "the entity's `columns`."
 )
+
+_DECLARE_AS_IT_IS = "Correct the name in the slice, or declare the column by the name that it has there."
 
 MOST_LISTED = 30
 """Number of columns that an error lists."""
@@ -89,12 +92,29 @@ def check_columns(
         columns = "column" if len(missing) == 1 else "columns"
         sign = _sign(names, wanted)
         remedy = _OR_OPTIONAL if any(name.lower() in optional for name in missing) else _CORRECT
+        alike = {name: found for name in missing if (found := look_alike(name, names)) is not None}
+        remedy = _DECLARE_AS_IT_IS if alike else remedy
         raise SchemaDriftError(
-            f"the slice lacks the configured {columns} {', '.join(map(repr, missing))}; it has "
-            f"{_listed(names)}{_fields_told(missing, fields or {})}",
+            f"the slice lacks the configured {columns} {', '.join(map(shown, missing))}; it has "
+            f"{_listed(names)}{_fields_told(missing, fields or {})}{_alike_text(alike)}",
             remedy=remedy if sign is None else separator_remedy(sign, remedy),
             details={"lacks": missing, "present": names},
         )
+
+
+_DIFFERENCES = {
+    "invisible": "in characters that cannot be seen",
+    "form": "in the Unicode form of its characters",
+}
+
+
+def _alike_text(alike: Mapping[str, tuple[str, str]]) -> str:
+    """Return how names differ from those that look the same, as the end of a sentence."""
+    found = (
+        f"; {shown(other)} differs from {shown(name)} only {_DIFFERENCES[how]}"
+        for name, (other, how) in alike.items()
+    )
+    return "".join(found)
 
 
 def _fields_told(missing: Iterable[str], fields: Mapping[str, Sequence[str]]) -> str:
@@ -107,7 +127,7 @@ def _fields_told(missing: Iterable[str], fields: Mapping[str, Sequence[str]]) ->
 def lacking_setting_error(names: Sequence[str], column: str, setting: str) -> SchemaDriftError:
     """Return the error of a slice without the column that a setting of its entity names."""
     return SchemaDriftError(
-        f"the slice lacks the column {column!r}, which `{setting}` of the entity names; it has "
+        f"the slice lacks the column {shown(column)}, which `{setting}` of the entity names; it has "
         f"{_listed(names)}",
         remedy=f"Correct the slice, or the entity's `{setting}`.",
         details={"lacks": [column], "present": list(names)},
@@ -122,6 +142,6 @@ def _sign(names: Sequence[str], wanted: Sequence[str]) -> str | None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [repr(name) for name in names if not name.startswith("_lakewright_")]
-    more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
-    return ", ".join(shown[:MOST_LISTED]) + more if shown else "no columns"
+    found = [shown(name) for name in names if not name.startswith("_lakewright_")]
+    more = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    return ", ".join(found[:MOST_LISTED]) + more if found else "no columns"

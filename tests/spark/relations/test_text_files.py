@@ -175,10 +175,10 @@ def test_quotes_that_are_not_closed_or_doubled_are_named(workspace: Workspace, t
     write(file, 'id,text\n1,"open\n2,b\n')
     with pytest.raises(TargetError) as raised:
         workspace.relation("round").read(workspace)
-    assert f"can't be read: {file}: a quote" in raised.value.message
+    assert f"can't be read: {file}, line 2: a quote" in raised.value.message
     assert "escape" in str(raised.value.remedy)
     file.write_bytes("id,text\n1,größe\n".encode("latin1"))
-    with pytest.raises(TargetError, match="line 2: there are bytes that are not utf-8"):
+    with pytest.raises(TargetError, match="line 2: there are bytes that are not UTF-8"):
         workspace.relation("round").read(workspace)
     write(file, 'id,text\n1,"a\\"b"\n2,b\n')
     assert failure(workspace, "round") == f"{file} has a quote inside quotes that is not doubled"

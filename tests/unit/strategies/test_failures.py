@@ -166,25 +166,6 @@ def test_what_was_said_becomes_an_error_of_ours(text: str, kind: type[Lakewright
     assert told in found.message
 
 
-@pytest.mark.parametrize(
-    ("header", "told"),
-    [
-        ("id, name, name", "a name more than once: 'name'"),
-        ("id, name, Name", "a name more than once: 'name', 'Name'"),
-        (", id", "no name for column 1"),
-        ("id, nom", "file:///b.csv has 'id, nom', not 'id, name'"),
-    ],
-)
-def test_headers_of_csv_that_cannot_be_taken(header: str, told: str) -> None:
-    text = (
-        "[FAILED_READ_FILE.NO_HINT] x\nCaused by: CSV header does not conform to the schema.\n"
-        f" Header: {header}\n Schema: id, name\nExpected: name but found: x\nCSV file: file:///b.csv\n\tat x"
-    )
-    found = translate_error(RuntimeError(text), ENTITY, "s1")
-    assert isinstance(found, SchemaDriftError)
-    assert told in found.message
-
-
 def test_a_damaged_file_of_the_table_is_not_the_slices() -> None:
     text = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///lake/{}/part-0. SQLSTATE"
     silver, bronze = (RuntimeError(text.format(layer)) for layer in ("silver/crm", "bronze/crm"))

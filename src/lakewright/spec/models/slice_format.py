@@ -6,7 +6,6 @@ Lakewright's own: Datalake Foundation reads Parquet only.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -16,10 +15,8 @@ from lakewright.spec.models.base import SnakeModel, inconsistent, lower
 __all__ = ["SliceFormat", "SliceFormatValue"]
 
 _ESCAPES = {"\\t": "\t", "tab": "\t"}
-_OF_CSV = ("separator", "quote", "escape", "header")
+_OF_CSV = ("separator", "quote", "escape", "header", "trim_names")
 _TEXTS = ("csv", "json")
-_CHARSETS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "iso8859-1": "ISO-8859-1", "ascii": "US-ASCII"}
-_OF_SPARK = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
 
 
 def _short(declared: Any) -> Any:
@@ -60,6 +57,10 @@ class SliceFormat(SnakeModel):
         description="csv: whether the first line of each file names the columns; otherwise they are _c0, "
         "_c1, … in their order.",
     )
+    trim_names: bool = Field(
+        default=True,
+        description="csv: whether spaces and tabs at the ends of names in the header are left out.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> SliceFormat:
@@ -75,49 +76,6 @@ class SliceFormat(SnakeModel):
         if self.kind == "csv" and self.quote == self.separator:
             raise inconsistent("separator and quote are the same")
         return self
-
-    @property
-    def is_utf8(self) -> bool:
-        """Whether the encoding is UTF-8, or ASCII as a part of it."""
-        return codecs.lookup(self.encoding).name in {"utf-8", "ascii"}
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether a character takes at least two bytes, so that line ends cannot be found as bytes."""
-        return codecs.lookup(self.encoding).name.startswith(("utf-16", "utf-32"))
-
-    @property
-    def charset(self) -> str:
-        """The encoding by the name that Java knows."""
-        name = codecs.lookup(self.encoding).name
-        return _CHARSETS.get(name, name)
-
-    @property
-    def is_of_spark(self) -> bool:
-        """Whether Spark reads the encoding without being told to use those of Java."""
-        return self.charset.lower() in _OF_SPARK
-
-    @property
-    def has_plain_quotes(self) -> bool:
-        """Whether quotes are those of RFC 4180, in an encoding whose signs are those of ASCII."""
-        return self.quote == '"' and self.escape in (None, '"') and not self.is_wide
-
-    @property
-    def options(self) -> Mapping[str, str]:
-        """The options of Spark's reader that differ from its defaults."""
-        found: dict[str, str] = {}
-        if self.kind == "csv":
-            found = {
-                "header": str(self.header).lower(),
-                "sep": self.separator,
-                "quote": self.quote,
-                "escape": self.escape or self.quote or "\\",
-            }
-        if self.kind in _TEXTS and self.charset != "UTF-8":
-            found["encoding"] = self.charset
-            if self.kind == "json" and self.is_wide:
-                found["lineSep"] = "\n"  # Spark cannot find the ends of such lines by itself
-        return found
 
 
 SliceFormatValue = Annotated[SliceFormat | None, BeforeValidator(_short)]

@@ -11,35 +11,6 @@ from lakewright.spec.loading.entity_checks import _not_overridden
 from lakewright.spec.models.entity_settings import EntitySettings
 
 
-def options(**settings: Any) -> dict[str, str]:
-    return dict(EntitySettings.model_validate(settings).slice_format.options)
-
-
-CSV = {"header": "true", "sep": ",", "quote": '"', "escape": '"'}
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, {}),
-        ({"bronze_format": "CSV"}, CSV),
-        ({"format": "csv"}, CSV),
-        ({"format": {"kind": "csv", "separator": ";"}}, CSV | {"sep": ";"}),
-        ({"bronze_format": "csv", "format": {"separator": "tab"}}, CSV | {"sep": "\t"}),
-        (
-            {"format": {"kind": "csv", "header": "no", "quote": ""}},
-            CSV | {"header": "false", "quote": "", "escape": "\\"},
-        ),
-        ({"format": {"kind": "csv", "quote": "'"}}, CSV | {"quote": "'", "escape": "'"}),
-        ({"format": {"kind": "csv", "encoding": "latin-1"}}, CSV | {"encoding": "ISO-8859-1"}),
-        ({"format": {"kind": "json", "encoding": "UTF-16LE"}}, {"encoding": "utf-16-le", "lineSep": "\n"}),
-        ({"format": {"kind": "json", "encoding": "utf8"}}, {}),
-    ],
-)
-def test_what_spark_is_told(settings: dict[str, Any], expected: dict[str, str]) -> None:
-    assert options(**settings) == expected
-
-
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

@@ -1,0 +1,397 @@
+"""Lines of a text file, found in one pass without Spark: their ends, and line breaks inside quotes.
+
+Spark takes line feeds, carriage returns and pairs of both for ends of lines unless it knows better, and reads
+a file in one task if fields may hold line breaks. So a file is looked at first; most need nothing.
+
+Source: RFC 4180, section 2 (fields in quotes may hold line breaks, and quotes that are doubled).
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import mmap
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from lakewright.lake.file_probe import DAMAGED, opened
+from lakewright.reader.faults import FileFault
+from lakewright.reader.first_record import FirstRecord, first_record
+from lakewright.reader.form import Form
+
+__all__ = ["Lines", "first_of", "lines_of", "marked_encoding", "scan", "undecodable_line"]
+
+_BLOCK = 1 << 20
+_LONGEST_RECORD = 1 << 25
+"""Bytes in which the first record of a file must end."""
+
+_ANY = ("iso8859-1", None)
+"""Encodings of which every byte is a character, and those that only Java knows."""
+
+_LF, _CRLF, _CR = b"\n", b"\r\n", b"\r"
+_NAMES = {_LF: "LF", _CRLF: "CR LF", _CR: "CR"}
+_BREAK = re.compile(rb"\r\n|\n|\r")
+_INVISIBLE = re.compile(rb"[\r\n][\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n]|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How the lines of a file end.
+
+    Attributes:
+        first: The values of its first record; none if it has no record.
+        is_alone: Whether it has no other record.
+        end: What ends a line, where Spark must be told.
+        has_breaks: Whether a field may hold what ends a line, or is nothing but spaces.
+    """
+
+    first: tuple[str, ...]
+    is_alone: bool = False
+    end: str | None = None
+    has_breaks: bool = False
+
+
+def scan(path: Path, form: Form) -> Lines | None:
+    """Return how the lines of a CSV file end; None if Python can't read it.
+
+    A quote is an ordinary character in a field that doesn't begin with one.
+
+    Raises:
+        FileFault: It has bytes that its encoding does not have, a quote that isn't closed, or lines that end
+            in several ways where one of them is in a value, too.
+    """
+    look = _Look(form)
+    try:
+        stream = opened(path)
+        if stream is None:
+            return None
+        with stream:
+            for block in _plain_blocks(stream, form):
+                look.add(block)
+        look.finish()
+        inside = _ends_inside(path, form, look) if look.is_doubtful else dict.fromkeys(_NAMES, 0)
+    except UnicodeDecodeError as error:
+        line = undecodable_line(path, form.codec or "")
+        raise FileFault("undecodable", str(path), line, encoding=form.encoding) from error
+    except DAMAGED:
+        return None  # Spark reports the error when it reads the file
+    return look.lines(str(path), inside)
+
+
+def first_of(path: Path, form: Form) -> tuple[str, ...] | None:
+    """Return the values of the first record of a file; None if Python can't read it.
+
+    It is read no further.
+
+    Raises:
+        OSError: The file can't be opened.
+        FileFault: It has bytes that its encoding does not have.
+    """
+    look = _Look(form)
+    stream = opened(path)
+    if stream is None:
+        return None
+    try:
+        with stream:
+            for block in _plain_blocks(stream, form):
+                look.add(block)
+                if look.first is not None:
+                    break
+    except UnicodeDecodeError as error:
+        raise FileFault("undecodable", str(path), encoding=form.encoding) from error
+    look.finish()
+    return look.lines(str(path), dict.fromkeys(_NAMES, 0)).first
+
+
+class _Look:
+    """What is found in the blocks of a file.
+
+    Attributes:
+        ends: How often lines, or parts of values, end in each way.
+        has_odd_lines: Whether a line may have an odd number of quotes.
+    """
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.ends = dict.fromkeys(_NAMES, 0)
+        self.has_odd_lines = False
+        self.first: FirstRecord | None = None
+        self._codec = _codec_of(form)
+        self._quote = form.quote.encode(self._codec, "replace")
+        self._escape = form.escape.encode(self._codec, "replace") if form.escape != form.quote else b""
+        self._unneeded = bytes(set(range(256)) - set(self._quote + _LF))
+        self._begin: list[bytes] = []
+        self._open = b""
+        self._line = _LF
+        self._has_quotes = self._has_invisible = False
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether only a look at fields can say which line breaks are inside quotes."""
+        may_end_in_returns = self._has_quotes and self.ends[_CR] > 0 and not self.ends_in_feeds
+        return self.has_odd_lines or bool(self._open) or may_end_in_returns
+
+    @property
+    def ends_in_feeds(self) -> bool:
+        """Whether the first record ends in a line feed, with or without a carriage return."""
+        return self.first is not None and self.first.end in ("\n", "\r\n")
+
+    def add(self, block: bytes) -> None:
+        """Look at a block, which does not end between the two characters of a line end."""
+        if self.first is None:
+            self._begin.append(block)
+            self.first = self._first_record(is_whole=False)
+        elif self.first.is_alone and block.strip():
+            self.first = self.first._replace(is_alone=False)
+        if self.form.line_end is not None:
+            return
+        pairs = 0
+        if _CR in block:
+            pairs = block.count(_CRLF)
+            self.ends[_CRLF] += pairs
+            self.ends[_CR] += block.count(_CR) - pairs
+        self.ends[_LF] += block.count(_LF) - pairs
+        if self._quote and (self._open or self._quote in block):
+            self._count_quotes(block)
+        if not self.form.separator.strip() or (self.first is not None and len(self.first.values) < 2):
+            self._find_invisible(block)
+
+    def finish(self) -> None:
+        """Look at what is left."""
+        if self.first is None:
+            self.first = self._first_record(is_whole=True)
+
+    def lines(self, path: str, inside: Mapping[bytes, int]) -> Lines:
+        """Return how the lines end.
+
+        Args:
+            path: The file.
+            inside: How often each way is inside quotes, as far as that was looked for.
+
+        Raises:
+            FileFault: The first record is too long, or lines end in several ways where one of them is in a
+                value, too.
+        """
+        first = self.first
+        if first is None:
+            raise FileFault("long_header", path, size=str(_LONGEST_RECORD))
+        outside = {end for end, count in self.ends.items() if count > inside[end]}
+        own = outside - {_CR}
+        if not own:
+            has_breaks = any(inside.values())
+            return Lines(first.values, first.is_alone, "\r" if has_breaks else None, has_breaks)
+        # A carriage return alone is a part of a value, as is what is inside quotes.
+        has_breaks = inside[_LF] + inside[_CRLF] > 0 or self._has_invisible
+        if not has_breaks and not self.ends[_CR]:
+            return Lines(first.values, first.is_alone)
+        if len(own) > 1:
+            raise FileFault(
+                "mixed_ends", path, ends=", ".join(_NAMES[end] for end in _NAMES if end in outside)
+            )
+        end = own.pop().decode()
+        if first.end == "\r":
+            first = self._first_record(is_whole=True, line_end=end) or first
+        return Lines(first.values, first.is_alone, end, has_breaks)
+
+    def _first_record(self, *, is_whole: bool, line_end: str | None = None) -> FirstRecord | None:
+        begin = b"".join(self._begin)
+        if len(begin) > _LONGEST_RECORD:
+            return None
+        form = self.form if line_end is None else replace(self.form, line_end=line_end)
+        text = begin.removeprefix(codecs.BOM_UTF8).decode(self._codec, "replace")
+        return first_record(text, form, is_whole=is_whole)
+
+    def _count_quotes(self, block: bytes) -> None:
+        """Note whether a line has an odd number of quotes."""
+        self._has_quotes = True
+        if self.has_odd_lines:
+            return
+        # Pairs of quotes in a line go; what remains is one quote of each line with an odd number.
+        *ended, rest = (self._open + block.translate(None, self._unneeded)).rsplit(_LF, 1)
+        pair = self._quote * 2
+        self.has_odd_lines = any(self._quote in each.replace(pair, b"") for each in ended)
+        self.has_odd_lines = self.has_odd_lines or bool(self._escape and self._escape in block)
+        self._open = rest.replace(pair, b"")
+
+    def _find_invisible(self, block: bytes) -> None:
+        """Note whether a line has nothing but spaces, which Spark would leave out where it is a record."""
+        text = self._line + block
+        last = max(text.rfind(_LF), text.rfind(_CR))
+        self._line = text[last:] if last >= 0 and not text[last:].strip() else b"x"
+        self._has_invisible = self._has_invisible or _INVISIBLE.search(text) is not None
+
+
+def _codec_of(form: Form) -> str:
+    """Return the encoding of the blocks of a file."""
+    return (form.codec or "latin-1") if form.has_plain_bytes else "utf-8"
+
+
+def _plain_blocks(stream: IO[bytes], form: Form) -> Iterator[bytes]:
+    """Yield a file in blocks in which the characters of ASCII are single bytes, none between CR and LF.
+
+    Raises:
+        UnicodeDecodeError: There are bytes that the encoding does not have.
+    """
+    decoder = None if form.codec in _ANY else codecs.getincrementaldecoder(form.codec or "")()
+    rest = b""
+    while block := stream.read(_BLOCK):
+        if decoder is not None and not form.has_plain_bytes:
+            block = decoder.decode(block).encode("utf-8", "surrogatepass")
+        elif decoder is not None and (decoder.getstate()[0] or not block.isascii()):
+            decoder.decode(block)
+        block, rest = (rest + block if rest else block), b""
+        if block.endswith(b"\r"):
+            block, rest = block[:-1], b"\r"
+        yield block
+    if decoder is not None:
+        decoder.decode(b"", final=True)
+    if rest:
+        yield rest
+
+
+def _ends_inside(path: Path, form: Form, look: _Look) -> dict[bytes, int]:
+    """Return how often each line end is inside quotes.
+
+    Raises:
+        FileFault: A quote is never closed, or closes in the middle of its field.
+    """
+    stream = opened(path)
+    if stream is None:
+        raise FileNotFoundError(path)
+    with stream, tempfile.TemporaryFile() as copy:
+        file: IO[bytes] = copy
+        if form.has_plain_bytes and isinstance(stream, io.BufferedReader):
+            file = stream  # it is not compressed
+        else:
+            copy.writelines(_plain_blocks(stream, form))
+            copy.flush()
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            if not look.ends_in_feeds:
+                found = _Fields(content, form, str(path), _CR).ends_inside()
+                if all(look.ends[end] == found[end] for end in (_LF, _CRLF)):
+                    return found
+            return _Fields(content, form, str(path), _LF).ends_inside()
+
+
+class _Fields:
+    """Looks for line breaks in the fields of lines with an odd number of quotes: these begin or end some."""
+
+    def __init__(self, content: mmap.mmap, form: Form, path: str, end: bytes) -> None:
+        self._content = content
+        self._path = path
+        self._end = end
+        codec = _codec_of(form)
+        signs = (form.separator, form.quote, form.escape or form.quote, form.comment)
+        encoded = [sign.encode(codec, "replace") for sign in signs]
+        self._parts = _parts(*encoded, end)
+        self._quote = encoded[1]
+        self._escaped = (
+            re.compile(re.escape(encoded[2]) + b".", re.DOTALL) if form.escape != form.quote else None
+        )
+
+    def ends_inside(self) -> dict[bytes, int]:
+        """Return how often each line end is inside quotes."""
+        found = dict.fromkeys(_NAMES, 0)
+        place, number, size = 0, 1, len(self._content)
+        while place < size:
+            stop = self._content.find(self._end, place) + 1 or size
+            if self._is_odd(self._content[place:stop]):
+                stop = self._look(place, number, found)
+                number += self._content[place : stop - 1].count(self._end)
+            place, number = stop, number + 1
+        return found
+
+    def _is_odd(self, line: bytes) -> bool:
+        if self._escaped is not None:
+            line = self._escaped.sub(b"", line)
+        # Among lines that end in carriage returns, line feeds are inside quotes or end lines, too.
+        return line.count(self._quote) % 2 == 1 or (self._end == _CR and _LF in line)
+
+    def _look(self, place: int, number: int, found: dict[bytes, int]) -> int:
+        """Add the line ends in the fields from a line on; return where a line ends outside of quotes."""
+        for part in self._parts.finditer(self._content, place):
+            text, close = part.groups()
+            if text is None:
+                if part[0].endswith(self._end):
+                    return part.end()
+                continue
+            breaks = _BREAK.findall(text)
+            if close is not None:
+                for each in breaks:
+                    found[each] += 1
+            elif breaks or part.end() == len(self._content):
+                line = number + self._content[place : part.start()].count(self._end)
+                raise FileFault("open_quote", self._path, line)
+        return len(self._content)
+
+
+@lru_cache
+def _parts(separator: bytes, quote: bytes, escape: bytes, comment: bytes, end: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of a part of a CSV file: text without quotes, a quoted field, or a single quote."""
+    sign, mark, before = map(re.escape, (separator, quote, escape))
+    # Fields begin after a separator, a line break or a byte order mark.
+    begin = rb"(?:\A|(?<=" + sign + rb")|(?<=[\r\n])|(?<=\A\xef\xbb\xbf))"
+    inside = rb"[^" + mark + rb"]*+(?:" + mark * 2 + rb"[^" + mark + rb"]*+)*+"
+    if before != mark:
+        inside = rb"[^" + mark + before + rb"]*+(?:" + before + rb".[^" + mark + before + rb"]*+)*+"
+    close = mark + rb"[ \t]*(?=" + sign + rb"|[\r\n]|\Z)"
+    skipped = rb"(?:(?<=[\r\n])|\A)" + re.escape(comment) + rb"[^\r\n]*+|" if comment else b""
+    plain = rb"[^" + mark + end + rb"]*+" + end + rb"|[^" + mark + end + rb"]++"
+    quoted = begin + mark + rb"(" + inside + rb")(" + close + rb")?"
+    return re.compile(skipped + plain + rb"|" + quoted + rb"|" + mark, re.DOTALL)
+
+
+def undecodable_line(path: Path, encoding: str) -> int | None:
+    """Return the number of the first line with bytes that an encoding does not have; None if there is none.
+
+    A file that can't be examined has none.
+    """
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    try:
+        stream = opened(path)
+        if stream is None:
+            return None
+        with stream:
+            while block := stream.read(_BLOCK):
+                line += decoder.decode(block).count("\n")
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        # Bytes that the decoder kept from the block before are a part of `object`.
+        return line + error.object[: error.start].decode(encoding, errors="ignore").count("\n")
+    except DAMAGED:
+        return None  # Spark reports the error when it reads the file
+    return None
+
+
+def marked_encoding(path: Path) -> str | None:
+    """Return the wide encoding that a file's byte order mark shows, or None."""
+    try:
+        stream = opened(path)
+        if stream is None:
+            return None
+        with stream:
+            first = stream.read(4)
+    except DAMAGED:
+        return None
+    # The mark of UTF-32 begins with that of UTF-16.
+    if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "UTF-32"
+    return "UTF-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+
+
+def lines_of(path: Path, encoding: str) -> Iterator[str]:
+    """Yield the lines of a text file without their ends; none if it can't be examined."""
+    try:
+        stream = opened(path)
+        if stream is None:
+            return
+        with io.TextIOWrapper(stream, encoding=encoding, errors="replace") as lines:
+            for line in lines:
+                yield line.removeprefix("\ufeff").rstrip("\r\n")
+    except DAMAGED:
+        return
