@@ -9,8 +9,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from lakewright.schema.canonical import HASH_VERSION
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY
-from lakewright.transform.hash import HASH_VERSION
 
 __all__ = ["make_empty_silver", "pa", "sign_last_commit"]
 

@@ -7,7 +7,7 @@ documentation, "Query an older snapshot of a table (time travel)".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from lakewright.slices.moved_lake import without_continued
 from lakewright.slices.reconcile import Mismatch, has_no_commit, mismatches
 from lakewright.spec.models.places import Address
 from lakewright.strategies.outdated import rebuild_command
+from lakewright.strategies.table_properties import canonical_form
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _since(
             frame = read_table(session, address, version)
             if not has_rules(table.entity, frame.columns, table.system):
                 return {}
-            earlier = ExaminedTable(frame, table.entity, table.system, table.properties)
+            earlier = replace(table, frame=frame)
             return {finding.rule: finding.count for finding in find_violations(earlier, rules)}
         except PySparkException:
             return None
@@ -161,9 +162,14 @@ def examined_table(
     context: Context, entity: Entity, session: SparkSession, state: TableState
 ) -> ExaminedTable:
     """Return the rows of an entity's table in the observed version, ready to be examined."""
-    address = entity.places(context.workspace.lake.settings).silver
-    frame = read_table(session, address, state.version)
-    return ExaminedTable(frame, entity, system_columns(context, entity), state.properties)
+    settings = context.workspace.lake.settings
+    return ExaminedTable(
+        frame=read_table(session, entity.places(settings).silver, state.version),
+        entity=entity,
+        system=system_columns(context, entity),
+        properties=state.properties,
+        form=canonical_form(state.properties, settings.timezone),
+    )
 
 
 def system_columns(context: Context, entity: Entity) -> SystemColumns:

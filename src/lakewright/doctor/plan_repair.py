@@ -15,8 +15,9 @@ from lakewright.doctor.examine import examined_table, system_columns
 from lakewright.doctor.rules import OWN_KEY, ExaminedTable, Finding, find_violations, has_rules
 from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import observe_table
+from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
-from lakewright.transform.hash import hash_of
+from lakewright.schema.types import StructField
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
@@ -158,17 +159,15 @@ def _prepared(table: ExaminedTable, rows: DataFrame) -> DataFrame:
 
 def _row_hash(table: ExaminedTable) -> str:
     """Return SQL of the hash of a row's values in silver, under the names of the source."""
-    from pyspark.sql.types import StructField
-
     sources = {column.silver.lower(): column.source for column in table.entity.columns}
     excluded = {name.lower() for name in table.entity.settings.hash_exclude}
     values = []
-    for field in table.frame.schema.fields:
+    for field in columns_of(table.frame.schema):
         source = sources.get(field.name.lower(), field.name)
         if field.name.lower() in table.system.all or {source.lower(), field.name.lower()} & excluded:
             continue
-        values.append((StructField(source, field.dataType), name_sql(field.name)))
-    return hash_of(values)
+        values.append((StructField(source, field.type), name_sql(field.name)))
+    return table.form.hash_of(values)
 
 
 def _mended_records(table: ExaminedTable, rows: DataFrame) -> DataFrame:

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.schema.canonical import CanonicalForm
+from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
+from lakewright.schema.types import StructField
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import kept_key
-from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
@@ -86,12 +88,14 @@ class ExaminedTable:
         entity: The entity of the table.
         system: Names of the system columns.
         properties: Properties of the table.
+        form: The canonical form of its hashes.
     """
 
     frame: DataFrame
     entity: Entity
     system: SystemColumns
     properties: Mapping[str, str]
+    form: CanonicalForm
 
     @property
     def is_historic(self) -> bool:
@@ -110,16 +114,16 @@ class ExaminedTable:
 
         They do not if a key column is missing, or has another type than in the source.
         """
-        fields = {field.name.lower(): field for field in self.frame.schema.fields}
+        fields = {field.name.lower(): field for field in columns_of(self.frame.schema)}
         classes = kept_key(self.properties)
         columns = {c.source.lower(): fields.get(c.silver.lower()) for c in self.entity.columns}
         values = []
         for source, kind in classes.items():
             field = columns.get(source)
-            if field is None or value_class(field.dataType) != kind:
+            if field is None or self.form.class_of(field.type) != kind:
                 return None
-            values.append((_named(source, field), name_sql(field.name)))
-        return hash_of(values) if values else None
+            values.append((StructField(source, field.type), name_sql(field.name)))
+        return self.form.hash_of(values) if values else None
 
     @property
     def is_key_converted(self) -> bool:
@@ -275,9 +279,3 @@ def _samples(columns: Sequence[str], values: Mapping[str, Any], rule: Rule) -> t
     """Return the least and the greatest key of the rows that break a rule."""
     ends = dict.fromkeys(tuple(values[f"{rule.name} {end}"]) for end in ("min", "max"))
     return tuple(dict(zip(columns, end, strict=True)) for end in ends)
-
-
-def _named(name: str, field: Any) -> Any:
-    from pyspark.sql.types import StructField
-
-    return StructField(name, field.dataType)

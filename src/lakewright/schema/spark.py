@@ -6,7 +6,12 @@ from typing import Any
 
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["type_of"]
+__all__ = ["columns_of", "type_of"]
+
+
+def columns_of(schema: Any) -> tuple[StructField, ...]:
+    """Return the columns of a `StructType` of Spark, in order."""
+    return tuple(StructField(field.name, type_of(field.dataType)) for field in schema.fields)
 
 
 def type_of(kind: Any) -> Type:
@@ -38,5 +43,5 @@ def _nested(name: str, kind: Any) -> Type | None:
     if name == "map":
         return MapOf(type_of(kind.keyType), type_of(kind.valueType))
     if name == "struct":
-        return Struct(tuple(StructField(field.name, type_of(field.dataType)) for field in kind.fields))
+        return Struct(columns_of(kind))
     return None

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
+from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import rebuild_command
@@ -21,7 +22,6 @@ from lakewright.strategies.table_properties import (
     kept_key,
     key_text,
 )
-from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
@@ -146,7 +146,7 @@ def _check_strategy(state: TableState, strategy: Strategy, entity: Entity, *, al
 
 
 def _check_hash_version(properties: Mapping[str, str], entity: Entity) -> None:
-    if properties.get(HASH_VERSION_PROPERTY) != HASH_VERSION:
+    if properties.get(HASH_VERSION_PROPERTY) not in KNOWN_VERSIONS:
         raise MigrationError(
             f"the table's hashes are of version {properties.get(HASH_VERSION_PROPERTY)}, this "
             f"tool's of {HASH_VERSION}: every row would count as changed",

@@ -33,7 +33,6 @@ from lakewright.strategies.fold_sources import BadSlice, Fold, with_columns_of
 from lakewright.strategies.full import overwrite
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.write import Clause, create, write_changes
-from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -300,4 +299,4 @@ def _content(fold: Fold, summaries: tuple[Summary, ...]) -> dict[str, Any]:
         marks = {column: mark.as_json() for column, mark in own.watermarks.items()}
         item = {**request.token.content, "watermarks": marks, "metrics": summary.as_json()}
         items.append({**item, "drift": drift.as_json()} if drift else item)
-    return {**whole, "hashVersion": HASH_VERSION, FOLDED: items}
+    return {**whole, "hashVersion": fold.load.prepared.form.version, FOLDED: items}

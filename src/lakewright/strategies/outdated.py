@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.entity import EXACT_DIGITS, Strategy
@@ -19,8 +20,10 @@ from lakewright.spec.words import first_of
 from lakewright.strategies.table_properties import (
     EXPRESSIONS_PROPERTY,
     GIVEN,
+    HASH_VERSION_PROPERTY,
     HISTORY_PROPERTY,
     TRANSFORMATIONS,
+    canonical_form,
     definition_digests,
     entries_used,
     expression_digests,
@@ -30,7 +33,6 @@ from lakewright.strategies.table_properties import (
     kept_key,
     reads_by_type,
 )
-from lakewright.transform.hash import class_of_ddl
 from lakewright.transform.pipeline import expressions_of
 
 if TYPE_CHECKING:
@@ -81,7 +83,12 @@ def outdated_parts(
         return ()
     kept = state.properties.get(EXPRESSIONS_PROPERTY)
     changed = () if kept is None else _changed_expressions(json.loads(kept), entity, jobs)
-    others = (*_source_keys(state, entity), *_inferred(state, entity), *_changed_history(state, entity, lake))
+    others = (
+        *_former_hashes(state),
+        *_source_keys(state, entity, lake),
+        *_inferred(state, entity),
+        *_changed_history(state, entity, lake),
+    )
     return (*changed, *(Outdated(why, rebuild_command(entity)) for why in others))
 
 
@@ -172,14 +179,24 @@ def _named(changed: Sequence[str]) -> str:
     return " and ".join(words)
 
 
-def _source_keys(state: TableState, entity: Entity) -> Iterator[str]:
+def _former_hashes(state: TableState) -> Iterator[str]:
+    """Yield that source hashes are of a former version, with which the table goes on."""
+    version = state.properties.get(HASH_VERSION_PROPERTY)
+    if version in KNOWN_VERSIONS - {HASH_VERSION}:
+        yield (
+            f"source hashes are of version {version}: a record counts as changed if its source writes an "
+            "equal value in another type, such as 5.0 for 5"
+        )
+
+
+def _source_keys(state: TableState, entity: Entity, lake: LakeSettings) -> Iterator[str]:
     """Yield that primary keys are of the source's values, if their types have other values than these."""
     if is_key_cast(state.properties):
         return
-    kept = kept_key(state.properties)
+    kept, form = kept_key(state.properties), canonical_form(state.properties, lake.timezone)
     for column in entity.columns:
         former = kept.get(column.source.lower())
-        if former is None or column.type is None or class_of_ddl(column.type.ddl) == former:
+        if former is None or column.type is None or form.class_of(column.type) == former:
             continue
         yield (
             f"primary keys are of {column.source!r} before it is converted to {column.type.ddl}: values that "

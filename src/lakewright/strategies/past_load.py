@@ -22,7 +22,7 @@ from lakewright.strategies.drift import align, convert_sql
 from lakewright.strategies.row_checks import RowCheck, check_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
-from lakewright.strategies.table_properties import HISTORY_PROPERTY, history_text, is_key_cast
+from lakewright.strategies.table_properties import HISTORY_PROPERTY, canonical_form, history_text, is_key_cast
 from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.misfits import MISFIT
@@ -269,6 +269,7 @@ def load_past(
         at=request.at,
         strategy=Strategy.HISTORIC,
         is_key_cast=is_key_cast(state.properties),
+        form=canonical_form(state.properties, lake.settings.timezone),
         may_lack_columns=request.may_lack_columns,
     )
     timed = timed_rows(prepared.frame, system, before=request.at).localCheckpoint()

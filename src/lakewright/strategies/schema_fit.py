@@ -20,7 +20,7 @@ from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
 from lakewright.strategies.drift import Alignment, align, convert_sql
-from lakewright.strategies.table_properties import is_key_cast, own_properties
+from lakewright.strategies.table_properties import canonical_form, is_key_cast, own_properties
 from lakewright.transform.bad_rows import bad_rows, without_bad_rows
 from lakewright.transform.expression_safety import check_expressions
 from lakewright.transform.nested_faults import table_fault_sql
@@ -124,6 +124,7 @@ def fit_slice(
         at=at,
         strategy=strategy,
         is_key_cast=is_key_cast(state.properties),
+        form=canonical_form(state.properties, lake.settings.timezone),
         hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
         may_lack_columns=may_lack_columns,
     )

@@ -29,7 +29,6 @@ from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import declared_properties, own_properties, value_properties
 from lakewright.strategies.tuning import Tuning
-from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -288,7 +287,8 @@ class SliceLoad:
 
     def _content(self, summary: Summary) -> dict[str, Any]:
         watermarks = {column: mark.as_json() for column, mark in self.statistics.watermarks.items()}
-        content = {**self.request.token.content, "hashVersion": HASH_VERSION, "watermarks": watermarks}
+        content = {**self.request.token.content, "hashVersion": self.prepared.form.version}
+        content["watermarks"] = watermarks
         content["metrics"] = summary.as_json()
         if self.drift:
             content["drift"] = self.drift.as_json()

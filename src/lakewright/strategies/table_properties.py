@@ -8,12 +8,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from lakewright.lake.paths import local_path
+from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS, CanonicalForm
 from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
-from lakewright.transform.hash import HASH_VERSION
 from lakewright.transform.pipeline import expressions_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "NAMES_PROPERTY",
     "STRATEGY_PROPERTY",
     "VALUES_PROPERTY",
+    "canonical_form",
     "declared_properties",
     "definition_digests",
     "entries_used",
@@ -110,13 +111,24 @@ def own_properties(prepared: PreparedSlice) -> dict[str, str]:
     """Return the properties that say how the rows of a table were made."""
     properties = {
         STRATEGY_PROPERTY: prepared.shape.value,
-        HASH_VERSION_PROPERTY: HASH_VERSION,
+        HASH_VERSION_PROPERTY: prepared.form.version,
         KEY_PROPERTY: key_text(prepared),
     }
     if prepared.is_key_cast:
         properties[KEY_VALUES_PROPERTY] = _CAST
     renamed = {old.lower(): new for old, new in prepared.names.items() if new != normal_name(old)}
     return properties | ({NAMES_PROPERTY: json.dumps(renamed, sort_keys=True)} if renamed else {})
+
+
+def canonical_form(properties: Mapping[str, str], zone: str) -> CanonicalForm:
+    """Return the canonical form of a table's hashes: a table keeps its own until it is built again.
+
+    Args:
+        properties: The table's properties; none if there is no table yet.
+        zone: The lake's time zone.
+    """
+    kept = properties.get(HASH_VERSION_PROPERTY, HASH_VERSION)
+    return CanonicalForm(kept if kept in KNOWN_VERSIONS else HASH_VERSION, zone)
 
 
 def is_key_cast(properties: Mapping[str, str]) -> bool:

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakewright.schema.canonical import CanonicalForm
+from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
+from lakewright.schema.types import StructField, Type
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform import steps
 from lakewright.transform.bad_rows import (
@@ -21,7 +24,6 @@ from lakewright.transform.bad_rows import (
     without_bad_rows,
 )
 from lakewright.transform.column_names import check_names, final_names, normal_name
-from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.lacking_columns import LackingColumns, with_lacking_columns
 from lakewright.transform.misfits import misfit_rows
 from lakewright.transform.required_columns import check_declared_columns, lacking_setting_error
@@ -32,9 +34,7 @@ from lakewright.transform.typeless import is_typeless
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructField
 
-    from lakewright.schema.types import Type
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["PreparedSlice", "expressions_of", "prepare", "union_of"]
@@ -65,6 +65,7 @@ class PreparedSlice:
         hashed: Columns of the source that the source hash is computed from.
         key_fields: Columns that the primary key is computed from, by their names in the source.
         is_key_cast: Whether it is computed from values in their declared types; otherwise from the source's.
+        form: The canonical form of its hashes.
         sequence: Name in silver of the column that orders the states of a record; None without one.
         ranked: All rows of the slice with the columns `IS_KEPT` and `IS_LATEST`, if `frame` holds only the
             latest row of each key; otherwise None.
@@ -91,6 +92,7 @@ class PreparedSlice:
     hashed: tuple[StructField, ...]
     key_fields: tuple[StructField, ...]
     is_key_cast: bool
+    form: CanonicalForm
     typeless: Mapping[str, bool] = field(default_factory=dict)
     sequence: str | None = None
     ranked: DataFrame | None = None
@@ -103,7 +105,7 @@ class PreparedSlice:
     @property
     def key_sql(self) -> str:
         """SQL of the primary key over columns of silver, if `identity` is the columns of the business key."""
-        return hash_of((field, name_sql(self.names[field.name])) for field in self.key_fields)
+        return self.form.hash_of((field, name_sql(self.names[field.name])) for field in self.key_fields)
 
 
 def prepare(
@@ -115,6 +117,7 @@ def prepare(
     at: datetime,
     strategy: Strategy,
     is_key_cast: bool,
+    form: CanonicalForm,
     hashed: Collection[str] | None = None,
     may_lack_columns: bool = False,
 ) -> PreparedSlice:
@@ -130,6 +133,7 @@ def prepare(
             versions.
         is_key_cast: Whether the primary key is computed from values in their declared types; otherwise it is
             from the source's, as in tables that were made so.
+        form: The canonical form of the table's hashes.
         hashed: Names in silver of the only columns whose changes count; None for all columns.
         may_lack_columns: Whether columns that are not optional may be lacking; see `lacking_columns`.
 
@@ -151,14 +155,15 @@ def prepare(
     typeless = _typeless(frame) - _given_a_type(entity, system, source)
     unasked = ((typeless & typeless_in_slice) - _asked_for(entity)) | _may_stay_away(entity, lacking)
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
-    frame = steps.hash_rows(frame, system, source.excluded)
+    frame = steps.hash_rows(frame, system, source.excluded, form)
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
     frame, types = steps.name_file(frame, system, slice_name), _declared_types(entity)
     if is_key_cast:
         frame = steps.cast(frame, types)
-    key_fields = tuple(frame.schema[name] for name in source.keys)
-    frame = steps.key_rows(frame, system, key_fields)
+    columns = {field.name: field for field in columns_of(frame.schema)}
+    key_fields = tuple(columns[name] for name in source.keys)
+    frame = steps.key_rows(frame, system, key_fields, form)
     if not is_key_cast:
         frame = steps.cast(frame, types)
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
@@ -180,9 +185,9 @@ def prepare(
         filled=_in_silver(lacking.filled_names, source.names),
         system=system,
         names=source.names,
-        keys={field.name: value_class(field.dataType) for field in key_fields},
+        keys={field.name: form.class_of(field.type) for field in key_fields},
         key_columns=tuple(source.names[name] for name in source.keys),
-        identity=_identity(frame, system, {source.names[field.name]: field.dataType for field in key_fields}),
+        identity=_identity(frame, system, {source.names[field.name]: field.type for field in key_fields}),
         watermarks=_silver_names(
             [mark.column_name for mark in entity.watermarks], source.names, ("watermark", delivered)
         ),
@@ -191,6 +196,7 @@ def prepare(
         hashed=source.hashed,
         key_fields=key_fields,
         is_key_cast=is_key_cast,
+        form=form,
         typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
         shape=shape,
     )
@@ -314,11 +320,10 @@ def _in_silver(lacking: Collection[str], names: Mapping[str, str]) -> frozenset[
     return frozenset(final for source, final in names.items() if source.lower() in lacking)
 
 
-def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, DataType]) -> tuple[str, ...]:
+def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, Type]) -> tuple[str, ...]:
     """Return the key's columns if the primary key is made of their values, otherwise the primary key."""
-    is_plain = all(
-        kind == frame.schema[name].dataType and kind.simpleString() in _PLAIN for name, kind in keys.items()
-    )
+    types = {field.name: field.type for field in columns_of(frame.schema)}
+    is_plain = all(kind == types[name] and kind.ddl in _PLAIN for name, kind in keys.items())
     return tuple(keys) if keys and is_plain else (system.key,)
 
 

@@ -13,19 +13,19 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
-from lakewright.schema.spark import type_of
+from lakewright.schema.canonical import CanonicalForm
+from lakewright.schema.spark import columns_of, type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, Chars, MapOf, Struct, Type
+from lakewright.schema.types import Array, Chars, MapOf, Struct, StructField, Type
 from lakewright.transform.casts import cast_sql, limited_sql
 from lakewright.transform.conversion import converted_sql
-from lakewright.transform.hash import hash_sql
 from lakewright.transform.rejections import rejection
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructField, StructType
+    from pyspark.sql.types import DataType, StructType
 
     from lakewright.spec.models.column import Column, Injection
 
@@ -105,12 +105,14 @@ def calculate(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
     return frame
 
 
-def hash_rows(frame: DataFrame, system: SystemColumns, excluded: Iterable[str]) -> DataFrame:
+def hash_rows(
+    frame: DataFrame, system: SystemColumns, excluded: Iterable[str], form: CanonicalForm
+) -> DataFrame:
     """Return the frame with the hash of its columns, except those in `excluded` (step 3).
 
     System columns that the slice has itself are excluded too.
     """
-    return _with(frame, {system.hash: hash_sql(hashed_fields(frame, system, excluded))})
+    return _with(frame, {system.hash: form.hash_sql(hashed_fields(frame, system, excluded))})
 
 
 def hashed_fields(
@@ -118,7 +120,7 @@ def hashed_fields(
 ) -> tuple[StructField, ...]:
     """Return the columns that the source hash of a frame's rows is computed from."""
     left_out = {name.lower() for name in (*excluded, *system.suppliable)}
-    return tuple(field for field in frame.schema.fields if field.name.lower() not in left_out)
+    return tuple(field for field in columns_of(frame.schema) if field.name.lower() not in left_out)
 
 
 def open_versions(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
@@ -136,7 +138,9 @@ def name_file(frame: DataFrame, system: SystemColumns, slice_name: str) -> DataF
     return _with(frame, {system.filename: text_sql(slice_name)})
 
 
-def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[StructField]) -> DataFrame:
+def key_rows(
+    frame: DataFrame, system: SystemColumns, keys: Sequence[StructField], form: CanonicalForm
+) -> DataFrame:
     """Return the frame with the primary key, the hash of the business key (step 6).
 
     A slice's own primary key is kept. Without a business key no primary key is added.
@@ -149,7 +153,7 @@ def key_rows(frame: DataFrame, system: SystemColumns, keys: Sequence[StructField
         )
     if not keys:
         return frame
-    return _with(frame, {system.key: hash_sql(keys)})
+    return _with(frame, {system.key: form.hash_sql(keys)})
 
 
 def cast(frame: DataFrame, types: Mapping[str, Type]) -> DataFrame:

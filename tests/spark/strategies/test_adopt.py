@@ -18,6 +18,7 @@ from lakewright.errors import MigrationError
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.spec.models.entity import Entity
 from lakewright.strategies.adoption.columns import adopted_columns
+from lakewright.strategies.table_properties import canonical_form
 from lakewright.transform.system_columns import SystemColumns
 
 DAYS = ("2023-01-01", "2023-02-01", "2023-02-15", "2023-03-01", "2999-12-31")
@@ -36,7 +37,11 @@ def broken(lake: SmallLake, things: Entity) -> tuple[str, ...]:
     silver = things.places(lake.lake.settings).silver
     properties = observe_table(lake.lake, silver).properties
     table = ExaminedTable(
-        read_table(lake.spark, silver), things, SystemColumns("dlf_", things.destination), properties
+        frame=read_table(lake.spark, silver),
+        entity=things,
+        system=SystemColumns("dlf_", things.destination),
+        properties=properties,
+        form=canonical_form(properties, lake.lake.settings.timezone),
     )
     return tuple(finding.words for finding in find_violations(table))
 

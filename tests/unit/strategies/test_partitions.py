@@ -6,10 +6,10 @@ import pytest
 
 from lakewright.errors import MigrationError
 from lakewright.lake.table_state import TableState
+from lakewright.schema.canonical import HASH_VERSION
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY, STRATEGY_PROPERTY
-from lakewright.transform.hash import HASH_VERSION
 
 
 def refuse(strategy: str, declared: list[str], table: list[str]) -> None:

@@ -21,6 +21,7 @@ from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.planning import node_of
+from lakewright.schema.canonical import HASH_VERSION
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import discovered, list_slices
 from lakewright.spec.models.fields import Field, parse_type
@@ -28,7 +29,6 @@ from lakewright.stores.memory import MemoryStore
 from lakewright.targets.context import Context
 from lakewright.targets.entity.observation import new_comments
 from lakewright.targets.target import Target
-from lakewright.transform.hash import HASH_VERSION
 from lakewright.workspace.workspace import Workspace
 
 PROJECT = """

@@ -14,6 +14,7 @@ from tests.projects import KINDS, make_workspace
 from tests.unit.spec.kinds import faults
 
 from lakewright.lake.table_state import TableState
+from lakewright.schema.canonical import HASH_VERSION
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
@@ -30,7 +31,6 @@ from lakewright.strategies.table_properties import (
     declared_properties,
     history_text,
 )
-from lakewright.transform.hash import HASH_VERSION
 
 pa: Any = import_module("pyarrow")
 pq: Any = import_module("pyarrow.parquet")

@@ -14,8 +14,8 @@ from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.recover_from_log import counter_of, last_given_number
 from lakewright.slices.rewind.commit_rewind import commit_rewind
 from lakewright.slices.rewind.side_table import swap_write
+from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
 from lakewright.strategies.tuning import Tuning
-from lakewright.transform.hash import HASH_VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,15 +83,15 @@ def swap_in(
     # Before the commit: no slice may be given the number, or a smaller one, after it.
     raise_counter(store, counter_of(silver), number)
     revisions = {each["item_id"]: each["revision"] + 1 for each in told["slices"]}
+    beside = side.places(lake.settings).silver
+    built = observe_table(lake, beside)
     content = {
         "run": context.holder.run_id,
         "record": told["id"],
-        "hashVersion": HASH_VERSION,
+        "hashVersion": built.properties.get(HASH_VERSION_PROPERTY),
         "rewind": {**told, "slices": [_numbered(each, number) for each in told["slices"]]},
         "items": [{**each, "number": number, "revision": revisions[each["item"]]} for each in contents],
     }
-    beside = side.places(lake.settings).silver
-    built = observe_table(lake, beside)
     session = session or strict_session(lake)
     Tuning.of(built).apply(session, lake)
     reach_failpoint("before_swap")

@@ -11,8 +11,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
-from lakewright.schema.spark import type_of
+from lakewright.schema.canonical import CanonicalForm
+from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
+from lakewright.schema.types import Scalar, StructField, Type
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.row_checks import (
     CURRENT,
@@ -31,12 +33,10 @@ from lakewright.strategies.adoption.row_checks import (
     check_adopted,
     row_checks,
 )
-from lakewright.transform.hash import hash_of, value_class
 from lakewright.transform.version_times import instant_of_sql, sentinel_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructField
 
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
@@ -123,7 +123,7 @@ class _Rows:
             role: table.schema[name].dataType.typeName() for role, name in self.columns.roles.items()
         }
         renamed = table.toDF(*(self.columns.kept.get(name, name) for name in table.columns))
-        types = {field.name.lower(): field for field in renamed.schema.fields}
+        types = {field.name.lower(): field for field in columns_of(renamed.schema)}
         self._require_keys(types)
         renamed = renamed.drop(*self.columns.replaced)
         if self._has_slices_types(types):
@@ -149,27 +149,29 @@ class _Rows:
         """Return whether values of the table have the same hashes as values of the source."""
         fields = [*self.prepared.hashed, *self.prepared.key_fields]
         found = [(field, types.get(self._silver(field.name).lower())) for field in fields]
-        return all(own is None or _is_same(field.dataType, own.dataType) for field, own in found)
+        return all(own is None or _is_same(field.type, own.type) for field, own in found)
 
     def _silver(self, source: str) -> str:
         return self.prepared.names.get(source, source)
 
     def _hash(self, fields: tuple[StructField, ...], types: Mapping[str, StructField]) -> str:
         """Return SQL of the hash of a table's row, with its values cast to the source's types."""
-        return hash_of(_hashables(types, fields, self._silver))
+        form = self.prepared.form
+        return form.hash_of(_hashables(form, types, fields, self._silver))
 
     def _beside_slice(self, table: DataFrame, types: Mapping[str, StructField]) -> DataFrame:
         """Return the rows with key and hash of the slice's record if the silver values are equal."""
         from pyspark.sql import functions
 
-        silver = self.prepared.frame.schema
+        form = self.prepared.form
+        silver = {field.name: field for field in columns_of(self.prepared.frame.schema)}
         counted = [silver[self._silver(field.name)] for field in self.prepared.hashed]
         keys = [silver[name] for name in self.prepared.key_columns]
         own_key, own_row, theirs_key, theirs_row = (
-            hash_of(_hashables(types, keys)),
-            hash_of(_hashables(types, counted)),
-            hash_of((f, name_sql(f.name)) for f in keys),
-            hash_of((f, name_sql(f.name)) for f in counted),
+            form.hash_of(_hashables(form, types, keys)),
+            form.hash_of(_hashables(form, types, counted)),
+            form.hash_sql(keys),
+            form.hash_sql(counted),
         )
         theirs = self.prepared.frame.selectExpr(
             f"{theirs_key} as {_SLICE_KEY}",
@@ -299,37 +301,41 @@ class _Rows:
         return " or ".join(tests) or "false"
 
 
-def _is_same(source: DataType, own: DataType) -> bool:
+_WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
+
+
+def _is_same(source: Type, own: Type) -> bool:
     """Return whether every value has the same hash in both types."""
-    whole = ("byte", "short", "integer", "long")
-    names = (source.typeName(), own.typeName())
-    return source.simpleString() == own.simpleString() or all(name in whole for name in names)
+    return source == own or {source.ddl, own.ddl} <= _WHOLE
 
 
-def _hashable(own: StructField, wanted: StructField) -> Iterator[tuple[StructField, str]]:
+def _hashable(
+    form: CanonicalForm, own: StructField, wanted: StructField
+) -> Iterator[tuple[StructField, str]]:
     """Yield a table's value under another name: in its own type if equal values have equal hashes in both.
 
     Otherwise in the wanted type; a value that cannot be cast is added as text, so that it differs from null.
     """
-    from pyspark.sql.types import StringType, StructField
-
     value = name_sql(own.name)
-    if wanted.dataType.typeName() == "void" or value_class(own.dataType) == value_class(wanted.dataType):
-        yield StructField(wanted.name, own.dataType), value
+    if wanted.type == Scalar("void") or form.class_of(own.type) == form.class_of(wanted.type):
+        yield StructField(wanted.name, own.type), value
         return
-    cast = f"try_cast({value} as {type_of(wanted.dataType).ddl})"
+    cast = f"try_cast({value} as {wanted.type.ddl})"
     yield wanted, cast
-    yield StructField(wanted.name, StringType()), f"if({cast} is null, cast({value} as string), null)"
+    yield StructField(wanted.name, Scalar("string")), f"if({cast} is null, cast({value} as string), null)"
 
 
 def _hashables(
-    types: Mapping[str, StructField], wanted: Iterable[StructField], silver: Callable[[str], str] = str
+    form: CanonicalForm,
+    types: Mapping[str, StructField],
+    wanted: Iterable[StructField],
+    silver: Callable[[str], str] = str,
 ) -> Iterator[tuple[StructField, str]]:
     """Yield the table's values to hash; `silver` maps a wanted column to its name in the table."""
     for field in wanted:
         own = types.get(silver(field.name).lower())
         if own is not None:
-            yield from _hashable(own, field)
+            yield from _hashable(form, own, field)
 
 
 def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:

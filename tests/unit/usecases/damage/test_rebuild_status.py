@@ -21,6 +21,7 @@ from lakewright.app import App
 from lakewright.errors import StorageUnavailable
 from lakewright.lake.table_state import ABSENT, TableState
 from lakewright.manifest.item import Item
+from lakewright.schema.canonical import HASH_VERSION
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
@@ -32,7 +33,6 @@ from lakewright.strategies.table_properties import (
     STRATEGY_PROPERTY,
     declared_properties,
 )
-from lakewright.transform.hash import HASH_VERSION
 from lakewright.usecases.damage import rebuild_status
 from lakewright.usecases.entity_overview import read_entity
 from lakewright.usecases.inbox import read_inbox
