@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date, timedelta
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -19,7 +20,7 @@ from tests.stores.proxy import EXPIRED, SKEWED, FaultyProxy
 from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running_store
 
 from lakewright.app import App
-from lakewright.errors import OperatorError, SequenceConflict, SpecError, StorageUnavailable
+from lakewright.errors import OperatorError, SequenceConflict, SliceError, SpecError, StorageUnavailable
 from lakewright.lake.bucket import Bucket
 from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.delta_log import StoredLog, read_log, state_of
@@ -33,6 +34,8 @@ from lakewright.manifest.record import Agent, Application, Author
 from lakewright.manifest.store import Put, Write
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
+from lakewright.reader.parquet import read_footers
+from lakewright.reader.source import Source, SourceFile
 from lakewright.run.request import JobRequest
 from lakewright.slices.list_objects import list_objects
 from lakewright.spec.models.storage import StorageSettings
@@ -40,6 +43,7 @@ from lakewright.stores.delta.store import DeltaStore
 from lakewright.usecases.plan_job import plan_job
 
 pa: Any = import_module("pyarrow")
+pq: Any = import_module("pyarrow.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +68,30 @@ def by_day(names: list[str], bucket: str) -> dict[str, Any]:
         "targets": {name: {**target, "relation": name} for name in names},
         "jobs": {"daily": {"parameters": [{"name": "day", "type": "date"}], "targets": names}},
     }
+
+
+class TestFooters:
+    def test_footers_are_read_at_the_ends_of_objects(self, store: Store, bucket: str) -> None:
+        tables = {f"p {n}": pa.table({f"c{m}": [m] * n for m in range(9**n)}) for n in range(1, 4)}
+        files = []
+        for name, table in tables.items():
+            content = BytesIO()
+            pq.write_table(table, content)
+            store.client.put_object(Bucket=bucket, Key=f"s1/{name}", Body=content.getvalue())
+            files.append(SourceFile(name, len(content.getvalue())))
+        source = Source("the slice s1", f"s3a://{bucket}/s1", tuple(files), "parquet")
+        found = read_footers(ObjectFiles(store.storage), source)
+        assert found is not None
+        assert [(file.name, footer.rows, len(footer.columns.fields)) for file, footer in found] == [
+            ("p 1", 1, 9),
+            ("p 2", 2, 81),
+            ("p 3", 3, 729),
+        ]
+        source = Source(
+            "the slice s1", f"s3a://{bucket}/s1", (SourceFile("p 3", files[2].size - 9),), "parquet"
+        )
+        with pytest.raises(SliceError, match="p 3"):
+            read_footers(ObjectFiles(store.storage), source)
 
 
 class TestSlices:

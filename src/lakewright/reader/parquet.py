@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
-from lakewright.lake.files import files_at
+from lakewright.lake.files import Files, files_at
 from lakewright.lake.parquet_footer import footer_of
 from lakewright.lake.paths import is_s3
 from lakewright.manifest.payload import MAY_SKIP
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["read_parquet"]
+__all__ = ["read_footers", "read_parquet"]
 
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
 _REQUESTS = 32
@@ -79,7 +79,8 @@ def read_parquet(
         LakewrightError: A file is damaged.
         SchemaDriftError: A column has a type that can't be read, or types that no type holds.
     """
-    footers = _footers(lake, source)
+    is_read = source.is_local or is_s3(source.place)
+    footers = read_footers(files_at(source.place, lake), source) if is_read else None
     options = dict(_OPTIONS)
     if footers is None:
         options |= {"mergeSchema": "true"} if len(source.files) > 1 else {}
@@ -150,11 +151,13 @@ class _Schema:
         return replace(self, columns=kind) if isinstance(kind, Struct) else self
 
 
-def _footers(lake: Lake, source: Source) -> list[tuple[SourceFile, Footer]] | None:
-    """Return the footers of all files; None if only Spark can read them."""
-    if not (source.is_local or is_s3(source.place)):
-        return None
-    files, footers = files_at(source.place, lake), Footers()
+def read_footers(files: Files, source: Source) -> list[tuple[SourceFile, Footer]] | None:
+    """Return the footers of all files of a source; None if one is gone.
+
+    Raises:
+        LakewrightError: A file is damaged.
+    """
+    footers = Footers()
 
     def footer(file: SourceFile) -> bytes:
         path = source.path(file)

@@ -85,6 +85,17 @@ class Source:
         kept = tuple(files)
         return self if len(kept) == len(self.files) else replace(self, files=kept, is_whole=False)
 
+    def check_names(self) -> None:
+        """Raise the source's error if a file's name is not text: Spark would not find it."""
+        for path in self.paths:
+            try:
+                path.encode()
+            except UnicodeEncodeError:
+                shown = path.encode(errors="backslashreplace").decode()
+                raise self.error(
+                    f"the name of {shown} is not UTF-8", "Rename it, then resolve the item."
+                ) from None
+
     def error(self, why: str, remedy: str, **details: Any) -> LakewrightError:
         """Return the error for files that can't be read."""
         return SliceError(

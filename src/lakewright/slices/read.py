@@ -93,6 +93,7 @@ def read_slice(
     """
     form = form_of_slices(entity.settings.slice_format)
     source = source_of(slice_, form.kind)
+    source.check_names()
     filled = source.only(file for file in source.files if file.size)
     if source.kind in TEXTS:
         firsts = first_bytes(source, files_at(source.place, lake).begin)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from lakewright.errors import SliceError
@@ -58,3 +60,9 @@ def test_a_part_of_the_files_is_read_by_their_paths() -> None:
     assert source.places == ["/lake/s1"]
     assert source.only(source.files).places == ["/lake/s1"]
     assert source.only(source.files[:1]).places == ["/lake/s1/a/x"]
+
+
+def test_a_name_that_is_no_text_is_refused_and_shown() -> None:
+    source_of("ä 😀/x").check_names()
+    with pytest.raises(SliceError, match=r"/lake/s1/\\udcff\.csv is not UTF-8"):
+        source_of(os.fsdecode(b"\xff.csv")).check_names()
