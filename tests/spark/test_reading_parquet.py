@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.spec.models.entity import Entity
+
+
+# It brings no types.
+orc: Any = import_module("pyarrow.orc")
 
 
 @pytest.fixture
@@ -357,3 +362,17 @@ def test_parts_of_other_types_reach_the_table_and_bad_rows_are_put_aside(lake: S
     aside = Path(things.places(lake.lake.settings).quarantine) / "s1" / "rows.json"
     (row,) = map(json.loads, aside.read_text().splitlines())
     assert row["file"].endswith("/s1/region=c/p2")
+
+
+def test_orc_files_of_other_types_are_read_in_the_type_that_holds_all(lake: SmallLake) -> None:
+    things = entity(settings={"format": "orc"})
+    folder = put(lake, things, {})
+    orc.write_table(pa.table({"id": pa.array([1], pa.int32()), "a": ["x"]}), folder / "p1")
+    orc.write_table(pa.table({"id": pa.array([2], pa.int64()), "b": [1.5]}), folder / "p2")
+    (folder / "p0").write_bytes(b"")
+    frame = frame_of(lake, things)
+    assert frame.schema.simpleString() == "struct<id:bigint,a:string,b:double>"
+    assert sorted(map(tuple, frame.collect())) == [(1, "x", None), (2, None, 1.5)]
+    orc.write_table(pa.table({"id": ["3"]}), folder / "p3")
+    with pytest.raises(SchemaDriftError, match=r"'id'.*bigint.*string"):
+        frame_of(lake, things)

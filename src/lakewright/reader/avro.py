@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 from lakewright.lake.files import files_at
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.reader.compression import Begin, first_bytes
-from lakewright.reader.groups import Group, columns_of, union_of_groups
+from lakewright.reader.groups import read_parts
 from lakewright.reader.source import Source, SourceFile
-from lakewright.schema.misfit import Owner
-from lakewright.schema.rules import ValueRules
-from lakewright.schema.spark import type_of
-from lakewright.schema.types import Struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,16 +41,7 @@ def read_avro(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
             by_schema.setdefault(_schema_of(source, file, firsts[file.name], begin), []).append(file)
     if len(by_schema) < 2:
         return reader.load(source.places)
-    frames, groups = [], []
-    for files in by_schema.values():
-        part = source.only(files)
-        frame = session.read.format("avro").options(**part.options).load(part.places)
-        kind = type_of(frame.schema)
-        fields = kind.fields if isinstance(kind, Struct) else ()
-        groups.append(Group({each.name.lower(): each for each in fields}, files))
-        frames.append((frame, groups[-1].columns))
-    columns = columns_of(source, groups, lambda kind: kind)
-    return union_of_groups(frames, columns, ValueRules(zone=lake.settings.timezone, owner=Owner.SLICE))
+    return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone)
 
 
 def _schema_of(source: Source, file: SourceFile, first: bytes, begin: Begin) -> bytes:

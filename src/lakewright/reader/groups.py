@@ -14,14 +14,16 @@ from lakewright.errors import SchemaDriftError
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.convert import convert
 from lakewright.schema.fits import merge
+from lakewright.schema.misfit import Owner
 from lakewright.schema.rules import ValueRules
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Group", "columns_of", "grouped", "union_of_groups"]
+__all__ = ["Group", "columns_of", "grouped", "read_parts", "union_of_groups"]
 
 
 @dataclass(slots=True)
@@ -156,3 +158,29 @@ def union_of_groups(
     if len(frames) == 1 and frames[0][1] == columns:
         return frames[0][0]
     return reduce(lambda one, other: one.unionAll(other), (selected(*each) for each in frames))
+
+
+def read_parts(
+    session: SparkSession, source: Source, parts: Iterable[Sequence[SourceFile]], *, zone: str
+) -> DataFrame:
+    """Return the rows of parts of a source, each read in the types that Spark finds in its first file.
+
+    Args:
+        session: A strict session.
+        source: The source.
+        parts: Files with the same columns.
+        zone: The lake's time zone.
+
+    Raises:
+        SchemaDriftError: A column has types that no type holds.
+    """
+    frames, groups = [], []
+    for files in parts:
+        part = source.only(files)
+        frame = session.read.format(source.kind).options(**part.options).load(part.places)
+        kind = type_of(frame.schema)
+        fields = kind.fields if isinstance(kind, Struct) else ()
+        groups.append(Group({each.name.lower(): each for each in fields}, list(files)))
+        frames.append((frame, groups[-1].columns))
+    columns = columns_of(source, groups, lambda kind: kind)
+    return union_of_groups(frames, columns, ValueRules(zone=zone, owner=Owner.SLICE))

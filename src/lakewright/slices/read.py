@@ -21,6 +21,7 @@ from lakewright.reader.fault_errors import error_of
 from lakewright.reader.faults import FileFault
 from lakewright.reader.folders import folder_columns, with_folder_columns
 from lakewright.reader.form import TEXTS, Form, form_of_slices
+from lakewright.reader.orc import read_orc
 from lakewright.reader.parquet import read_parquet
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.sql import name_sql, text_sql
@@ -43,11 +44,6 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _MOST_LISTED = 1_000_000
 """Local folders and files, at most, that the driver lists by itself; it takes 0.1 ms for one."""
-
-_OPTIONS: dict[str, dict[str, str]] = {
-    "json": {"mode": "FAILFAST"},
-    "orc": {},
-}
 
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 
@@ -109,8 +105,9 @@ def read_slice(
         places, keys = [each.path for each in others], entity.business_keys
         frame = read_parquet(lake, session, source, others=places, wanted=names, keys=keys, note=note)
         return with_folder_columns(frame, source)
-    if source.kind == "avro":
-        return with_folder_columns(read_avro(lake, session, source), source)
+    if source.kind in {"avro", "orc"}:
+        reader = read_avro if source.kind == "avro" else read_orc
+        return with_folder_columns(reader(lake, session, source), source)
     session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
     corrupt = CORRUPT if entity.settings.on_bad_rows == "quarantine" else None
     if source.kind == "csv":
@@ -134,18 +131,16 @@ def _read(
     *,
     known: KnownColumns | None,
 ) -> DataFrame:
-    """Return the rows of the files of a slice, without the columns of its folders."""
+    """Return the rows of JSON files, without the columns of their folders."""
     form = form_of_slices(entity.settings.slice_format)
     options = _options(session, source, form)
-    if entity.settings.on_bad_rows == "quarantine" and form.kind == "json":
+    if entity.settings.on_bad_rows == "quarantine":
         frame = _read_with_corrupt_rows(session, source, options)
         options |= _PERMISSIVE
     else:
         frame = session.read.format(form.kind).options(**options).load(source.places)
-    if form.kind == "json":
-        known = known or KnownColumns()
-        return read_json(session, slice_, entity, frame, options=options, known=known)
-    return frame
+    known = known or KnownColumns()
+    return read_json(session, slice_, entity, frame, options=options, known=known)
 
 
 def read_together(
@@ -208,12 +203,8 @@ def _read_with_corrupt_rows(session: SparkSession, source: Source, options: Mapp
 
 
 def _options(session: SparkSession, source: Source, form: Form) -> dict[str, str]:
-    options = {**source.options, **_OPTIONS[form.kind], **form.options}
-    if form.kind == "json":
-        try:
-            check_encoding(session, source.paths, form)
-        except FileFault as fault:
-            raise error_of(source, fault, form) from fault
-    if len(source.files) > 1 and form.kind == "orc":
-        options["mergeSchema"] = "true"
-    return options
+    try:
+        check_encoding(session, source.paths, form)
+    except FileFault as fault:
+        raise error_of(source, fault, form) from fault
+    return {**source.options, "mode": "FAILFAST", **form.options}

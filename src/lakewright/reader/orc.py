@@ -1,0 +1,42 @@
+"""Reading of ORC files, each in its own types, and together in types that hold the values of all.
+
+Source: the rules of reading, "Inference".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakewright.reader.groups import read_parts
+from lakewright.reader.source import Source, SourceFile
+from lakewright.spark.jvm import is_jvm_failure
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = ["read_orc"]
+
+
+def read_orc(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
+    """Return the rows of ORC files, lazily; columns of several files are merged by name.
+
+    Only Spark reads their schemas. It merges them at once, unless a column has several types.
+
+    Raises:
+        SchemaDriftError: A column has types that no type holds.
+    """
+    reader = session.read.format("orc").options(**source.options)
+    if len(source.files) == 1:
+        return reader.load(source.places)
+    try:
+        return reader.option("mergeSchema", "true").load(source.places)
+    except Exception as error:
+        if is_jvm_failure(error):
+            raise
+    by_schema: dict[str, list[SourceFile]] = {}
+    for file in source.files:
+        own = session.read.format("orc").options(**source.options).load(source.path(file))
+        by_schema.setdefault(own.schema.json(), []).append(file)
+    return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone)
