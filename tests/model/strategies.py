@@ -19,28 +19,27 @@ class Refused(Exception):
 
 
 def canonical(value: Any) -> Hashable:
-    """Return what equal values have in common, whatever their width, scale, sign of zero or order.
+    """Return what equal values have in common, whatever their type, scale, sign of zero or order.
 
-    A dict is a struct, a list of pairs a map.
+    A dict is a struct, a list of pairs a map. What is absent is None, at any depth.
     """
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, dict):
-        return ("struct", frozenset((k.lower(), canonical(v)) for k, v in value.items() if v is not None))
+        found = {(k.lower(), canonical(v)) for k, v in value.items()}
+        return ("struct", frozenset(present)) if (present := {f for f in found if f[1] is not None}) else None
     if isinstance(value, list):
-        return _of_list(value)
-    return _of_scalar(value)
+        return _of_list(value) if value else None
+    return value if value is None or isinstance(value, bool) else _of_scalar(value)
 
 
 def _of_list(value: list[Any]) -> Hashable:
-    if value and isinstance(value[0], tuple):
+    if isinstance(value[0], tuple):
         return ("map", frozenset((canonical(k), canonical(v)) for k, v in value))
     return ("list", tuple(canonical(v) for v in value))
 
 
 def _of_scalar(value: Any) -> Hashable:
     if isinstance(value, float):
-        return ("double", "nan" if math.isnan(value) else value + 0.0)
+        return ("number", "nan" if math.isnan(value) else Decimal(repr(value)).normalize() + 0)
     if isinstance(value, (int, Decimal)):
         return ("number", Decimal(value).normalize() + 0)
     return (type(value).__name__, value)
@@ -80,7 +79,8 @@ class Record:
         """What counts as a change."""
         counted = {**self.values, "mark": self.mark, "part": self.part, "seq": self.sequence}
         counted |= {f"key {number}": value for number, value in enumerate(self.written)}
-        return frozenset((name, canonical(value)) for name, value in counted.items() if value is not None)
+        found = ((name, canonical(value)) for name, value in counted.items())
+        return frozenset(each for each in found if each[1] is not None)
 
     @property
     def rank(self) -> tuple[bool, int]:
