@@ -193,3 +193,20 @@ def test_many_files_are_listed_once(lake: SmallLake) -> None:
     frame = frame_of(lake, things, "s1")
     assert frame.count() == 300
     assert frame.select("plant").distinct().count() == 40
+
+
+@pytest.mark.parametrize("strategy", ["full", "historic", pytest.param("merge", marks=pytest.mark.nightly)])
+def test_tables_may_be_partitioned_by_the_folders_of_slices(lake: SmallLake, strategy: str) -> None:
+    columns = [KEY, {"name": "plant", "fieldroles": ["partition", "businesskey"]}]
+    settings = {} if strategy == "full" else {"delete_missing": True, "delete_scope": "full"}
+    things = entity(strategy, name=strategy, columns=columns, settings=settings)
+    put(lake, things, {"s1/plant=007/x": [{"id": 1, "v": "a"}], "s1/plant=A b/x": [{"id": 1, "v": "b"}]})
+    put(lake, things, {"s2/plant=007/x": [{"id": 1, "v": "A"}], "s2/plant=%25/05/x": [{"id": 2, "v": "c"}]})
+    for name in ("s1", "s2"):
+        result = lake.process(things, name)
+        assert result.error is None, result.error
+    conditions = {"full": "true", "merge": "not dlf_deleted", "historic": "dlf_IsCurrent and not dlf_deleted"}
+    rows = lake.table(things).where(conditions[strategy]).select("id", "plant", "v").collect()
+    # A full slice replaces the partitions that it has; the other strategies infer deletes.
+    kept = [(1, "A b", "b")] if strategy == "full" else []
+    assert sorted(map(tuple, rows)) == sorted([(1, "007", "A"), (2, "%", "c"), *kept])

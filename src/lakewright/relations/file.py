@@ -13,7 +13,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import MigrationError, SpecError, TargetError
 from lakewright.lake.cluster import check_written
-from lakewright.lake.columns import cast_column, conform, fields_of, literal
+from lakewright.lake.columns import cast_column, conform, fields_of, find_column, literal
 from lakewright.lake.file_probe import has_rows
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import (
@@ -187,7 +187,9 @@ class FileRelation(StoredRelation):
         from pyspark.sql import functions
 
         expression, groups = self._pattern(workspace).found_in_path()
-        path = functions.col("_metadata.file_path")
+        # A file may have a column of that name, which hides Spark's.
+        is_hidden = find_column(frame, "_metadata") is not None
+        path = functions.input_file_name() if is_hidden else functions.col("_metadata.file_path")
         path = functions.url_decode(functions.replace(path, literal("+"), literal("%2B")))
         for each in self.partitions:
             if each.name in partition:
