@@ -14,7 +14,7 @@ from lakewright.lake.compression import ARCHIVES, PROBE, compression_of, named_c
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.reader.source import Source, SourceFile
 
-__all__ = ["Begin", "check_compression", "first_bytes"]
+__all__ = ["Begin", "check_compression", "compression_fault", "first_bytes"]
 
 Begin = Callable[[str, int], bytes]
 """Returns the first bytes of a file, by its path and their number."""
@@ -43,14 +43,14 @@ def check_compression(source: Source, firsts: Mapping[str, bytes]) -> None:
         firsts: The first bytes of its files, by their names.
     """
     for file in source.files:
-        fault = _fault(file, firsts.get(file.name, b""))
+        fault = compression_fault(file, firsts.get(file.name, b""))
         if fault is not None:
             why, remedy = fault
             path = source.path(file)
             raise source.error(f"{path} {why}", f"{remedy}, then resolve the item.", **{MAY_SKIP: True})
 
 
-def _fault(file: SourceFile, first: bytes) -> tuple[str, str] | None:
+def compression_fault(file: SourceFile, first: bytes) -> tuple[str, str] | None:
     """Return what a file is in spite of its name, and how it must be delivered; None if it is as named."""
     found, named = compression_of(first), named_compression(file.name)
     if found in ARCHIVES:

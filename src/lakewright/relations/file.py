@@ -57,8 +57,9 @@ class FileRelation(StoredRelation):
     Reading CSV and JSON is strict: a record that does not fit the columns fails the query, with its file,
     unless `options` has a `mode` or the schema a column `_corrupt_record`. CSV columns are matched by name if
     a header has declared columns at other places, otherwise by position, so that the schema may rename them.
-    Without a schema, they are matched by name. Quotes inside quotes are doubled, fields may hold line breaks,
-    and empty text is null. If quotes follow a backslash instead, set the option `escape` to a backslash.
+    Without a schema, they are matched by name. Files may have different columns and line ends. Quotes inside
+    quotes are doubled, fields may hold line breaks, and empty text is null. If quotes follow a backslash
+    instead, set the option `escape` to a backslash. Files in folders below the location are read, too.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})

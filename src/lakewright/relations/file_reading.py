@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
 from lakewright.lake.columns import column, engine_type, fields_of, find_column, literal, reader_schema
+from lakewright.lake.compression import PROBE
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.paths import join, parent
+from lakewright.reader.compression import compression_fault
 from lakewright.reader.csv import CsvGroup, groups_of, names_of, read_group
 from lakewright.reader.faults import FileFault
 from lakewright.reader.form import TEXTS, Form, form_of_options
+from lakewright.reader.source import SourceFile
 from lakewright.relations.csv_columns import columns_of_file, header_doubt
 from lakewright.spec.models.fields import Field, PartitionField, parse_type
 
@@ -22,6 +26,9 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = ["FileReader", "files_below"]
+
+_AT_ONCE = 16
+"""Files whose beginning is read at once: an object store takes tens of milliseconds for each."""
 
 _TEXT = parse_type("string")
 
@@ -63,11 +70,38 @@ class FileReader:
                 f"{self.label}: there is no file at {place} to infer its columns from",
                 remedy="Declare its schema.",
             )
+        filled = {path: size for place in found for path, size in files_below(files, place) if size}
+        if self.format in (*TEXTS, "text"):
+            self._check_compression(files, filled)
+        if _folders(found, filled) and not _folder_columns(found, filled):
+            # Spark reads no files in folders of a folder that are not those of partitions.
+            reader = replace(self, options={"recursiveFileLookup": "true", **self.options})
+        else:
+            reader = self
+        yield from reader._frames(workspace, files, found, tuple(filled), fields)
+
+    def _frames(
+        self,
+        workspace: Workspace,
+        files: Files,
+        found: Sequence[str],
+        paths: Sequence[str],
+        fields: tuple[Field, ...] | None,
+    ) -> Sequence[DataFrame]:
         frames: list[DataFrame] = []
         if self.format == "csv":
-            paths = [path for place in found for path, size in files_below(files, place) if size]
             frames = self._csv_frames(workspace, found, self._groups(workspace, files, paths), fields)
-        yield from frames or [self._read(workspace, found, fields)]
+        return frames or [self._read(workspace, found, fields)]
+
+    def _check_compression(self, files: Files, sizes: Mapping[str, int]) -> None:
+        """Raise `TargetError` if Spark would not decompress a file as it is compressed."""
+        with ThreadPoolExecutor(_AT_ONCE) as workers:
+            firsts = workers.map(lambda path: files.begin(path, PROBE), sizes)
+            for (path, size), first in zip(sizes.items(), firsts, strict=True):
+                fault = compression_fault(SourceFile(path, size), first)
+                if fault is not None:
+                    why, remedy = fault
+                    raise TargetError(f"{self.label} can't be read: {path} {why}", remedy=f"{remedy}.")
 
     def _groups(self, workspace: Workspace, files: Files, paths: Sequence[str]) -> list[CsvGroup]:
         try:
@@ -90,7 +124,7 @@ class FileReader:
         options = self._strict(fields)
         if len(found) == 1 and not any(found[0] in group.paths for group in groups):
             options["basePath"] = _uri(found[0])
-        folders = _folder_columns(found, groups)
+        folders = _folder_columns(found, (path for group in groups for path in group.paths))
         alike: dict[object, tuple[CsvGroup, list[Field] | None]] = {}
         for group in groups:
             own = (
@@ -209,11 +243,17 @@ class FileReader:
         return frame.select(*(_renamed(each) for each in fields)) if former else frame
 
 
-def _folder_columns(found: Sequence[str], groups: Iterable[CsvGroup]) -> frozenset[str]:
+def _folders(found: Sequence[str], paths: Iterable[str]) -> frozenset[str]:
+    """Return the names of the folders of files that are below some places."""
+    folders = {path.rpartition("/")[0] for path in paths}
+    roots = tuple(f"{place.rstrip('/')}/" for place in found)
+    below = (folder.removeprefix(root) for folder in folders for root in roots if folder.startswith(root))
+    return frozenset(part for each in below for part in each.split("/") if part)
+
+
+def _folder_columns(found: Sequence[str], paths: Iterable[str]) -> frozenset[str]:
     """Return the columns, in lower case, that folders below some places give, as in `day=2022-01-01`."""
-    folders = {path.rpartition("/")[0] for group in groups for path in group.paths}
-    below = (folder.removeprefix(place) for folder in folders for place in found if folder.startswith(place))
-    parts = (part.partition("=") for each in below for part in each.split("/"))
+    parts = (part.partition("=") for part in _folders(found, paths))
     return frozenset(name.lower() for name, sign, _ in parts if sign)
 
 
