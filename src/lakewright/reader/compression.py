@@ -28,11 +28,17 @@ _LARGEST_BLOCK = 1 << 26
 def first_bytes(source: Source, begin: Begin, size: int = PROBE) -> dict[str, bytes]:
     """Return the first bytes of the files of a source that aren't empty, by their names."""
     wanted = [file for file in source.files if file.size]
+
+    def first(file: SourceFile) -> bytes:
+        try:
+            return begin(source.path(file), size)
+        except OSError:
+            return b""  # Spark reports the error when it reads the file
+
     if source.is_local or len(wanted) < 2:
-        return {file.name: begin(source.path(file), size) for file in wanted}
+        return {file.name: first(file) for file in wanted}
     with ThreadPoolExecutor(min(_REQUESTS, len(wanted))) as pool:
-        found = pool.map(lambda file: begin(source.path(file), size), wanted)
-        return {file.name: first for file, first in zip(wanted, found, strict=True)}
+        return {file.name: found for file, found in zip(wanted, pool.map(first, wanted), strict=True)}
 
 
 def check_compression(source: Source, firsts: Mapping[str, bytes]) -> None:

@@ -125,3 +125,15 @@ def test_files_without_content_are_left_out(blank: bytes) -> None:
     assert [file.name for file in with_content(source, firsts).files] == ["b.csv"]
     alone = Source("the slice s1", "/lake/s1", files[:1], "csv")
     assert with_content(alone, firsts).files == ()
+
+
+def test_a_file_that_is_gone_is_left_to_spark() -> None:
+    """It is reported by its name when it is read; a probe must not fail in Python's words."""
+
+    def gone(path: str, size: int) -> bytes:
+        raise FileNotFoundError(path)
+
+    source = Source("the slice s1", "/lake/s1", (SourceFile("a.csv", 3), SourceFile("b.csv", 0)), "csv")
+    firsts = first_bytes(source, gone)
+    check_compression(source, firsts)
+    assert [file.name for file in with_content(source, firsts).files] == ["a.csv"]
