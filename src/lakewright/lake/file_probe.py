@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -18,8 +17,6 @@ __all__ = [
     "DAMAGED",
     "begin_of_text",
     "has_rows",
-    "has_typeless_json",
-    "holds_json_texts",
     "is_examinable",
     "is_near",
     "opened",
@@ -32,10 +29,6 @@ DAMAGED = (OSError, EOFError, zlib.error)
 
 _LINES = frozenset({"csv", "json", "text"})
 _BLOCK, _LARGE_BLOCK = 1 << 16, 1 << 20
-
-_TYPELESS = re.compile(rb"null|\[\s*\]")
-_LONGEST_GAP = 64
-_LONGEST_FIELD = 512
 
 
 def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
@@ -79,62 +72,6 @@ def _has_lines(file: Path, wanted: int) -> bool:
             if found + (not is_blank) >= wanted:
                 return True
     return False
-
-
-def has_typeless_json(path: Path) -> bool:
-    """Return whether a JSON file may have nulls or empty lists; one that can't be examined may.
-
-    Only they can leave a column without a type. The text of a value may look like one.
-    """
-    end = b""
-    try:
-        stream = opened(path)
-        if stream is None:
-            return True
-        with stream:
-            while block := stream.read(_LARGE_BLOCK):
-                # In UTF-16 and UTF-32, bytes of zero lie between the characters.
-                text = end + block.replace(b"\0", b"")
-                if _TYPELESS.search(text):
-                    return True
-                end = text[-_LONGEST_GAP:]
-    except DAMAGED:
-        return True
-    return False
-
-
-def holds_json_texts(paths: Iterable[Path], wanted: Mapping[str, int]) -> bool:
-    """Return whether JSON files have a text for each of some fields; False if that is not certain.
-
-    Args:
-        paths: The files.
-        wanted: Names of fields that occur at one place each, and in how many lists their texts are.
-    """
-    left = dict(wanted)
-    for path in paths:
-        try:
-            stream = opened(path)
-            if stream is None:
-                return False
-            with stream:
-                _remove_found_texts(stream, left)
-        except DAMAGED:
-            return False
-        if not left:
-            return True
-    return not left
-
-
-def _remove_found_texts(stream: IO[bytes], left: dict[str, int]) -> None:
-    end = b""
-    while left and (block := stream.read(_LARGE_BLOCK)):
-        text = end + block.replace(b"\0", b"")
-        names = b"|".join(re.escape(name.encode()) for name in left)
-        # Inside a text, quotes are escaped: what follows an unescaped one is no part of it.
-        for found in re.finditer(rb'(?<!\\)"(%s)"\s*:((?:\s*\[)*)\s*"' % names, text):
-            if left.get(found[1].decode()) == found[2].count(b"["):
-                del left[found[1].decode()]
-        end = text[-_LONGEST_FIELD:]
 
 
 def begin_of_text(content: bytes, name: str, encoding: str) -> tuple[str, bool]:

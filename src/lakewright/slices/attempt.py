@@ -34,7 +34,7 @@ from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.future_times import future_warning
-from lakewright.slices.json_columns import known_columns
+from lakewright.slices.known_types import table_types
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
@@ -216,7 +216,7 @@ class SliceProcessor:
         request = self.request(claim, slice_, check_lease)
         try:
             lake = self.context.lake
-            known = known_columns(lake, self.entity)
+            known = table_types(lake, self.entity)
             frame = read_slice(lake, self.session, slice_, self.entity, known=known, note=self.note)
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)

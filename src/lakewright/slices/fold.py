@@ -31,7 +31,7 @@ from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.slices.attempt import ATTEMPTS
 from lakewright.slices.discover import slice_name
-from lakewright.slices.json_columns import KnownColumns, known_columns, with_columns_of
+from lakewright.slices.known_types import KnownTypes, table_types, with_types_of
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.slices.recover_from_log import metrics_content
@@ -278,7 +278,7 @@ def _apply(
     processor.load_past(claimed[0].slice_, replace(claimed[0].request, check_lock=check_locks))
     slices = [(each.slice_, each.request) for each in claimed]
     sources = fold_sources(
-        lake, processor.session, entity, slices, known_columns(lake, entity), note=processor.note
+        lake, processor.session, entity, slices, table_types(lake, entity), note=processor.note
     )
     reach_failpoint("after_read")
     fold = prepare_fold(lake, processor.session, entity, sources, whole)
@@ -296,7 +296,7 @@ def fold_sources(
     session: SparkSession,
     entity: Entity,
     slices: Sequence[tuple[Slice, LoadRequest]],
-    known: KnownColumns,
+    known: KnownTypes,
     *,
     note: Callable[[str], None] = lambda _: None,
 ) -> tuple[FoldSource, ...]:
@@ -325,7 +325,7 @@ def fold_sources(
             except Exception as error:
                 raise BadSlice(sum(len(each.requests) for each in sources), error) from error
             sources.append(FoldSource(frame, requests, place))
-            known = with_columns_of(frame, known, entity)
+            known = with_types_of(frame, known, entity)
     return tuple(sources)
 
 
@@ -335,7 +335,7 @@ def _read(
     entity: Entity,
     slices: Sequence[Slice],
     *,
-    known: KnownColumns,
+    known: KnownTypes,
     note: Callable[[str], None],
 ) -> tuple[DataFrame, str]:
     if len(slices) == 1:

@@ -11,7 +11,7 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
-from lakewright.slices.json_columns import known_columns
+from lakewright.slices.known_types import table_types
 from lakewright.slices.past import lacks_past
 from lakewright.slices.read import read_slice
 from lakewright.spec.models.entity import Strategy
@@ -72,7 +72,7 @@ def _preview(
     if is_late and entity.settings.sequence_by is not None:
         return None  # the plan says so of every late slice
     try:
-        frame = read_slice(context.lake, session, slice_, entity, known=known_columns(context.lake, entity))
+        frame = read_slice(context.lake, session, slice_, entity, known=table_types(context.lake, entity))
         load = prepare_load(context.lake, session, entity, frame, request)
         check_bad_rows(load.bad_rows, entity, load.state, records=load.statistics.records)
         found = preview_deletes(load)

@@ -17,7 +17,7 @@ from lakewright.errors import LakewrightError, NullKeyError, SchemaDriftError, S
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
 from lakewright.reader.lines import lines_of
-from lakewright.slices.json_columns import known_columns
+from lakewright.slices.known_types import table_types
 from lakewright.slices.read import read_slice
 from lakewright.strategies.bad_rows import (
     SHOWN,
@@ -134,7 +134,7 @@ def name_bad_rows(
     settings = entity.settings.model_copy(update={"on_bad_rows": "quarantine"})
     lenient = entity.model_copy(update={"settings": settings})
     try:
-        frame = read_slice(lake, session, slice_, lenient, known=known_columns(lake, entity))
+        frame = read_slice(lake, session, slice_, lenient, known=table_types(lake, entity))
         bad = unparsed_rows(frame)
         if not isinstance(error, SliceError):
             bad = fit_request(lake, session, lenient, frame, request).prepared.bad

@@ -6,7 +6,7 @@ Source: rules of entities, "Slices"; `processing-strategies.md`, "Behavior" (rea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.lake.files import files_at
@@ -21,12 +21,13 @@ from lakewright.reader.fault_errors import error_of
 from lakewright.reader.faults import FileFault
 from lakewright.reader.folders import folder_columns, with_folder_columns
 from lakewright.reader.form import TEXTS, Form, form_of_slices
+from lakewright.reader.json import read_json
 from lakewright.reader.orc import read_orc
 from lakewright.reader.parquet import read_parquet
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.slices.json_columns import KnownColumns
-from lakewright.slices.read_json import read_json
+from lakewright.slices.json_settled import settled
+from lakewright.slices.known_types import KnownTypes, columns_without_rows, wanted_types
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _MOST_LISTED = 1_000_000
 """Local folders and files, at most, that the driver lists by itself; it takes 0.1 ms for one."""
-
-_PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 
 
 def source_of(slice_: Slice, kind: str) -> Source:
@@ -67,7 +66,7 @@ def read_slice(
     entity: Entity,
     *,
     others: Sequence[Slice] = (),
-    known: KnownColumns | None = None,
+    known: KnownTypes | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
@@ -80,8 +79,8 @@ def read_slice(
         slice_: The slice.
         entity: The entity.
         others: Slices with the same columns that are read with it; see `same_columns`.
-        known: What is known of the columns of JSON, see `known_columns`; by default, that there is no table.
-        note: Receives what a user must know of columns that are left out.
+        known: What is known of the columns of JSON, see `table_types`; by default, that there is no table.
+        note: Receives what a user must know of columns that are left out, or are of several kinds.
 
     Raises:
         SliceError: A quote in a CSV file is not closed, a text file has bytes that its encoding does not
@@ -112,8 +111,9 @@ def read_slice(
     corrupt = CORRUPT if entity.settings.on_bad_rows == "quarantine" else None
     if source.kind == "csv":
         frame = read_csv(lake, session, source, form, corrupt=corrupt)
-        return with_folder_columns(frame, source)
-    return with_folder_columns(_read(session, slice_, source, entity, known=known), source)
+    else:
+        frame = _read_json(session, source, entity, form, corrupt=corrupt, known=known or {}, note=note)
+    return with_folder_columns(frame, source)
 
 
 def _without_rows(session: SparkSession, entity: Entity) -> DataFrame | None:
@@ -121,26 +121,6 @@ def _without_rows(session: SparkSession, entity: Entity) -> DataFrame | None:
     columns = [each.source for each in entity.columns if not (each.is_calculated or each.optional)]
     empty = session.range(0).selectExpr(*(f"cast(null as string) as {name_sql(name)}" for name in columns))
     return empty if columns else None
-
-
-def _read(
-    session: SparkSession,
-    slice_: Slice,
-    source: Source,
-    entity: Entity,
-    *,
-    known: KnownColumns | None,
-) -> DataFrame:
-    """Return the rows of JSON files, without the columns of their folders."""
-    form = form_of_slices(entity.settings.slice_format)
-    options = _options(session, source, form)
-    if entity.settings.on_bad_rows == "quarantine":
-        frame = _read_with_corrupt_rows(session, source, options)
-        options |= _PERMISSIVE
-    else:
-        frame = session.read.format(form.kind).options(**options).load(source.places)
-    known = known or KnownColumns()
-    return read_json(session, slice_, entity, frame, options=options, known=known)
 
 
 def read_together(
@@ -193,18 +173,34 @@ def same_columns(slice_: Slice, entity: Entity) -> str | None:
     return f"{marks.pop()} {list(map(sorted, folders))}" if len(marks) == 1 else None
 
 
-def _read_with_corrupt_rows(session: SparkSession, source: Source, options: Mapping[str, str]) -> DataFrame:
-    """Return the rows of JSON files; the text of those that do not parse is in the column `CORRUPT`."""
-    reader = session.read.format(source.kind).options(**options).options(**_PERMISSIVE)
-    frame = reader.load(source.places)
-    if frame.columns != [CORRUPT]:
-        return frame
-    return reader.schema(f"{CORRUPT} string, {NO_COLUMN} string").load(source.places)
+def _read_json(
+    session: SparkSession,
+    source: Source,
+    entity: Entity,
+    form: Form,
+    *,
+    corrupt: str | None,
+    known: KnownTypes,
+    note: Callable[[str], None],
+) -> DataFrame:
+    """Return the records of JSON in the types in which the pipeline compares them."""
+    from pyspark.sql import functions
 
-
-def _options(session: SparkSession, source: Source, form: Form) -> dict[str, str]:
     try:
         check_encoding(session, source.paths, form)
     except FileFault as fault:
         raise error_of(source, fault, form) from fault
-    return {**source.options, "mode": "FAILFAST", **form.options}
+    wanted = wanted_types(entity, known)
+    frame = read_json(
+        session,
+        source,
+        wanted,
+        options={**source.options, **form.options},
+        corrupt=corrupt,
+        empty=columns_without_rows(entity, known),
+        note=note,
+    )
+    if frame.columns == [corrupt]:
+        return frame.withColumn(NO_COLUMN, functions.lit(None).cast("string"))
+    declared = {column.source.lower() for column in entity.columns if column.type is not None}
+    return settled(frame, wanted, declared)

@@ -43,7 +43,7 @@ from lakewright.slices.discover import (
     slice_name,
 )
 from lakewright.slices.future_times import future_warning
-from lakewright.slices.json_columns import known_columns
+from lakewright.slices.known_types import table_types
 from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import load_past_before
@@ -347,7 +347,7 @@ class _Attempt:
 
     def _apply(self, side: Entity, request: LoadRequest) -> Summary:
         lake, session = self.context.lake, strict_session(self.context.lake)
-        frame = read_slice(lake, session, self.slice, side, known=known_columns(lake, side))
+        frame = read_slice(lake, session, self.slice, side, known=table_types(lake, side))
         adopted = adopt_first(lake, session, side, frame, request)
         if adopted is not None:
             self.warnings.append(f"the table would be adopted first, {counted(adopted['rows'], 'row')}")

@@ -27,7 +27,7 @@ from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
-from lakewright.slices.json_columns import known_columns
+from lakewright.slices.known_types import table_types
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice
@@ -222,7 +222,7 @@ class _Replay:
             requests.append((slice_, replace(request, token=Token(self.app, each, content))))
         session = self.session
         lake = self.context.lake
-        sources = fold_sources(lake, session, self.entity, requests, known_columns(lake, self.entity))
+        sources = fold_sources(lake, session, self.entity, requests, table_types(lake, self.entity))
         carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
         whole = replace(
             requests[-1][1],
@@ -298,7 +298,7 @@ class _Replay:
         """
         lake, entity = self.context.lake, self.entity
         slice_, request = self._request(number, known, content)
-        frame = read_slice(lake, self.session, slice_, entity, known=known_columns(lake, entity))
+        frame = read_slice(lake, self.session, slice_, entity, known=table_types(lake, entity))
         load = prepare_load(lake, self.session, entity, frame, request)
         self._put_aside(slice_, load.bad_rows, load.state, records=load.statistics.records)
         self._note_lacking(known, load.prepared.lacking)

@@ -30,7 +30,7 @@ from lakewright.manifest.lock import tell_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
-from lakewright.slices.json_columns import known_columns
+from lakewright.slices.known_types import table_types
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
@@ -128,7 +128,7 @@ class _Validator:
         ):
             return None
         session = strict_session(self.context.lake)
-        known = known_columns(self.context.lake, self.entity)
+        known = table_types(self.context.lake, self.entity)
         try:
             fit = fit_slice(
                 self.context.lake,

@@ -6,7 +6,6 @@ Rows that no slice changes stay as the former declaration made them: only a rebu
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING
 from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
-from lakewright.spec.models.entity import EXACT_DIGITS, Strategy
-from lakewright.spec.words import first_of
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.table_properties import (
     EXPRESSIONS_PROPERTY,
     GIVEN,
@@ -31,7 +29,6 @@ from lakewright.strategies.table_properties import (
     is_key_cast,
     is_same_history,
     kept_key,
-    reads_by_type,
 )
 from lakewright.transform.pipeline import expressions_of
 
@@ -41,9 +38,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.lake import LakeSettings
 
 __all__ = ["Outdated", "outdated_parts", "outdated_rows", "rebuild_command"]
-
-
-_FRACTIONS = re.compile(r"\b(?:float|double|decimal)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +80,6 @@ def outdated_parts(
     others = (
         *_former_hashes(state),
         *_source_keys(state, entity, lake),
-        *_inferred(state, entity),
         *_changed_history(state, entity, lake),
     )
     return (*changed, *(Outdated(why, rebuild_command(entity)) for why in others))
@@ -201,18 +194,6 @@ def _source_keys(state: TableState, entity: Entity, lake: LakeSettings) -> Itera
         yield (
             f"primary keys are of {column.source!r} before it is converted to {column.type.ddl}: values that "
             "are equal only after that, such as the texts 7 and 07 of a number, are different records"
-        )
-
-
-def _inferred(state: TableState, entity: Entity) -> Iterator[str]:
-    """Yield that numbers of JSON are read as Spark infers them, if the table has some with fractions."""
-    if not entity.reads_json or reads_by_type(state.properties, entity):
-        return
-    found = [each.name for each in state.columns if _FRACTIONS.search(each.type.ddl)]
-    if found:
-        yield (
-            f"numbers of {first_of(found, 3)} are read as Spark infers them from one slice: they keep about "
-            f"{EXACT_DIGITS} digits, and records count as changed where all numbers of a slice are whole"
         )
 
 

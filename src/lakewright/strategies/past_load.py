@@ -25,7 +25,6 @@ from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.table_properties import HISTORY_PROPERTY, canonical_form, history_text, is_key_cast
 from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
-from lakewright.transform.misfits import MISFIT
 from lakewright.transform.past_versions import (
     CARRIED,
     DECLARED_END,
@@ -168,7 +167,7 @@ def past_rows(
     roles = [history.valid_from, *(() if history.valid_to is None else (history.valid_to,))]
     given = {name.lower(): own for name, own in history.columns.items()}
     check_past_columns(present, [*roles, *given.values()], history, history.place)
-    wanted = [field for field in slice_.fields if field.name not in (CORRUPT, NO_COLUMN, MISFIT)]
+    wanted = [field for field in slice_.fields if field.name not in (CORRUPT, NO_COLUMN)]
     columns, missing, used = {}, [], {name.lower() for name in roles}
     for field in wanted:
         own = find_name(present, given.get(field.name.lower(), field.name))

@@ -27,7 +27,7 @@ from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_guard import check_unchanged, table_lock
-from lakewright.strategies.table_properties import declared_properties, own_properties, value_properties
+from lakewright.strategies.table_properties import declared_properties, own_properties
 from lakewright.strategies.tuning import Tuning
 
 if TYPE_CHECKING:
@@ -298,8 +298,7 @@ class SliceLoad:
         """Set the table properties that the commit needs; this alone changes no rows."""
         if not self.state.exists:
             return
-        of_values = value_properties(self.state.properties, self.entity)
-        wanted = {**own_properties(self.prepared), **of_values, **self.properties}
+        wanted = {**own_properties(self.prepared), **self.properties}
         if self.is_first:
             wanted |= declared_properties(self.entity)
         if self.fit.widens:

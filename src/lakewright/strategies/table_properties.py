@@ -30,7 +30,6 @@ __all__ = [
     "KEY_VALUES_PROPERTY",
     "NAMES_PROPERTY",
     "STRATEGY_PROPERTY",
-    "VALUES_PROPERTY",
     "canonical_form",
     "declared_properties",
     "definition_digests",
@@ -42,9 +41,7 @@ __all__ = [
     "kept_key",
     "key_text",
     "own_properties",
-    "reads_by_type",
     "silver_properties",
-    "value_properties",
 ]
 
 STRATEGY_PROPERTY = "lakewright.strategy"
@@ -67,12 +64,7 @@ The entries that `-D` overrode then stand under `GIVEN`.
 HISTORY_PROPERTY = "lakewright.historyFrom"
 """The declaration by which past versions were loaded before the first slice; see `history_text`."""
 
-VALUES_PROPERTY = "lakewright.jsonValues"
-"""`typed` if values of JSON are read in the types of their columns; without it, in those Spark infers."""
-
 _CAST = "cast"
-
-_TYPED = "typed"
 
 TRANSFORMATIONS = "transformations"
 """Name under which the digest of lists of expressions stands."""
@@ -89,7 +81,6 @@ def silver_properties(entity: Entity, prepared: PreparedSlice) -> dict[str, str]
     properties = {
         "delta.enableDeletionVectors": "true",
         **own_properties(prepared),
-        **value_properties({}, entity),
         **declared_properties(entity),
     }
     columns = [field.name for field in prepared.frame.schema.fields]
@@ -138,22 +129,6 @@ def is_key_cast(properties: Mapping[str, str]) -> bool:
     primary keys of the source's values, and keep them until they are built again.
     """
     return properties.get(KEY_VALUES_PROPERTY) == _CAST or not kept_key(properties)
-
-
-def value_properties(properties: Mapping[str, str], entity: Entity) -> dict[str, str]:
-    """Return the property of how values are read, if slices are JSON, given the table's properties."""
-    return {VALUES_PROPERTY: _TYPED} if entity.reads_json and reads_by_type(properties, entity) else {}
-
-
-def reads_by_type(properties: Mapping[str, str], entity: Entity) -> bool:
-    """Return whether values of JSON are read in the types of a table's columns.
-
-    So they are where no row has a hash yet, and where each slice replaces all rows. Tables that earlier
-    versions of Lakewright made have hashes of the types that Spark inferred, and keep them until they are
-    built again.
-    """
-    is_typed = properties.get(VALUES_PROPERTY) == _TYPED or HASH_VERSION_PROPERTY not in properties
-    return is_typed or entity.strategy is Strategy.FULL
 
 
 def kept_key(properties: Mapping[str, str]) -> dict[str, str]:

@@ -25,7 +25,6 @@ from lakewright.transform.bad_rows import (
 )
 from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.lacking_columns import LackingColumns, with_lacking_columns
-from lakewright.transform.misfits import misfit_rows
 from lakewright.transform.required_columns import check_declared_columns, lacking_setting_error
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.spark_types import struct_fields
@@ -141,7 +140,7 @@ def prepare(
         SchemaDriftError: Declared columns are missing, or names clash.
         TargetError: Spark rejects an expression.
     """
-    unparsed, frame = _readable_rows(frame, entity, system)
+    unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
     check_names(frame.columns, system.reserved)
     typeless_in_slice, delivered = _typeless(frame), frame.columns
     frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
@@ -200,18 +199,6 @@ def prepare(
         typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
         shape=shape,
     )
-
-
-def _readable_rows(
-    frame: DataFrame, entity: Entity, system: SystemColumns
-) -> tuple[DataFrame | None, DataFrame]:
-    """Return the rows that reading found to be bad, and the others."""
-    unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
-    flags = [column.source for column in entity.columns if column.silver.lower() == system.deleted.lower()]
-    found = (steps.find_name(frame.columns, name) for name in (system.deleted, *flags))
-    keys = _resolved(frame.columns, entity.business_keys)
-    misfits, frame = misfit_rows(frame, keys, next(filter(None, found), None))
-    return union_of(unparsed, misfits), frame
 
 
 def _with_declared_columns(

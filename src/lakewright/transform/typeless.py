@@ -5,13 +5,12 @@ Spark's type `void` stands for such a part. The rules are Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["is_typeless", "settled", "texts_by_field", "without_types"]
+__all__ = ["is_typeless", "settled"]
 
 
 def is_typeless(kind: DataType) -> bool:
@@ -25,61 +24,6 @@ def is_typeless(kind: DataType) -> bool:
     if isinstance(kind, StructType):
         return any(is_typeless(field.dataType) for field in kind.fields)
     return isinstance(kind, NullType)
-
-
-def without_types(inferred: DataType, typed: DataType | None) -> DataType:
-    """Return an inferred type in which the texts that `typed` does not have are void.
-
-    Args:
-        inferred: The type that Spark infers from JSON, in which what is only null or empty is text; or the
-            table's, where its shape is another one.
-        typed: The type that Spark infers without columns that are only null or empty; None if it has none.
-    """
-    from pyspark.sql.types import ArrayType, NullType, StringType, StructField, StructType
-
-    if (
-        typed is not None
-        and isinstance(inferred, ArrayType | StructType)
-        and type(typed) is not type(inferred)
-    ):
-        return inferred  # rows with values have another shape, others may have this one
-    if isinstance(inferred, ArrayType):
-        element = typed.elementType if isinstance(typed, ArrayType) else None
-        return ArrayType(without_types(inferred.elementType, element))
-    if isinstance(inferred, StructType):
-        known = {f.name: f.dataType for f in typed.fields} if isinstance(typed, StructType) else {}
-        fields = [(f.name, without_types(f.dataType, known.get(f.name))) for f in inferred.fields]
-        return StructType([StructField(name, kind) for name, kind in fields])
-    return NullType() if typed is None and isinstance(inferred, StringType) else inferred
-
-
-def texts_by_field(columns: StructType) -> dict[str, int] | None:
-    """Return the names of all fields that are texts, and in how many lists the texts are.
-
-    None if another field has the same name, so that a value in a file does not tell which of both it is.
-    """
-    found: dict[str, int] = {}
-    names: set[str] = set()
-    for name, depth in _leaves(columns):
-        if name in names:
-            return None
-        names.add(name)
-        if depth is not None:
-            found[name] = depth
-    return found
-
-
-def _leaves(columns: StructType) -> Iterator[tuple[str, int | None]]:
-    """Yield the name of each field at any depth, and the number of lists around its text, if it is one."""
-    from pyspark.sql.types import ArrayType, StringType, StructType
-
-    for field in columns.fields:
-        kind, depth = field.dataType, 0
-        while isinstance(kind, ArrayType):
-            kind, depth = kind.elementType, depth + 1
-        yield field.name, depth if isinstance(kind, StringType) else None
-        if isinstance(kind, StructType):
-            yield from _leaves(kind)
 
 
 def settled(kind: DataType, known: DataType | None, *, is_kept: bool) -> DataType | None:

@@ -1,4 +1,4 @@
-"""Nulls and empty lists in nested JSON, of which Spark infers texts."""
+"""Nulls, empty lists and empty objects in JSON, which are no values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def test_nulls_and_empty_lists_in_json_have_the_tables_type_or_none_yet(
     ]
     for number, content in enumerate(slices, 1):
         put(lake, things, f"s{number}.json", content + "\n")
-        lake.warnings.clear()
         result = lake.process(things)
         assert result.error is None, result.error
         if number == 1:
@@ -33,14 +32,12 @@ def test_nulls_and_empty_lists_in_json_have_the_tables_type_or_none_yet(
             assert "lines" not in kinds
             assert "coupon" not in kinds
             assert kinds["buyer"] == "struct<name:string>"
-        elif number > 2:
-            assert lake.warnings == []
     columns = ("id", "to_json(lines)", "to_json(coupon)", "to_json(buyer)")
     rows = [tuple(row) for row in lake.table(things).selectExpr(*columns).orderBy("id").collect()]
     assert rows == [
         (1, None, None, '{"name":"Ada"}'),
         (2, '[{"qty":1,"sku":"a"}]', '{"pct":5}', '{"name":"Bo","home":{"city":"Oslo"},"tags":[7]}'),
-        (3, "[]", "{}", '{"name":"Cy","tags":[]}'),
+        (3, None, None, '{"name":"Cy"}'),
     ]
 
 

@@ -14,20 +14,16 @@ from tests.projects import KINDS, make_workspace
 from tests.unit.spec.kinds import faults
 
 from lakewright.lake.table_state import TableState
-from lakewright.schema.canonical import HASH_VERSION
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity
-from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.strategies import outdated
 from lakewright.strategies.past_load import PastLoad
 from lakewright.strategies.table_properties import (
     EXPRESSIONS_PROPERTY,
-    HASH_VERSION_PROPERTY,
     HISTORY_PROPERTY,
     KEY_PROPERTY,
     KEY_VALUES_PROPERTY,
-    VALUES_PROPERTY,
     declared_properties,
     history_text,
 )
@@ -114,27 +110,6 @@ def test_keys_of_the_sources_values_are_named_if_a_cast_changes_these(tmp_path: 
     assert told.startswith("primary keys are of 'id' before it is converted to bigint")
     assert said("number") == ()
     assert said("string", **{KEY_VALUES_PROPERTY: "cast"}) == ()
-
-
-@pytest.mark.parametrize(
-    ("settings", "kind", "made", "is_told"),
-    [
-        ("format: json", "decimal(10,2)", {}, True),
-        ("format: json", "array<struct<price:double>>", {}, True),
-        ("format: json", "bigint", {}, False),
-        ("format: json", "double", {VALUES_PROPERTY: "typed"}, False),
-        ("format: parquet", "double", {}, False),
-    ],
-)
-def test_numbers_of_json_that_are_read_as_spark_infers_them_are_named(
-    tmp_path: Path, settings: str, kind: str, made: dict[str, str], *, is_told: bool
-) -> None:
-    orders = entity(tmp_path, settings)
-    properties = {HASH_VERSION_PROPERTY: HASH_VERSION, **declared_properties(orders), **made}
-    columns = (Field(name="price", type=parse_type(kind)),)
-    state = TableState(exists=True, is_empty=False, columns=columns, properties=properties)
-    told = [each for each in outdated_rows(state, orders) if each.startswith("numbers of price are read as")]
-    assert bool(told) == is_told
 
 
 def test_a_changed_list_of_transformations_is_named_too(tmp_path: Path) -> None:

@@ -1,0 +1,333 @@
+"""Reading of JSON: a pass that finds the kinds of all values, then one in types that lose none of them.
+
+Most files are read by Spark's reader of JSON. Where it would lose something, rows are made of variants, which
+know the kind of each value: lines that are lists of records, records that do not parse and are put aside,
+and fields whose names differ only by case.
+
+Source: the rules of reading, "Two steps", "Places" and "Inference, where nothing is declared".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakewright.reader.json_types import JsonColumn, exact_type, json_columns, with_doubles
+from lakewright.reader.kinds import MIXED, is_mixed, merged, parse_kind, same_names
+from lakewright.reader.source import Source
+from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
+from lakewright.spec.words import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["INFERRED", "read_json"]
+
+INFERRED = "inferred"
+"""Key in the metadata of a column: the type that its values have if nothing is known of it, as SQL."""
+
+_RECORD, _TEXT = "_lakewright_record", "_lakewright_text"
+_IS_OBJECT = f"try_cast({_RECORD} as struct<x: variant>) is not null"
+_MOST_COLUMNS = 10_000
+_DEEPEST = "250"
+"""Levels that a record may have; the JVM's stack overflows some hundred levels deeper."""
+
+
+def read_json(
+    session: SparkSession,
+    source: Source,
+    wanted: Callable[[str], Type | None],
+    *,
+    options: Mapping[str, str],
+    corrupt: str | None = None,
+    empty: Sequence[StructField] = (),
+    note: Callable[[str], None] = lambda _: None,
+) -> DataFrame:
+    """Return the records of JSON files in raw types, lazily.
+
+    No value is lost: see `json_types`. A column without values is of the type `void`. The metadata of others
+    tell, under `INFERRED`, what type they have if nothing is known of them, unless it is their own.
+
+    Args:
+        session: The session.
+        source: The files, each line a record or a list of records.
+        wanted: Returns the type that is declared for a column, or that the table's has; None without one.
+        options: The options of Spark's reader.
+        corrupt: Name of the column for the text of what is no record; None if that fails. The column is left
+            out if everything is a record.
+        empty: The columns of files without records.
+        note: Receives what a user must know of columns with values of several kinds.
+
+    Raises:
+        LakewrightError: Something in the files is no record; or fields whose names differ only by case have
+            values in one record.
+    """
+    files = _Files(session, source, options)
+    found = _kinds(files)
+    if found.bad and corrupt is None:
+        raise source.error(
+            f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice",
+            "Correct them, or put them aside by `on_bad_rows: quarantine` in the entity's settings; then "
+            "resolve the item.",
+        )
+    if not found.records and not found.bad:
+        nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in empty)
+        return session.range(0).selectExpr(*nulls)
+    columns = json_columns(found.kind, wanted)
+    if not all(column.name for column in columns):
+        raise source.error(
+            "there is a column without a name", "Name it at the source, then resolve the item."
+        )
+    if len(columns) > _MOST_COLUMNS:
+        raise source.error(
+            f"there are {len(columns)} columns, and a table has at most {_MOST_COLUMNS}",
+            "Deliver what varies as a list of names and values, then resolve the item.",
+        )
+    for column in columns:
+        if not column.is_known and is_mixed(column.raw):
+            note(
+                f"the column {column.name} has values of several kinds, such as texts and numbers; where "
+                "they mix, it has texts, unless its type is declared"
+            )
+    clashes = tuple(_clashes(_RECORD, found.kind, Struct(tuple(column.field for column in columns))))
+    if not found.bad and not clashes:
+        return _with_metadata(_parsed(files, columns), columns)
+    records = _records(_variants(files))
+    _check_clashes(source, records, clashes)
+    return _with_metadata(_of_variants(records, columns, corrupt if found.bad else None), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files, with what they are read with."""
+
+    session: SparkSession
+    source: Source
+    options: Mapping[str, str]
+
+    def load(self, schema: str, options: Mapping[str, str]) -> DataFrame:
+        """Return them with some columns, read with options that count more than their own."""
+        from pyspark.sql.types import StructType
+
+        reader = self.session.read.format("json").options(
+            **{**self.options, "maxNestingDepth": _DEEPEST, **options}
+        )
+        return reader.schema(schema or StructType()).load(self.source.places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """What the first pass finds.
+
+    Attributes:
+        kind: The kind of all records.
+        records: How many records there are.
+        bad: How many are no objects, or do not parse.
+    """
+
+    kind: Struct
+    records: int
+    bad: int
+
+
+def _kinds(files: _Files) -> _Kinds:
+    """Return the kinds of all values, found by one query; by two if a line is no object, but a list."""
+    lines = _variants(files)
+    is_bad = f"{_RECORD} is null or is_variant_null({_RECORD})"
+    kind, bad, count = _facts(lines, _RECORD, is_bad)
+    if isinstance(kind, Struct):
+        return _Kinds(kind, count - bad, bad)
+    if bad < count:
+        record = f"if({_IS_OBJECT}, {_RECORD}, null)"
+        kind, bad, count = _facts(_records(lines), record, f"not {_IS_OBJECT}")
+    return _Kinds(kind if isinstance(kind, Struct) else Struct(()), count - bad, bad)
+
+
+def _facts(frame: DataFrame, record: str, is_bad: str) -> tuple[Type, int, int]:
+    """Return the kind of records, how many rows are bad, and how many there are."""
+    row = frame.selectExpr(f"schema_of_variant_agg({record})", f"count_if({is_bad})", "count(*)").first()
+    kind, bad, count = ("VOID", 0, 0) if row is None else row
+    return parse_kind(kind), bad, count
+
+
+def _variants(files: _Files) -> DataFrame:
+    """Return a row for each line: its value, or its text if it does not parse."""
+    options = {
+        "mode": "PERMISSIVE",
+        "singleVariantColumn": _RECORD,
+        "columnNameOfCorruptRecord": _TEXT,
+    }
+    return files.load(f"{_RECORD} variant, {_TEXT} string", options)
+
+
+def _records(lines: DataFrame) -> DataFrame:
+    """Return a row for each record; a line that is a list has several."""
+    from pyspark.sql import functions
+
+    items = f"explode(coalesce(try_cast({_RECORD} as array<variant>), array({_RECORD}))) as {_RECORD}"
+    return lines.select(*(name for name in lines.columns if name != _RECORD), functions.expr(items))
+
+
+def _parsed(files: _Files, columns: Sequence[JsonColumn]) -> DataFrame:
+    """Return the records as Spark's reader of JSON makes them."""
+    unused = _TEXT
+    while any(column.name.lower() == unused for column in columns):
+        unused += "_"
+    fields = (f"{name_sql(column.name)} {column.raw.ddl}" for column in columns if not column.is_void)
+    options = {"mode": "FAILFAST", "columnNameOfCorruptRecord": unused}
+    return files.load(", ".join(fields), options)
+
+
+def _of_variants(records: DataFrame, columns: Sequence[JsonColumn], corrupt: str | None) -> DataFrame:
+    """Return the records as they are made of variants.
+
+    These hold numbers with an exponent, and those of more than 38 digits, as doubles.
+    """
+    record = f"if({_IS_OBJECT}, {_RECORD}, null) as {_RECORD}"
+    text = f"if({_IS_OBJECT}, null, coalesce({_TEXT}, to_json({_RECORD}), 'null')) as {_TEXT}"
+    values = [
+        f"{_field_sql(_RECORD, column.sources, column.raw)} as {name_sql(column.name)}"
+        for column in columns
+        if not column.is_void
+    ]
+    aside = [] if corrupt is None else [f"{_TEXT} as {name_sql(corrupt)}"]
+    return records.selectExpr(record, text).selectExpr(*values, *aside)
+
+
+def _with_metadata(frame: DataFrame, columns: Sequence[JsonColumn]) -> DataFrame:
+    """Return the records with columns in their order, voids among them, and with what is inferred."""
+    from pyspark.sql import functions
+
+    own = {column.name: _column(column) for column in _settled(frame, columns)}
+    others = [functions.col(name_sql(name)) for name in frame.columns if name not in own]
+    return frame.select(*own.values(), *others)
+
+
+def _column(column: JsonColumn) -> Column:
+    from pyspark.sql import functions
+
+    if column.is_void:
+        return functions.lit(None).alias(column.name)
+    metadata = {} if column.inferred == column.raw else {INFERRED: column.inferred.ddl}
+    return functions.col(name_sql(column.name)).alias(column.name, metadata=metadata)
+
+
+def _settled(frame: DataFrame, columns: Sequence[JsonColumn]) -> list[JsonColumn]:
+    """Return the columns; decimals that doubles do not hold exactly, where no type is known, stay decimals.
+
+    Only these, which are longer than a double always holds, need a query.
+    """
+    unsure = {}
+    for column in columns:
+        doubles = with_doubles(column.raw)
+        if not column.is_known and doubles != column.raw:
+            value = name_sql(column.name)
+            there_and_back = f"try_cast(try_cast({value} as {doubles.ddl}) as {column.raw.ddl})"
+            # Variants and maps cannot be compared.
+            unsure[column.name] = (
+                f"not to_json(struct({there_and_back} as x)) <=> to_json(struct({value} as x))"
+            )
+    if not unsure:
+        return list(columns)
+    row = frame.selectExpr(*(f"coalesce(bool_or({sql}), false)" for sql in unsure.values())).first()
+    exact = {name for name, is_lost in zip(unsure, row or (), strict=True) if is_lost}
+    return [
+        replace(each, inferred=exact_type(each.raw, each.inferred)) if each.name in exact else each
+        for each in columns
+    ]
+
+
+def _field_sql(record: str, sources: Sequence[StructField], raw: Type, depth: int = 0) -> str:
+    """Return SQL of a field of an object: the value of the first of some fields that has one.
+
+    Args:
+        record: SQL of the object, a variant.
+        sources: The fields, whose names differ only by case.
+        raw: The type of the value.
+        depth: How many lambdas the field is in.
+    """
+    values = [_value_sql(_part_sql(record, field.name), field.type, raw, depth) for field in sources]
+    return f"coalesce({', '.join(values)})" if values else f"cast(null as {raw.ddl})"
+
+
+def _part_sql(record: str, name: str) -> str:
+    """Return SQL of a field of an object, as a variant. A cast takes names that a path can't have."""
+    return f"cast({record} as struct<{name_sql(name)}: variant>).{name_sql(name)}"
+
+
+def _value_sql(value: str, kind: Type, raw: Type, depth: int) -> str:
+    """Return SQL of a variant in its raw type."""
+    if not any(_clashes(value, kind, raw)):
+        return value if raw == MIXED else f"cast({value} as {raw.ddl})"
+    if isinstance(kind, Struct) and isinstance(raw, Struct):
+        parts = (
+            f"{text_sql(field.name)}, {_field_sql(value, sources, field.type, depth)}"
+            for sources, field in _fields(kind, raw)
+        )
+        is_object = f"cast({value} as struct<x: variant>) is not null"
+        return f"if({is_object}, named_struct({', '.join(parts)}), null)"
+    found = _items(value, kind, raw)
+    if found is None:
+        return f"cast({value} as {raw.ddl})"
+    items, own, inner = found
+    item = f"x{depth} -> {_value_sql(f'x{depth}', own, inner, depth + 1)}"
+    if isinstance(raw, MapOf):
+        keys = f"map_keys(cast({value} as map<string, variant>))"
+        return f"map_from_arrays({keys}, transform({items}, {item}))"
+    return f"transform({items}, {item})"
+
+
+def _fields(kind: Struct, raw: Struct) -> Iterator[tuple[tuple[StructField, ...], StructField]]:
+    """Yield the fields of a raw type, each after the fields of a kind that it is made of."""
+    sources = {fields[0].name.lower(): fields for fields in same_names(kind)}
+    for field in raw.fields:
+        yield sources.get(field.name.lower(), ()), field
+
+
+def _items(value: str, kind: Type, raw: Type) -> tuple[str, Type, Type] | None:
+    """Return SQL of the elements of a list, or the values of a map, with their kind and their raw type."""
+    if isinstance(kind, Array) and isinstance(raw, Array):
+        return f"cast({value} as array<variant>)", kind.element, raw.element
+    if isinstance(kind, Struct) and isinstance(raw, MapOf):
+        values = f"map_values(cast({value} as map<string, variant>))"
+        return values, merged(field.type for field in kind.fields), raw.value
+    return None
+
+
+def _clashes(value: str, kind: Type, raw: Type, depth: int = 0) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield names of fields of a variant that differ only by case, and SQL of whether several have values."""
+    if isinstance(kind, Struct) and isinstance(raw, Struct):
+        for sources, field in _fields(kind, raw):
+            if len(sources) > 1:
+                given = (f"int({_part_sql(value, each.name)} is not null)" for each in sources)
+                yield tuple(each.name for each in sources), f"{' + '.join(given)} > 1"
+            for each in sources:
+                yield from _clashes(_part_sql(value, each.name), each.type, field.type, depth)
+    elif (found := _items(value, kind, raw)) is not None:
+        items, own, inner = found
+        for names, sql in _clashes(f"x{depth}", own, inner, depth + 1):
+            yield names, f"coalesce(exists({items}, x{depth} -> {sql}), false)"
+
+
+def _check_clashes(
+    source: Source, records: DataFrame, clashes: Sequence[tuple[tuple[str, ...], str]]
+) -> None:
+    """Check that of fields whose names differ only by case, one has a value in each record.
+
+    Raises:
+        LakewrightError: Several have one.
+    """
+    if not clashes:
+        return
+    places = (f"if({sql}, input_file_name(), null) as c{n}" for n, (_, sql) in enumerate(clashes))
+    found = records.where(_IS_OBJECT).selectExpr(*places)
+    row = found.selectExpr(*(f"min({name})" for name in found.columns)).first()
+    for (names, _), place in zip(clashes, row or (), strict=True):
+        if place is not None:
+            raise source.error(
+                f"a record of {place} has values in {' and '.join(map(repr, names))}, names that are equal "
+                "but for case",
+                "Rename one of them at the source, deliver the slice again, then resolve the item.",
+            )
