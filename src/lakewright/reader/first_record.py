@@ -77,7 +77,9 @@ def _signs(separator: str, quote: str, escape: str, line_end: str | None) -> _Si
     quoted, opened, escaped = r"(?P<quoted>(?!))", "(?!)", "(?!)"
     if quote:
         mark, before = re.escape(quote), re.escape(escape or quote)
-        inside = rf"(?:{before}{mark}|[^{mark}])*+" if before == mark else rf"(?:{before}.|[^{mark}])*+"
+        escaping = rf"{mark}{mark}" if before == mark else rf"{before}."
+        plain_signs = rf"[^{mark}{before}]*+"
+        inside = rf"{plain_signs}(?:{escaping}{plain_signs})*+"
         quoted = rf"{mark}(?P<quoted>{inside}){mark}[ \t]*(?={after})"
         opened = rf"{mark}{inside}\Z"
         escaped = rf"{before}([{mark}{before}])"

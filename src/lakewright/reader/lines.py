@@ -145,7 +145,9 @@ class _Look:
         """Look at a block, which does not end between the two characters of a line end."""
         if self.first is None:
             self._begin.append(block)
-            self.first = self._first_record(is_whole=False)
+            # A record that does not end soon is looked for in ever longer texts, not in each of them.
+            if len(self._begin).bit_count() == 1:
+                self.first = self._first_record(is_whole=False)
         elif self.first.is_alone and block.strip():
             self.first = self.first._replace(is_alone=False)
         if self.form.line_end is not None:

@@ -272,7 +272,7 @@ def test_lines_that_end_in_several_ways_with_line_breaks_inside_quotes(lake: Sma
     folder.mkdir(parents=True)
     (folder / "s1.csv").write_bytes(b'id,v\nA,"two\nlines"\r\n')
 
-    assert "CR LF, LF" in str(lake.process(things).error)
+    assert "several ways: LF, CR LF" in str(lake.process(things).error)
 
 
 def test_a_name_that_a_header_of_csv_has_twice(lake: SmallLake) -> None:
