@@ -38,6 +38,10 @@ _UINT_64, _CONVERTED_DECIMAL = 14, 5
 _MAPS, _LIST = (1, 2), 3
 
 _MOST_DIGITS = 38
+_MOST_LEVELS = 120
+"""Levels of structs, lists and maps inside each other; with more, functions here would not end."""
+
+_TOO_DEEP = f"a column has more than {_MOST_LEVELS} levels of structs, lists and maps inside each other"
 _VOID = Scalar("void")
 
 _READ = {"timestamp(9)": "bigint", "timestamp_ntz(9)": "bigint", "time(3)": "int", "time(6)": "bigint"}
@@ -78,9 +82,14 @@ class Footers:
         try:
             beginning, columns = self._schema(footer)
             _, rows = next(CompactReader(footer, len(beginning)).fields())
-            return Footer(columns, expect(rows, int), sparks_schema(footer))
+            count, sparks = expect(rows, int), sparks_schema(footer)
+        except RecursionError:
+            raise ValueError(_TOO_DEEP) from None
         except (AttributeError, LookupError, RuntimeError, StopIteration, TypeError, ValueError) as error:
             raise ValueError(f"its footer is damaged: {error}") from error
+        if max((_depth(each.type) for each in columns.fields), default=0) > _MOST_LEVELS:
+            raise ValueError(_TOO_DEEP)
+        return Footer(columns, count, sparks)
 
     def _schema(self, footer: bytes) -> tuple[bytes, Struct]:
         for beginning, columns in self._known:
@@ -93,6 +102,14 @@ class Footers:
                 self._known.append(found)
                 return found
         raise ValueError("the schema is missing")
+
+
+def _depth(kind: Type) -> int:
+    if isinstance(kind, Struct):
+        return 1 + max((_depth(field.type) for field in kind.fields), default=0)
+    if isinstance(kind, MapOf):
+        return 1 + max(_depth(kind.key), _depth(kind.value))
+    return 1 + _depth(kind.element) if isinstance(kind, Array) else 0
 
 
 def _columns(elements: Sequence[Element]) -> Struct:

@@ -21,6 +21,7 @@ from lakewright.reader.parquet_types import (
     homeless,
     known_part,
     read_type,
+    true_sql,
     true_type,
 )
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
@@ -270,3 +271,22 @@ def test_what_is_read_and_what_it_is_then() -> None:
 )
 def test_types_that_no_table_has_are_found(kind: Type, found: tuple[str, str] | None) -> None:
     assert homeless(kind, "v") == found
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(100, True), (121, False), (400, False)])
+@pytest.mark.parametrize("is_list", [True, False])
+def test_columns_of_many_levels_are_read_or_refused(
+    tmp_path: Path, depth: int, is_read: bool, is_list: bool
+) -> None:
+    kind = pa.timestamp("ns")
+    for _ in range(depth):
+        kind = pa.list_(kind) if is_list else pa.struct([("x", kind)])
+    pq.write_table(pa.table({"v": pa.array([None], kind)}), tmp_path / "x")
+    if not is_read:
+        with pytest.raises(ValueError, match="more than 120 levels"):
+            footer(tmp_path / "x")
+        return
+    found = known_part(footer(tmp_path / "x").columns.fields[0].type)
+    assert found is not None
+    assert true_type(found) != read_type(found)
+    assert true_sql("v", found, "v")
