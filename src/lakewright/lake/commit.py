@@ -76,6 +76,8 @@ STRICT = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    # Each level of structs inside each other takes one; there may be more than the 100 of the default.
+    "spark.sql.analyzer.maxIterations": "1000",
     "spark.databricks.delta.dynamicPartitionOverwrite.enabled": "true",
     # The source of a merge has just been materialized; Delta would materialize it again.
     "spark.databricks.delta.merge.materializeSource": "none",
