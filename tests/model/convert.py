@@ -168,7 +168,7 @@ def _float(value: Any, source: Type, name: str) -> Any:
             return found if found == value else MISFIT
         same = float(_shortest(found, Scalar(name))) == float(_shortest(value, source))
         return found if same else MISFIT
-    found = narrow(value)
+    found = narrow(float(value))
     if math.isinf(found):
         return MISFIT
     if isinstance(value, int):

@@ -14,7 +14,8 @@ from lakewright.connections.database import Check, DatabaseTable, TableName, acc
 from lakewright.connections.dialect import Dialect
 from lakewright.connections.sql import failure
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
-from lakewright.lake.columns import engine_type, fields_of
+from lakewright.lake.columns import fields_of
+from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Chars, Scalar, Type
 from lakewright.spec.models.fields import Field
@@ -178,7 +179,7 @@ class StandardDialect(Dialect):
 
     def stored(self, declared: Type) -> Type:
         """Return the type as Spark reads it back."""
-        found = engine_type(declared)
+        found = plain_type(declared)
         return Scalar("int") if found in (Scalar("tinyint"), Scalar("smallint")) else found
 
     def create(self, table: TableName, wanted: DatabaseTable) -> list[str]:
@@ -190,7 +191,7 @@ class StandardDialect(Dialect):
 
     def _columns(self, fields: Sequence[Field]) -> str:
         bounded = {field.name: field.type.ddl for field in fields if isinstance(field.type, Chars)}
-        plain = [field.model_copy(update={"type": engine_type(field.type)}) for field in fields]
+        plain = [field.model_copy(update={"type": plain_type(field.type)}) for field in fields]
         return self._jvm.columns_sql(", ".join(field.ddl for field in plain), bounded)
 
     def stage_sql(self, table: TableName, staged: TableName, fields: Sequence[Field]) -> list[str]:

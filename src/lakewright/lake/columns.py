@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError
 from lakewright.lake.frames import created_frame
+from lakewright.schema.convert import convert
+from lakewright.schema.rules import ASSIGNED, LENIENT, STRICT, ValueRules
+from lakewright.schema.shape import plain_type
 from lakewright.schema.spark import type_of
-from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Array, Chars, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.records import Record, texts_of
-from lakewright.transform.conversion import converted_sql, engine_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,7 +25,6 @@ __all__ = [
     "cast_column",
     "column",
     "conform",
-    "engine_type",
     "fields_of",
     "find_column",
     "frame_of_records",
@@ -58,7 +58,7 @@ def cast_column(source: Column, declared: Type) -> Column:
     """Return the column cast to a type; texts are cut for `varchar(n)`, and padded too for `char(n)`."""
     from pyspark.sql import functions
 
-    cast = source.cast(engine_type(declared).ddl)
+    cast = source.cast(plain_type(declared).ddl)
     if not isinstance(declared, Chars):
         return cast
     cut = functions.substring(cast, 1, declared.length)
@@ -97,8 +97,18 @@ def _converted(name: str, own: Type, field: Field, *, is_strict: bool) -> Column
 
     if isinstance(field.type, Chars) and not is_strict:
         return cast_column(column(name), field.type)
-    sql = converted_sql(name_sql(name), own, field.type, column=field.name, is_strict=is_strict)
-    return functions.expr(sql)
+    rules = ASSIGNED if is_strict else LENIENT
+    return functions.expr(_converted_sql(name_sql(name), own, field, rules))
+
+
+def _converted_sql(value: str, own: Type, field: Field, rules: ValueRules) -> str:
+    found = convert(value, own, field.type, column=field.name, rules=rules)
+    if found.is_never:
+        raise SpecError.of(
+            f"column {field.name!r} is {own.ddl}, which can't become {field.type.ddl}",
+            remedy="Rename its fields in the mapping, or correct the type.",
+        )
+    return found.strict
 
 
 def cast_by_name(frame: DataFrame, name: str, declared: Type) -> Column:
@@ -125,7 +135,7 @@ def fields_of(schema: StructType) -> tuple[Field, ...]:
 
 def reader_schema(fields: Iterable[Field]) -> str:
     """Return the schema with which Spark's readers read these columns; every column is nullable."""
-    return ", ".join(Field(name=field.name, type=engine_type(field.type)).ddl for field in fields)
+    return ", ".join(Field(name=field.name, type=plain_type(field.type)).ddl for field in fields)
 
 
 def frame_of_records(spark: SparkSession, fields: Sequence[Field], records: Sequence[Record]) -> DataFrame:
@@ -151,23 +161,10 @@ def _read_text(field: Field) -> Column:
     from pyspark.sql import functions
 
     if isinstance(field.type, (Array, MapOf, Struct)):
-        inner = _of_texts(field.type)
-        texts = f"from_json({name_sql(field.name)}, {text_sql(inner.ddl)})"
-        return functions.expr(converted_sql(texts, inner, field.type, column=field.name, is_strict=True))
+        return functions.expr(_converted_sql(name_sql(field.name), Scalar("string"), field, STRICT))
     cast = cast_column(column(field.name), field.type)
     wrong = functions.concat(
         functions.lit(f"column {field.name}: not of type {field.type.ddl}: "), column(field.name)
     )
     is_wrong = column(field.name).isNotNull() & cast.isNull()
     return functions.when(is_wrong, functions.raise_error(wrong)).otherwise(cast)
-
-
-def _of_texts(declared: Type) -> Type:
-    """Return a nested type with texts inside: values in a project are texts until they are cast."""
-    if isinstance(declared, Array):
-        return Array(_of_texts(declared.element))
-    if isinstance(declared, MapOf):
-        return MapOf(Scalar("string"), _of_texts(declared.value))
-    if isinstance(declared, Struct):
-        return Struct(tuple(replace(field, type=_of_texts(field.type)) for field in declared.fields))
-    return Scalar("string")

@@ -18,7 +18,7 @@ from lakewright.lake.damaged_log import damage_in_text
 from lakewright.lake.paths import local_path
 from lakewright.lake.storage_errors import store_fault
 from lakewright.spark.jvm import full_text
-from lakewright.transform.casts import cast_error
+from lakewright.transform.fault_words import fault_error
 from lakewright.transform.refusals import refusal_of
 
 __all__ = [
@@ -78,7 +78,7 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
     text = full_text(error)
     if (refusal := refusal_of(text)) is not None:
         return TargetError(refusal[0], remedy=f"{refusal[1]} Nothing was written.")
-    if (misfit := cast_error(text)) is not None:
+    if (misfit := fault_error(text)) is not None:
         return TargetError(
             misfit.message,
             remedy="Convert it in the mapping, or declare a type that holds it. Nothing was written.",

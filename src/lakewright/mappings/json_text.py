@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field as Declared
 
-from lakewright.lake.columns import column, engine_type
+from lakewright.lake.columns import column
 from lakewright.lake.measures import measured
 from lakewright.mappings.mapping import InputMapping
+from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Model, from_text
@@ -117,7 +118,7 @@ class ExtractJsonMapping(_JsonMapping):
         from pyspark.sql import functions
 
         fields = self.declared_schema.fields(workspace)
-        schema = ", ".join(f"{name_sql(each.name)} {engine_type(each.type).ddl}" for each in fields)
+        schema = ", ".join(f"{name_sql(each.name)} {plain_type(each.type).ddl}" for each in fields)
         mode = "FAILFAST" if self.parse_mode == "FAILFAST" else "PERMISSIVE"
         options = {**self.reader_options(), "mode": mode, "columnNameOfCorruptRecord": _CORRUPT}
         text = functions.coalesce(column(self.column).cast("string"), functions.lit(""))
@@ -157,7 +158,7 @@ class UnpackJsonMapping(_JsonMapping):
         is_set = "corrupted_column" in self.model_fields_set
         for each in self.columns:
             fields = each.declared_schema.fields(workspace)
-            parts = [f"{name_sql(field.name)} {engine_type(field.type).ddl}" for field in fields]
+            parts = [f"{name_sql(field.name)} {plain_type(field.type).ddl}" for field in fields]
             keeps_text = any(field.name == self.corrupted_column for field in fields)
             if not keeps_text:
                 parts.append(f"{name_sql(self.corrupted_column)} string")

@@ -10,9 +10,10 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
 from lakewright.errors import ColumnMismatch
-from lakewright.lake.columns import column, conform, engine_type, fields_of
-from lakewright.lake.schema_differences import fits
+from lakewright.lake.columns import column, conform, fields_of
 from lakewright.mappings.mapping import InputMapping
+from lakewright.schema.fits import fits
+from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Chars, Scalar
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, upper
@@ -90,7 +91,7 @@ class TypePolicy(StrEnum):
             ColumnMismatch: The policy does not allow the difference.
         """
         actual = next((field for field in present if field.name.lower() == wanted.name.lower()), wanted)
-        if self is TypePolicy.CAST_ALWAYS or engine_type(actual.type) == engine_type(wanted.type):
+        if self is TypePolicy.CAST_ALWAYS or plain_type(actual.type) == plain_type(wanted.type):
             return wanted
         is_compatible = self.startswith("CAST_COMPATIBLE") and fits(actual.type, wanted.type)
         if is_compatible:

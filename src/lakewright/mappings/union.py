@@ -11,11 +11,12 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError
 from lakewright.lake.columns import conform, fields_of, find_column
 from lakewright.mappings.mapping import Input, Mapping
-from lakewright.schema.types import Type
+from lakewright.schema.fits import merge
+from lakewright.schema.scalars import digits_of
+from lakewright.schema.shape import arranged, joined_shape, leaves
+from lakewright.schema.types import VOID, Decimal, Type
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.fields import Field, TypeText
-from lakewright.transform.conversion import arranged, joined_shape
-from lakewright.transform.decimal_widening import cut_decimals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,17 +61,32 @@ class UnionMapping(Mapping):
 
 
 def _check_decimals(frames: Sequence[DataFrame]) -> None:
+    """Raise an error for the first number of which no type of Spark holds all digits.
+
+    Spark takes as many digits before the decimal point as any input has, and cuts fractions without a word.
+    """
     types: dict[str, list[Type]] = {}
     for frame in frames:
         for field in fields_of(frame.schema):
-            types.setdefault(field.name.lower(), []).append(field.type)
-    for name, found in types.items():
-        for path, kinds in cut_decimals(found, name):
+            for path, kind in leaves(field.type, field.name.lower()):
+                types.setdefault(path, []).append(kind)
+    for path, found in types.items():
+        is_exact = all(digits_of(each) is not None for each in found)
+        if is_exact and any(isinstance(each, Decimal) for each in found) and _merged(found) is None:
+            kinds = dict.fromkeys(each.ddl for each in found)
             raise SpecError.of(
                 f"column {path} is {' in one input and '.join(kinds)} in another, and no decimal holds the "
                 "digits of both: Spark would cut fractions",
                 remedy="Cast it in the inputs to a type that holds its values, or declare it in `columns`.",
             )
+
+
+def _merged(types: Iterable[Type]) -> Type | None:
+    """Return the type that holds the values of all types; None if there is none."""
+    found: Type | None = VOID
+    for each in types:
+        found = None if found is None else merge(found, each)
+    return found
 
 
 def _with_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:

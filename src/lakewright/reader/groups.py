@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from lakewright.errors import SchemaDriftError
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.convert import convert
+from lakewright.schema.fault import Owner
 from lakewright.schema.fits import merge
-from lakewright.schema.misfit import Owner
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql

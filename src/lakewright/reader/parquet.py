@@ -28,7 +28,7 @@ from lakewright.reader.parquet_types import (
     true_type,
 )
 from lakewright.reader.source import Source, SourceFile
-from lakewright.schema.misfit import Owner
+from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql

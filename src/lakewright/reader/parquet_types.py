@@ -14,9 +14,11 @@ from typing import Any
 
 from lakewright.lake.parquet_footer import SCHEMA, CompactReader, expect, sparks_schema
 from lakewright.lake.parquet_footer import Struct as Element
+from lakewright.schema.convert import convert
+from lakewright.schema.fault import Owner
+from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
-from lakewright.transform.casts import micros_sql
 
 __all__ = ["Footer", "Footers", "homeless", "is_foreign", "known_part", "read_type", "true_sql", "true_type"]
 
@@ -324,7 +326,9 @@ def true_sql(value: str, kind: Type, column: str, depth: int = 0) -> str:
 
 def _leaf_sql(value: str, name: str, column: str) -> str:
     if name.startswith("timestamp"):
-        return micros_sql(value, column=column, is_utc=not name.startswith("timestamp_ntz"))
+        target = Scalar("timestamp_ntz" if name.startswith("timestamp_ntz") else "timestamp")
+        rules = ValueRules(unit=Unit.NANOS, owner=Owner.SLICE)
+        return convert(value, Scalar("bigint"), target, column=column, rules=rules).strict
     if name == "uuid":
         groups = "(.{8})(.{4})(.{4})(.{4})(.{12})"
         return f"regexp_replace(lower(hex({value})), '{groups}', '$1-$2-$3-$4-$5')"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
-from lakewright.lake.columns import column, engine_type, fields_of, find_column, literal, reader_schema
+from lakewright.lake.columns import column, fields_of, find_column, literal, reader_schema
 from lakewright.lake.compression import PROBE
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.paths import join, parent
@@ -18,6 +18,7 @@ from lakewright.reader.faults import FileFault
 from lakewright.reader.form import TEXTS, Form, form_of_options
 from lakewright.reader.source import SourceFile
 from lakewright.relations.csv_columns import columns_of_file, header_doubt
+from lakewright.schema.shape import plain_type
 from lakewright.spec.models.fields import Field, PartitionField, parse_type
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def _renamed(field: Field) -> Column:
 def _selected(frame: DataFrame, field: Field) -> Column:
     if find_column(frame, field.name) is not None:
         return column(field.name)
-    return literal(None).cast(engine_type(field.type).ddl).alias(field.name)
+    return literal(None).cast(plain_type(field.type).ddl).alias(field.name)
 
 
 def _uri(path: str) -> str:

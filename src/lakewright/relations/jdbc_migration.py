@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
-from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.relations.migration import MigrationPolicy, Shape, find_former
+from lakewright.schema.fits import fits
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
 from lakewright.spec.models.fields import Field
 

@@ -16,10 +16,10 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator
 
 from lakewright.errors import DataLossError, Fault, MigrationError, SpecError
-from lakewright.lake.columns import engine_type
-from lakewright.lake.schema_differences import fits
 from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import TableChange
+from lakewright.schema.fits import fits
+from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import Array, MapOf, Struct
 from lakewright.spec.models.base import upper
@@ -240,9 +240,7 @@ def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[Migrati
     is_strict = policy is MigrationPolicy.STRICT
     column = f"ALTER COLUMN {name_sql(field.name)}"
     steps = []
-    if engine_type(actual.type) != engine_type(field.type) and (
-        is_strict or not fits(field.type, actual.type)
-    ):
+    if plain_type(actual.type) != plain_type(field.type) and (is_strict or not fits(field.type, actual.type)):
         steps.append(_retype(actual, field, column))
     if field.nullable and not actual.nullable:
         steps.append(MigrationStep(f"allow nulls in column {field.name}", f"{column} DROP NOT NULL"))
@@ -263,7 +261,7 @@ def _retype(actual: Field, field: Field, column: str) -> MigrationStep:
     is_nested = isinstance(actual.type, (Array, MapOf, Struct))
     if is_nested or not fits(actual.type, field.type):
         return MigrationStep(description, None)
-    return MigrationStep(description, f"{column} TYPE {engine_type(field.type).ddl}", widens=True)
+    return MigrationStep(description, f"{column} TYPE {plain_type(field.type).ddl}", widens=True)
 
 
 def _repartition(present: Shape, declared: Shape) -> MigrationStep:

@@ -14,13 +14,13 @@ from lakewright.errors import SpecError
 from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
+from lakewright.schema.shape import lost_fields
 from lakewright.schema.sql import name_sql
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Named, Reference
 from lakewright.spec.models.documentation import Documentation
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.suggestions import hint, member_named
-from lakewright.transform.conversion import lost_fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

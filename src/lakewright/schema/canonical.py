@@ -81,6 +81,11 @@ class CanonicalForm:
     version: str
     zone: str
 
+    @property
+    def is_of_typed_values(self) -> bool:
+        """Whether hashes are of values in the types of their columns; in version 2, they are the source's."""
+        return self.version != "2"
+
     def hash_sql(self, fields: Iterable[StructField]) -> str:
         """Return SQL of the hash of these columns: 64 hex digits, never null.
 

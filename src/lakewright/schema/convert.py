@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lakewright.schema.misfit import Reason, misfit_sql, raised_sql
+from lakewright.schema.fault import Reason, misfit_sql, raised_sql
 from lakewright.schema.rules import STRICT, ValueRules
 from lakewright.schema.scalars import Leaf, class_of, convert_leaf, within_years_sql
 from lakewright.schema.shape import matched_fields, plain_type
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, MapOf, Scalar, Struct, Type
+from lakewright.schema.types import TEXT, VARIANT, VOID, Array, MapOf, Scalar, Struct, Type
 
 __all__ = ["Conversion", "convert", "first_of"]
-
-_TEXT, _VARIANT, _VOID = Scalar("string"), Scalar("variant"), Scalar("void")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +97,14 @@ class _Place:
         """Return a value at this place, converted."""
         if plain_type(source) == plain_type(target) and not any(_limits(source, target, self.rules)):
             return Conversion(value, value)
-        if source == _VOID:
+        if source == VOID:
             return Conversion(value, f"cast(null as {plain_type(target).ddl})")
         for one, other, rule in _PAIRS:
             if isinstance(source, one) and isinstance(target, other):
                 return rule(self, value, source, target)
-        if source == _VARIANT and target != _VARIANT:
+        if source == VARIANT and target != VARIANT:
             return self._of_variant(value, target)
-        is_json = class_of(source) == "text" and target == _VARIANT
+        is_json = class_of(source) == "text" and target == VARIANT
         if is_json or isinstance(target, Struct | Array | MapOf):
             return self._of_json(value, source, target)
         return self._leaf(value, source, target)
@@ -135,7 +133,7 @@ class _Place:
         return Conversion(value, f"cast(null as {plain_type(target).ddl})", fault, is_never=True)
 
     def _leaf(self, value: str, source: Type, target: Type) -> Conversion:
-        if self.rules.is_lenient:
+        if self.rules.is_lenient or (self.rules.is_assigned and not _is_checked(source, target)):
             return Conversion(value, f"cast({value} as {plain_type(target).ddl})")
         if source == target and (bounded := within_years_sql(value, source)) is not None:
             leaf: Leaf | None = Leaf(bounded, Reason.OUT_OF_RANGE)
@@ -178,15 +176,20 @@ class _Place:
         for field in source.fields:
             own = f"{value}.{name_sql(field.name)}"
             name = text_sql(field.name)
-            key = replace(self, column=f"{self.column} key").converted(name, _TEXT, target.key)
+            key = replace(self, column=f"{self.column} key").converted(name, TEXT, target.key)
             held = self._inside(field.name).converted(own, field.type, target.value)
             # A name that is no key must not fail the rows that lack it.
             made = key.sql if key.sql == name else f"if({own} is null, null, {key.sql})"
             entries.append(f"struct({made} as key, {held.sql} as value)")
             faults += [key.fault and f"if({own} is null, null, {key.fault})", held.fault]
+        if not entries:
+            empty = f"cast(map() as {plain_type(target).ddl})"
+            return Conversion(value, f"if({value} is null, null, {empty})")
         present = f"filter(array({', '.join(entries)}), {self._item} -> {self._item}.value is not null)"
-        empty = f"cast(map() as {plain_type(target).ddl})"
-        made = f"map_from_entries({present})" if entries else empty
+        made, twice = f"map_from_entries({present})", None
+        if target.key != TEXT:
+            made, twice = self._map_of(present, value, source, target)
+        faults.append(twice)
         return Conversion(value, f"if({value} is null, null, {made})", first_of(faults), is_nested=True)
 
     def _array(self, value: str, source: Array, target: Array) -> Conversion:
@@ -196,23 +199,35 @@ class _Place:
 
     def _map(self, value: str, source: MapOf, target: MapOf) -> Conversion:
         deeper, item = self._deeper(), self._item
-        key = deeper.converted(f"{item}.key", source.key, target.key)
+        of_key = replace(deeper, column=f"{self.column} key")
+        key = of_key.converted(f"{item}.key", source.key, target.key)
         held = deeper.converted(f"{item}.value", source.value, target.value)
-        entries = f"transform(map_entries({value}), {item} -> struct({key.sql}, {held.sql}))"
         fault = first_of((key.fault, held.fault))
         found = fault and _first_in(f"map_entries({value})", item, fault)
-        return Conversion(value, f"map_from_entries({entries})", found, is_nested=True)
+        if key.sql == f"{item}.key":
+            entries = f"transform(map_entries({value}), {item} -> struct({key.sql}, {held.sql}))"
+            return Conversion(value, f"map_from_entries({entries})", found, is_nested=True)
+        entries = f"transform(map_entries({value}), {item} -> struct({key.sql} as key, {held.sql} as value))"
+        made, twice = self._map_of(entries, value, source, target)
+        return Conversion(value, made, first_of((found, twice)), is_nested=True)
+
+    def _map_of(self, entries: str, value: str, source: Type, target: MapOf) -> tuple[str, str]:
+        """Return a map of entries whose keys are converted, null if two have one key; and its misfit then."""
+        keys = f"({entries}).key"
+        is_twice = f"size({keys}) > size(array_distinct({keys}))"
+        fault = self._fault(value, source, target, Reason.NOT_OF_SHAPE, when=is_twice)
+        return f"if({is_twice}, null, map_from_entries({entries}))", fault
 
     def _of_nested(self, value: str, source: Type, target: Type) -> Conversion:
         """Return a struct, list or map as JSON text, or as a variant."""
-        if target == _VARIANT:
+        if target == VARIANT:
             return Conversion(value, f"to_variant_object({value})")
         if class_of(target) != "text":
             return self._never(value, source, target, Reason.NO_CONVERSION)
         text = f"to_json({value})"
-        if target == _TEXT:
+        if target == TEXT:
             return Conversion(value, text)
-        inner = self._leaf(text, _TEXT, target)
+        inner = self._leaf(text, TEXT, target)
         return replace(inner, value=value)
 
     def _of_json(self, value: str, source: Type, target: Type) -> Conversion:
@@ -223,7 +238,7 @@ class _Place:
         no_json = self._fault(
             value, source, target, Reason.NOT_JSON, when=f"{value} is not null and {variant} is null"
         )
-        if target == _VARIANT:
+        if target == VARIANT:
             return Conversion(value, variant, no_json)
         inner = self._of_variant(variant, target)
         return Conversion(value, inner.sql, first_of((no_json, inner.fault)), is_nested=True)
@@ -238,8 +253,8 @@ class _Place:
             return self._map_of_variant(value, target)
         text = f"cast({value} as string)"
         if class_of(target) == "text":
-            return replace(self._leaf(text, _TEXT, target), value=text)
-        by_text = self._leaf(text, _TEXT, target)
+            return replace(self._leaf(text, TEXT, target), value=text)
+        by_text = self._leaf(text, TEXT, target)
         if class_of(target) != "whole":
             return replace(by_text, value=text)
         # A number that is written with a fraction of zeros is whole, a text like that is none.
@@ -247,14 +262,14 @@ class _Place:
         is_same = f"{number} = try_cast({text} as double) and schema_of_variant({value}) <> 'STRING'"
         made = f"coalesce({by_text.sql}, if({is_same}, try_cast({number} as {target.ddl}), null))"
         fault = self._fault(
-            text, _TEXT, target, Reason.NOT_WRITTEN_SO, when=f"{text} is not null and ({made}) is null"
+            text, TEXT, target, Reason.NOT_WRITTEN_SO, when=f"{text} is not null and ({made}) is null"
         )
         return Conversion(text, made, fault)
 
     def _misshapen(self, value: str, parts: str, target: Type) -> str:
         text = f"cast({value} as string)"
         return self._fault(
-            text, _TEXT, target, Reason.NOT_OF_SHAPE, when=f"{text} is not null and ({parts}) is null"
+            text, TEXT, target, Reason.NOT_OF_SHAPE, when=f"{text} is not null and ({parts}) is null"
         )
 
     def _object_of_variant(self, value: str, target: Struct) -> Conversion:
@@ -263,7 +278,7 @@ class _Place:
         faults: list[str | None] = [self._misshapen(value, fields, target)]
         for field in target.fields:
             own = f"try_element_at({fields}, {text_sql(field.name)})"
-            inner = self._inside(field.name).converted(own, _VARIANT, field.type)
+            inner = self._inside(field.name).converted(own, VARIANT, field.type)
             parts.append(f"{text_sql(field.name)}, {inner.sql}")
             faults.append(inner.fault)
         made = f"if({fields} is null, null, named_struct({', '.join(parts)}))"
@@ -271,7 +286,7 @@ class _Place:
 
     def _list_of_variant(self, value: str, target: Array) -> Conversion:
         elements = f"try_cast({value} as array<variant>)"
-        inner = self._deeper().converted(self._item, _VARIANT, target.element)
+        inner = self._deeper().converted(self._item, VARIANT, target.element)
         within = inner.fault and _first_in(elements, self._item, inner.fault)
         made = f"transform({elements}, {self._item} -> {inner.sql})"
         fault = first_of((self._misshapen(value, elements, target), within))
@@ -279,7 +294,7 @@ class _Place:
 
     def _map_of_variant(self, value: str, target: MapOf) -> Conversion:
         fields = f"try_cast({value} as map<string, variant>)"
-        inner = self._map(fields, MapOf(_TEXT, _VARIANT), target)
+        inner = self._map(fields, MapOf(TEXT, VARIANT), target)
         return replace(
             inner, value=value, fault=first_of((self._misshapen(value, fields, target), inner.fault))
         )
@@ -288,6 +303,14 @@ class _Place:
 def _first_in(list_: str, item: str, fault: str) -> str:
     """Return SQL of the first text that is not null, of those that the elements of a list give."""
     return f"get(filter(transform({list_}, {item} -> {fault}), fault -> fault is not null), 0)"
+
+
+def _is_checked(source: Type, target: Type) -> bool:
+    """Return whether a value that is assigned may not fit."""
+    numbers = ("whole", "decimal", "float")
+    if class_of(target) == "text":
+        return target != TEXT
+    return class_of(source) == "text" or (class_of(source) in numbers and class_of(target) in numbers)
 
 
 _PAIRS: Sequence[tuple[Any, type, Callable[[_Place, str, Any, Any], Conversion]]] = (

@@ -9,12 +9,11 @@ from dataclasses import replace
 
 from lakewright.schema.scalars import FLOATS, WHOLE, digits_of
 from lakewright.schema.shape import plain_type
-from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, Type
+from lakewright.schema.types import VOID, Array, Decimal, MapOf, Scalar, Struct, Type
 
 __all__ = ["fits", "merge", "widened"]
 
 _MOST_DIGITS = 38
-_VOID = Scalar("void")
 
 _ALSO_FIT = frozenset(
     [*((whole, "double") for whole in ("tinyint", "smallint", "int")), FLOATS, ("date", "timestamp_ntz")]
@@ -29,7 +28,7 @@ def fits(narrow: Type, wide: Type) -> bool:
         (True, False)
     """
     narrow, wide = plain_type(narrow), plain_type(wide)
-    if narrow in (wide, _VOID):
+    if narrow in (wide, VOID):
         return True
     if isinstance(narrow, Array) and isinstance(wide, Array):
         return fits(narrow.element, wide.element)
@@ -81,7 +80,7 @@ def merge(one: Type, other: Type) -> Type | None:
         return None if key is None or value is None else MapOf(key, value)
     if isinstance(one, Struct) and isinstance(other, Struct):
         return _merged_structs(one, other)
-    return one if other == _VOID else _merged_scalars(one, other)
+    return one if other == VOID else _merged_scalars(one, other)
 
 
 def _merged_structs(one: Struct, other: Struct) -> Struct | None:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lakewright.schema.misfit import Owner
+from lakewright.schema.fault import Owner
 
-__all__ = ["STRICT", "Unit", "ValueRules"]
+__all__ = ["ASSIGNED", "LENIENT", "STRICT", "Unit", "ValueRules"]
 
 
 class Unit(StrEnum):
@@ -37,8 +37,9 @@ class ValueRules:
         rounds: Whether more decimal places than the type has are rounded half up.
         booleans: Texts that stand for true and false instead of the usual ones.
         is_bounded: Whether dates and times that keep their type must lie in the years 0001 to 9999.
-        is_lenient: Whether values are cast by Spark where it can, so that one may become null or another.
-        by_position: Whether fields of a struct are matched by position if no name is the same.
+        is_assigned: Whether the values are those of a query that are stored, by SQL's rules of assignment:
+            numbers are rounded, and what is neither text nor number is cast by Spark.
+        is_lenient: Whether all values are cast by Spark, so that one may become null or another.
     """
 
     zone: str = "UTC"
@@ -48,8 +49,19 @@ class ValueRules:
     rounds: bool = False
     booleans: Mapping[str, bool] = field(default_factory=dict)
     is_bounded: bool = False
+    is_assigned: bool = False
     is_lenient: bool = False
-    by_position: bool = False
+
+    @property
+    def by_position(self) -> bool:
+        """Whether fields of a struct are matched by position if no name is the same."""
+        return self.is_assigned or self.is_lenient
 
 
 STRICT = ValueRules()
+
+ASSIGNED = ValueRules(rounds=True, is_assigned=True)
+"""How values of a query are stored."""
+
+LENIENT = ValueRules(is_lenient=True)
+"""How values are cast where a project asks for a cast."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from lakewright.schema.misfit import Reason
+from lakewright.schema.fault import Reason
 from lakewright.schema.rules import Unit, ValueRules
 from lakewright.schema.sql import text_sql
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
@@ -326,19 +326,17 @@ def _exact_to_decimal(value: str, source: Type, target: Type, rules: ValueRules)
 
 
 def _decimal_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
+    del rules  # only fractions are rounded, to fewer places
     cast = f"try_cast({value} as {target.ddl})"
     _, places = _precision(source)
-    if rules.rounds:
-        return Leaf(f"try_cast(round({value}) as {target.ddl})", Reason.OUT_OF_RANGE)
     if places == 0:
         return Leaf(cast, Reason.OUT_OF_RANGE)
     return Leaf(f"if({value} % 1 = 0, {cast}, null)", Reason.INEXACT)
 
 
 def _float_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source
+    del source, rules
     wide = f"cast({value} as double)"
-    wide = f"round({wide})" if rules.rounds else wide
     is_whole = _is_whole(wide, _BITS[target.ddl])
     return Leaf(f"if({is_whole}, try_cast({wide} as {target.ddl}), null)", Reason.INEXACT)
 
@@ -353,10 +351,9 @@ def _float_to_decimal(value: str, source: Type, target: Type, rules: ValueRules)
 
 
 def _whole_to_float(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del rules
     exact, bits = _EXACT_BITS[target.ddl], _BITS[source.ddl]
     cast = f"cast({value} as {target.ddl})"
-    if bits <= exact:
+    if bits <= exact or rules.rounds:
         return Leaf(cast)
     # Above 2^53, every second number is a double, above 2^54 every fourth.
     steps = "".join(
@@ -377,7 +374,6 @@ def _decimal_to_float(value: str, source: Type, target: Type, rules: ValueRules)
 
 
 def _float_to_float(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del rules
     if source == target:
         return Leaf(value)
     # The shortest text is the number: 0.1 is 0.1 in both types. Java's text of whole ones may be longer.
@@ -385,6 +381,8 @@ def _float_to_float(value: str, source: Type, target: Type, rules: ValueRules) -
     if target.ddl == "double":
         return Leaf(f"if({_is_whole(wide)}, {wide}, cast(cast({value} as string) as double))")
     narrow = f"cast({value} as float)"
+    if rules.rounds:
+        return Leaf(narrow)
     again = f"if({_is_whole(wide)}, cast({narrow} as double), cast(cast({narrow} as string) as double))"
     return Leaf(f"if({again} = {value}, {narrow}, null)", Reason.INEXACT)
 
@@ -405,12 +403,13 @@ def _number_to_counted(value: str, source: Type, target: Type, rules: ValueRules
         return _days_to_date(value, source, rules.unit)
     if rules.unit is None or target.ddl not in TIMES:
         return None
-    number = _numbers(value, source, Decimal(38, 9))
+    is_whole = class_of(source) == "whole"
+    number = f"cast({value} as bigint)" if is_whole else _numbers(value, source, Decimal(38, 9))
     if rules.unit is Unit.NANOS:
-        micros, is_exact = f"{number} / 1000", f"{number} % 1000 = 0"
+        micros, is_exact = f"{number} {'div' if is_whole else '/'} 1000", f"{number} % 1000 = 0"
     else:
-        factor = _MICROS[rules.unit]
-        micros, is_exact = f"{number} * {factor}", f"({number} * {factor}) % 1 = 0"
+        micros = f"try_multiply({number}, {_MICROS[rules.unit]}L)"
+        is_exact = f"{micros} % 1 = 0"
     in_years = f"{micros} between {_FIRST_TIME} and {_LAST_TIME}"
     time = f"timestamp_micros(try_cast({micros} as bigint))"
     time = _bounded(_local(time, rules.zone), target) if target.ddl == "timestamp_ntz" else time

@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, Chars, MapOf, Scalar, Struct, StructField, Type
+from lakewright.schema.types import VOID, Array, Chars, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = [
     "arranged",
     "comparable_sql",
     "has_part",
     "joined_shape",
+    "leaves",
     "lost_fields",
     "mapped",
     "matched_fields",
     "plain_type",
+    "with_names",
+    "without_void",
 ]
 
 
@@ -48,6 +51,71 @@ def plain_type(declared: Type) -> Type:
     if isinstance(declared, MapOf):
         return MapOf(plain_type(declared.key), plain_type(declared.value))
     return Scalar("string") if isinstance(declared, Chars) else declared
+
+
+def with_names(kind: Type, rename: Callable[[str], str]) -> Type:
+    """Return a type with other names of fields, at any depth.
+
+    Example:
+        >>> with_names(Struct((StructField("a b", Scalar("int")),)), lambda name: name.replace(" ", "")).ddl
+        'struct<`ab`: int>'
+    """
+    if isinstance(kind, Array):
+        return Array(with_names(kind.element, rename))
+    if isinstance(kind, MapOf):
+        return MapOf(with_names(kind.key, rename), with_names(kind.value, rename))
+    if isinstance(kind, Struct):
+        fields = (
+            replace(each, name=rename(each.name), type=with_names(each.type, rename)) for each in kind.fields
+        )
+        return Struct(tuple(fields))
+    return kind
+
+
+def without_void(kind: Type, known: Type | None = None) -> Type | None:
+    """Return a type in which parts without a type have that of the same part of another one, or are left out.
+
+    Args:
+        kind: The type.
+        known: The other type; None leaves out all such parts.
+
+    Returns:
+        The type; None if nothing is left.
+
+    Example:
+        >>> without_void(Struct((StructField("a", Scalar("int")), StructField("b", Scalar("void"))))).ddl
+        'struct<`a`: int>'
+    """
+    if isinstance(kind, Array):
+        element = without_void(kind.element, known.element if isinstance(known, Array) else None)
+        return None if element is None else Array(element)
+    if isinstance(kind, MapOf):
+        value = without_void(kind.value, known.value if isinstance(known, MapOf) else None)
+        return None if value is None else MapOf(kind.key, value)
+    if isinstance(kind, Struct):
+        theirs = {each.name.lower(): each.type for each in known.fields} if isinstance(known, Struct) else {}
+        kept = ((field, without_void(field.type, theirs.get(field.name.lower()))) for field in kind.fields)
+        fields = tuple(replace(field, type=own) for field, own in kept if own is not None)
+        return Struct(fields) if fields else None
+    return known if kind == VOID else kind
+
+
+def leaves(kind: Type, path: str) -> Iterator[tuple[str, Type]]:
+    """Yield each part of a type without others inside, with its path; that of a list or map is its values'.
+
+    Example:
+        >>> [name for name, _ in leaves(Struct((StructField("a", Array(Scalar("int"))),)), "s")]
+        ['s.a']
+    """
+    if isinstance(kind, Struct):
+        for field in kind.fields:
+            yield from leaves(field.type, f"{path}.{field.name.lower()}")
+    elif isinstance(kind, MapOf):
+        yield from leaves(kind.value, path)
+    elif isinstance(kind, Array):
+        yield from leaves(kind.element, path)
+    else:
+        yield path, kind
 
 
 def has_part(kind: Type, is_wanted: Callable[[Type], bool]) -> bool:

@@ -6,12 +6,17 @@ from typing import Any
 
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
 
-__all__ = ["columns_of", "type_of"]
+__all__ = ["column_types", "columns_of", "type_of"]
 
 
 def columns_of(schema: Any) -> tuple[StructField, ...]:
     """Return the columns of a `StructType` of Spark, in order."""
     return tuple(StructField(field.name, type_of(field.dataType)) for field in schema.fields)
+
+
+def column_types(schema: Any) -> dict[str, Type]:
+    """Return the types of the columns of a `StructType` of Spark, by their names."""
+    return {field.name: field.type for field in columns_of(schema)}
 
 
 def type_of(kind: Any) -> Type:

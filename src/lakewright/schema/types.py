@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 __all__ = [
+    "BOOLEAN",
+    "TEXT",
+    "VARIANT",
+    "VOID",
     "Array",
     "Chars",
     "Decimal",
@@ -112,3 +116,5 @@ class Struct:
 
 
 Type: TypeAlias = Scalar | Decimal | Chars | Array | MapOf | Struct
+
+BOOLEAN, TEXT, VARIANT, VOID = map(Scalar, ("boolean", "string", "variant", "void"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.lake.columns import engine_type
-from lakewright.lake.schema_differences import fits
+from lakewright.schema.fits import fits
+from lakewright.schema.shape import plain_type
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf, Listed, Reference
 from lakewright.spec.models.fields import Field
@@ -66,7 +66,7 @@ def _wider(one: Field, other: Field) -> Field:
     if fits(other.type, one.type):
         return one.model_copy(update={"nullable": nullable})
     if fits(one.type, other.type):
-        return one.model_copy(update={"nullable": nullable, "type": engine_type(other.type)})
+        return one.model_copy(update={"nullable": nullable, "type": plain_type(other.type)})
     raise SpecError.of(
         f"column {one.name} is of type {one.type.ddl} in one schema and {other.type.ddl} in another",
         remedy="Declare the same type for it in both.",

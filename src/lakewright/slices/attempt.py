@@ -301,7 +301,7 @@ class SliceProcessor:
         told = f"{counted(len(load.bad_rows), 'bad row')} {was} put aside in {folder}"
         if self.entity.settings.delete_missing and self.strategy is not Strategy.FULL:
             told += ", and no deletes are inferred"
-        return (f"{told}: {first_of([row.text for row in load.bad_rows], 3, '; ')}",)
+        return (f"{told}: {first_of([row.told() for row in load.bad_rows], 3, '; ')}",)
 
     def _record(self, claim: Claim, summary: Summary, content: Mapping[str, Any]) -> None:
         reach_failpoint("before_processed")

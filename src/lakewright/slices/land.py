@@ -18,13 +18,14 @@ from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.query_failures import failures_told
 from lakewright.notebook import html_table
 from lakewright.reader.form import form_of_slices
+from lakewright.schema.convert import convert
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.slices.odd_numbers import OddNumbers
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of
-from lakewright.transform.casts import cast_sql
 from lakewright.transform.column_names import normal_name
 from lakewright.transform.spark_types import binary_column, interval_column, without_typeless
 
@@ -247,7 +248,9 @@ def _with_whole_numbers(frame: DataFrame, entity: Entity) -> DataFrame:
         is_fraction = field.dataType.typeName().partition("(")[0] in _FRACTIONS
         if kind is not None and kind.ddl in _WHOLE and is_fraction:
             value = name_sql(field.name)
-            whole[field.name] = functions.expr(cast_sql(value, field.dataType, kind.ddl, column=field.name))
+            whole[field.name] = functions.expr(
+                convert(value, type_of(field.dataType), kind, column=field.name).strict
+            )
     return frame.withColumns(whole) if whole else frame
 
 

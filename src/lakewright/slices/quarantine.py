@@ -29,6 +29,7 @@ from lakewright.strategies.bad_rows import (
 )
 from lakewright.strategies.slice_load import LoadRequest, fit_request
 from lakewright.transform.bad_rows import unparsed_rows
+from lakewright.transform.fault_words import fault_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,7 +148,7 @@ def name_bad_rows(
     if isinstance(error, SliceError):
         message = f"the slice {slice_.name} of {entity.name} has rows that can't be read: {rows_text(rows)}"
     else:
-        message = message_with_rows(error.message, rows)
+        message = message_with_rows(error.message, fault_of(error), rows)
     details = {**error.details, "rows": [row.as_json() for row in rows[:SHOWN]]}
     return type(error)(message, remedy=error.remedy, details=details)
 

@@ -40,7 +40,7 @@ from lakewright.strategies.fold import apply_fold
 from lakewright.strategies.fold_sources import BadSlice, prepare_fold
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
-from lakewright.transform.casts import of_earlier_slices
+from lakewright.transform.fault_words import fault_of, fault_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -375,7 +375,8 @@ def _failed(context: ProcessingContext, entity: Entity, known: KnownSlice, error
     if not isinstance(ours, TargetError):
         return ours
     message = f"the slice {known.name} of {entity.name} cannot be applied again: "
-    message += of_earlier_slices(ours.message)
+    fault = fault_of(ours)
+    message += ours.message if fault is None else fault_text(fault, of_earlier_slices=True)
     remedy = ours.remedy
     if ours.details.get(MAY_SKIP):
         skip = command("skip", called_name(entity.called, known.name))

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import BadRowsError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
+from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.transform.bad_rows import UNPARSED
-from lakewright.transform.casts import OF_EARLIER_SLICES, misfit_of
+from lakewright.transform.fault_words import fault_remedy, fault_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from lakewright.lake.table_state import TableState
     from lakewright.spec.models.entity import Entity
-    from lakewright.transform.casts import Misfit
 
 __all__ = ["BadRow", "check_bad_rows", "collect_bad_rows", "message_with_rows", "rows_text"]
+
+_OF_EARLIER_SLICES = "the type that the earlier slices give the column"
 
 SHOWN = 10
 """Number of bad rows that an error names."""
@@ -33,14 +34,14 @@ class BadRow:
     """One bad row.
 
     Attributes:
-        reason: What is wrong with it.
+        fault: What is wrong with it.
         file: Its file: a local path or a URI.
         line: The number of its line, if it is known.
         key: Values of its business key; None if they are not known.
         record: Its text, or its columns as JSON.
     """
 
-    reason: str
+    fault: Fault
     file: str
     line: int | None = None
     key: Mapping[str, Any] | None = None
@@ -49,17 +50,17 @@ class BadRow:
     def as_json(self) -> dict[str, Any]:
         """Return the row as the quarantine holds it."""
         return {
-            "reason": self.reason,
+            "reason": fault_text(self.fault),
+            "fault": self.fault.as_json(),
             "file": self.file,
             "line": self.line,
             "key": None if self.key is None else dict(self.key),
             "record": self.record,
         }
 
-    @property
-    def text(self) -> str:
-        """Where the row is, and what is wrong with it."""
-        return f"{self.place}: {self.reason}"
+    def told(self, *, of_earlier_slices: bool = False) -> str:
+        """Return where the row is, and what is wrong with it; see `fault_text`."""
+        return f"{self.place}: {fault_text(self.fault, of_earlier_slices=of_earlier_slices)}"
 
     @property
     def place(self) -> str:
@@ -103,17 +104,18 @@ def check_bad_rows(
     most = entity.settings.max_bad_rows
     if not rows or (records and len(rows) <= most):
         return
+    told = rows_text(rows, of_earlier_slices=is_replayed)
     type_remedy = _type_remedy(rows, entity, table, is_replayed=is_replayed)
     details = {"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]}
     if not records:
         raise BadRowsError(
-            f"every row of the slice is bad: {rows_text(rows)}",
+            f"every row of the slice is bad: {told}",
             remedy=type_remedy or _declaration_remedy(rows, entity),
             details={**details, MAY_SKIP: True},
         )
     remedy = type_remedy if len(rows) > 1 else None
     raise BadRowsError(
-        f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {rows_text(rows)}",
+        f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {told}",
         remedy=remedy or "Correct the slice, or raise max_bad_rows; then resolve the item.",
         details=details,
     )
@@ -121,57 +123,63 @@ def check_bad_rows(
 
 def _declaration_remedy(rows: Iterable[BadRow], entity: Entity) -> str:
     """Return what to check if no row of a slice can be processed."""
-    if all(row.reason == UNPARSED for row in rows):
+    if all(row.fault.reason is Reason.UNPARSED for row in rows):
         kind = entity.settings.slice_format.kind
         return f"Check the `format`: no row parses as {kind}. Correct the declaration, or the slice."
     return "Correct the slice, or what the entity declares of its columns."
 
 
 def _type_remedy(
-    rows: Iterable[BadRow], entity: Entity, table: TableState, *, is_replayed: bool
+    rows: Sequence[BadRow], entity: Entity, table: TableState, *, is_replayed: bool
 ) -> str | None:
     """Return that the type of a column is to be checked if all bad rows misfit it; else None."""
-    found = {misfit_of(row.reason) for row in rows}
-    misfit = found.pop()
-    if found or misfit is None:
+    found = {(row.fault.column, row.fault.type, row.fault.owner) for row in rows}
+    fault = next(iter(rows)).fault
+    if len(found) > 1 or not fault.is_misfit:
         return None
-    hint = _type_hint(misfit, entity, table, is_replayed=is_replayed)
-    return f"{hint} {misfit.remedy(rebuild_command(entity))}"
+    hint = _type_hint(fault, entity, table, is_replayed=is_replayed)
+    return f"{hint} {fault_remedy(fault, rebuild_command(entity))}"
 
 
-def _type_hint(misfit: Misfit, entity: Entity, table: TableState, *, is_replayed: bool) -> str:
+def _type_hint(fault: Fault, entity: Entity, table: TableState, *, is_replayed: bool) -> str:
     """Return that the type of a column may be the cause, with the declared one and that of the table."""
-    silver = entity.silver_name(misfit.column)
-    if misfit.is_of_table:
+    silver = entity.silver_name(fault.column)
+    if fault.owner is Owner.TABLE:
         declared = next((each.type for each in entity.columns if each.silver.lower() == silver.lower()), None)
-        whose = OF_EARLIER_SLICES if is_replayed else "which is that of the table"
+        whose = _OF_EARLIER_SLICES if is_replayed else "which is that of the table"
         also = "" if declared is None else f"; {declared.ddl} is declared"
     else:
         column = table.column(silver) if table.exists else None
         whose, owner = "which is declared", "the earlier slices give it" if is_replayed else "the table has"
         also = "" if column is None else f"; {owner} {column.type.ddl}"
-    return f"Check the type of column {misfit.column!r}: no bad row fits {misfit.type}, {whose}{also}."
+    return f"Check the type of column {fault.column!r}: no bad row fits {fault.type}, {whose}{also}."
 
 
-def rows_text(rows: Iterable[BadRow]) -> str:
+def rows_text(rows: Iterable[BadRow], *, of_earlier_slices: bool = False) -> str:
     """Return the first bad rows in words.
 
     The number of further rows is not told, because only a few are looked for.
     """
-    told = [row.text for row in rows]
+    told = [row.told(of_earlier_slices=of_earlier_slices) for row in rows]
     return "; ".join(told[:SHOWN]) + (" and more" if len(told) > SHOWN else "")
 
 
-def message_with_rows(message: str, rows: Sequence[BadRow]) -> str:
+def message_with_rows(message: str, fault: Fault | None, rows: Sequence[BadRow]) -> str:
     """Return the message of a failure with the place of the row that it is about, and the other bad rows.
 
+    Args:
+        message: The message.
+        fault: The fault of the row that it is about, if it is known.
+        rows: The bad rows.
+
     Example:
-        >>> rows = [BadRow("no date", "a.csv", key={"id": 1}), BadRow("no number", "a.csv", key={"id": 2})]
-        >>> message_with_rows("no date", rows)
-        'no date, in id=1; further rows: id=2: no number'
+        >>> one, other = (Fault(Reason.NULL_KEY, name) for name in ("a", "b"))
+        >>> rows = [BadRow(one, "a.csv", key={"id": 1}), BadRow(other, "a.csv", key={"id": 2})]
+        >>> message_with_rows("no key", one, rows)
+        "no key, in id=1; further rows: id=2: column 'b' of the business key is null"
     """
-    own = [row.place for row in rows if row.reason == message]
-    others = [row for row in rows if row.reason != message]
+    own = [row.place for row in rows if row.fault == fault]
+    others = [row for row in rows if row.fault != fault]
     first = f"{message}, in {', '.join(own)}" if own else message
     return f"{first}; {'further rows' if own else 'rows'}: {rows_text(others)}" if others else first
 
@@ -181,7 +189,7 @@ def _bad_row(row: Row) -> BadRow:
     place = str(row["file"] or "")
     local = local_path(place) if place else None
     return BadRow(
-        reason=str(row["reason"]),
+        fault=Fault.parsed(row["fault"]),
         file=place if local is None else str(local),
         key=key or None,
         record=str(row["record"]),

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.pruning import value_sql
 from lakewright.transform.sequence import is_outdated_sql
-from lakewright.transform.steps import storable_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -183,7 +183,7 @@ def _aligned(load: SliceLoad) -> DataFrame:
     Rows that arrive deleted are not written, or as tombstones.
     """
     frame = load.as_tombstones(load.prepared.frame) if load.keeps_tombstones else load.prepared.frame
-    frame = load.aligned(frame, unless=name_sql(load.system.deleted))
+    frame = load.aligned(frame)
     return frame if load.system.key in load.matched else frame.drop(load.system.key)
 
 
@@ -388,7 +388,7 @@ def _deletion_sequence(load: SliceLoad) -> Iterator[str]:
     name = load.sequence
     if name is None:
         return
-    kind = storable_sql(load.prepared.frame.schema[load.prepared.sequence or name].dataType)
+    kind = type_of(load.prepared.frame.schema[load.prepared.sequence or name].dataType).ddl
     known = next((c.type.ddl for c in load.state.columns if c.name.lower() == name.lower()), kind)
     latest = "null" if load.statistics.latest is None else value_sql(load.statistics.latest, known)
     yield f"greatest({load.target_sequence(name)}, cast({latest} as {known})) as {name_sql(name)}"

@@ -28,7 +28,7 @@ from lakewright.lake.query_failures import (
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.spark.jvm import full_text
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.transform.casts import cast_error
+from lakewright.transform.fault_words import fault_error
 from lakewright.transform.pipeline import expressions_of
 from lakewright.transform.steps import expression_error
 
@@ -54,7 +54,7 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         return error
     text = full_text(error)
     found: LakewrightError | None = (
-        cast_error(text, rebuild_command(entity))
+        fault_error(text, rebuild_command(entity))
         or _expression_error(text, entity)
         or _table_error(text, table, entity)
     )

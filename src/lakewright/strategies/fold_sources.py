@@ -12,16 +12,19 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from lakewright.schema.convert import convert
+from lakewright.schema.shape import plain_type
+from lakewright.schema.spark import column_types, type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
-from lakewright.strategies.drift import Alignment, Drift, align, convert_sql
+from lakewright.strategies.drift import Alignment, Drift, align
 from lakewright.strategies.fold_rows import NUMBER, lookup_sql
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics_by
 from lakewright.strategies.tuning import Tuning
-from lakewright.transform.steps import instant_sql, storable_sql
+from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -286,21 +289,9 @@ def _aligned(part: _Part, after: StructType) -> DataFrame:
     fit = part.fit
     rows = part.rows
     if fit.alignment is not None:
-        rows = rows.selectExpr(*_fitted(fit, fit.alignment), NUMBER)
+        columns = fit.alignment.columns.items()
+        rows = rows.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in columns), NUMBER)
     return with_columns_of(rows, after)
-
-
-def _fitted(fit: SchemaFit, alignment: Alignment) -> Iterator[str]:
-    """Yield SQL of the columns of the table that the slice leaves.
-
-    The values of a record that arrives deleted are not written, so they need not fit other types.
-    """
-    is_kept = fit.prepared.shape is Strategy.FULL
-    deleted = name_sql(fit.prepared.system.deleted)
-    retyped = alignment.drift.retyped or {}
-    for name, sql in alignment.columns.items():
-        fitted = sql if is_kept or name not in retyped else f"if({deleted}, null, {sql})"
-        yield f"{fitted} as {name_sql(name)}"
 
 
 def with_columns_of(rows: DataFrame, wanted: StructType) -> DataFrame:
@@ -308,11 +299,11 @@ def with_columns_of(rows: DataFrame, wanted: StructType) -> DataFrame:
     present = {field.name.lower(): field for field in rows.schema.fields}
     columns = []
     for own in wanted.fields:
-        found = present.get(own.name.lower())
+        found, kind = present.get(own.name.lower()), type_of(own.dataType)
         if found is None:
-            sql = f"cast(null as {storable_sql(own.dataType)})"
+            sql = f"cast(null as {plain_type(kind).ddl})"
         else:
-            sql = convert_sql(name_sql(found.name), found.dataType, own.dataType, own.name)
+            sql = convert(name_sql(found.name), type_of(found.dataType), kind, column=own.name).strict
         columns.append(f"{sql} as {name_sql(own.name)}")
     return rows.selectExpr(*columns, NUMBER)
 
@@ -322,4 +313,4 @@ def _alignment(after: StructType, state: TableState, first: SchemaFit) -> Alignm
     if not state.exists or first.table is None:
         return None
     fixed = [*first.prepared.system.all, *state.partition_columns]
-    return align(after, first.table, policy="evolve", fixed=fixed)
+    return align(column_types(after), column_types(first.table), policy="evolve", fixed=fixed)

@@ -15,10 +15,16 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
 from lakewright.lake.observation import observe_table, read_table
+from lakewright.schema.convert import convert
+from lakewright.schema.fault import Owner
+from lakewright.schema.rules import ValueRules
+from lakewright.schema.shape import plain_type, without_void
+from lakewright.schema.spark import column_types, type_of
 from lakewright.schema.sql import name_sql
+from lakewright.schema.types import Type
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.drift import align, convert_sql
+from lakewright.strategies.drift import align
 from lakewright.strategies.row_checks import RowCheck, check_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
@@ -37,14 +43,13 @@ from lakewright.transform.past_versions import (
     versions_of,
 )
 from lakewright.transform.pipeline import prepare
-from lakewright.transform.steps import find_name, instant_sql, storable_sql
+from lakewright.transform.steps import find_name, incompatible_type_error, instant_sql
 from lakewright.transform.system_columns import SystemColumns
-from lakewright.transform.typeless import is_typeless
 from lakewright.transform.version_times import instant_of_sql, sentinel_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
@@ -173,13 +178,11 @@ def past_rows(
         own = find_name(present, given.get(field.name.lower(), field.name))
         if own is None:
             missing.append(field.name)
-            columns[field.name] = "null" if is_typeless(field.dataType) else _null_sql(field.dataType)
+            kind = without_void(type_of(field.dataType))
+            columns[field.name] = "null" if kind is None else f"cast(null as {plain_type(kind).ddl})"
             continue
         used.add(own.lower())
-        kind = frame.schema[own].dataType
-        is_free = is_typeless(kind) or is_typeless(field.dataType)
-        sql = name_sql(own) if is_free else convert_sql(name_sql(own), kind, field.dataType, own)
-        columns[field.name] = sql
+        columns[field.name] = _as_in_slice(own, type_of(frame.schema[own].dataType), type_of(field.dataType))
     absent = {name.lower() for name in missing}
     keys = [name for name in entity.business_keys if {name.lower(), name.lower().partition(".")[0]} & absent]
     check_past_columns(present, keys, history, history.place)
@@ -193,8 +196,14 @@ def past_rows(
     return PastRows(rows, tuple(name for name in missing if name.lower() not in optional), left_out)
 
 
-def _null_sql(kind: DataType) -> str:
-    return f"cast(null as {storable_sql(kind)})"
+def _as_in_slice(name: str, own: Type, wanted: Type) -> str:
+    """Return SQL of a value in the type of the slice; as it is if one of both has none."""
+    if without_void(own) is None or without_void(wanted) is None:
+        return name_sql(name)
+    found = convert(name_sql(name), own, wanted, column=name, rules=ValueRules(owner=Owner.SLICE))
+    if found.is_never:
+        raise incompatible_type_error(name, own.ddl, wanted.ddl)
+    return found.strict
 
 
 def check_past_columns(
@@ -291,7 +300,12 @@ def load_past(
     alignment = None
     if state.exists:
         table = read_table(session, address).schema
-        alignment = align(rows.schema, table, policy=entity.settings.schema_drift, fixed=system.all)
+        alignment = align(
+            column_types(rows.schema),
+            column_types(table),
+            policy=entity.settings.schema_drift,
+            fixed=system.all,
+        )
     content = {
         "run": request.token.content.get("run"),
         "record": f"{request.token.content.get('record')}/{PAST}",

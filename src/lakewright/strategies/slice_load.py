@@ -167,22 +167,9 @@ class SliceLoad:
         fields = () if self.table is None else self.table.fields
         return frozenset(each.name for each in fields if DECLARED_LENGTH in each.metadata)
 
-    def aligned(self, frame: DataFrame, *, unless: str | None = None) -> DataFrame:
-        """Return rows of the slice with the columns of the existing table.
-
-        Args:
-            frame: The rows.
-            unless: Condition on rows that arrive deleted. Their values in columns of another type become
-                null, so that a value which the table's type cannot hold does no harm. The column of
-                `sequence_by` keeps them, because deletes are ordered by it too, and so do the columns of
-                tombstones.
-        """
-        changed = self.fit.drift.retyped or {} if unless else {}
-        kept = self._kept_deleted
-        retyped = {name for name in changed if name.lower() not in kept}
-        columns = self.fit.columns.items()
-        fitted = {name: f"if({unless}, null, {sql})" if name in retyped else sql for name, sql in columns}
-        return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in fitted.items()))
+    def aligned(self, frame: DataFrame) -> DataFrame:
+        """Return rows of the slice with the columns of the existing table."""
+        return frame.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in self.fit.columns.items()))
 
     @property
     def column_notes(self) -> tuple[str, ...]:
@@ -239,7 +226,7 @@ class SliceLoad:
 
     def match_condition(self, alias: str) -> str:
         """Return the condition that every row of the table meets which matches a row of the slice."""
-        retyped = self.fit.drift.retyped or {}
+        retyped = self.fit.drift.retyped
         # A value of another type may lie outside the range of the table's type, and so may a padded one.
         left_out = {*retyped, *self._padded}
         types = {column.name: column.type.ddl for column in self.state.columns if column.name not in left_out}

@@ -9,17 +9,18 @@ from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
 from lakewright.lake.columns import conform, fields_of
-from lakewright.lake.schema_differences import SchemaRules, schema_differences
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
+from lakewright.schema.diff import DiffRules
+from lakewright.schema.shape import comparable_sql
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import KindOf, Reference
 from lakewright.spec.models.fields import Field
 from lakewright.targets.context import Context
 from lakewright.targets.datasets.dataset import Dataset
+from lakewright.targets.difference_words import differences_told
 from lakewright.targets.target import Target
-from lakewright.transform.conversion import comparable_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,13 +79,13 @@ class CompareTarget(Target):
 
     def _schema_differences(self, actual: DataFrame, expected: DataFrame) -> tuple[str, ...]:
         """Return the differences of columns; only their names count unless `compareSchema` is set."""
-        rules = SchemaRules(
+        rules = DiffRules(
             types=self.compare_schema and not self.ignore_types,
             nullability=self.compare_schema and not (self.ignore_nullability or self.ignore_types),
             case=self.compare_schema and not self.ignore_case,
             order=self.compare_schema and not self.ignore_order,
         )
-        return schema_differences(fields_of(actual.schema), fields_of(expected.schema), rules)
+        return differences_told(fields_of(actual.schema), fields_of(expected.schema), rules)
 
 
 def _row_differences(actual: DataFrame, expected: DataFrame) -> tuple[str, ...]:

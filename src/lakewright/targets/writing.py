@@ -40,7 +40,7 @@ from lakewright.targets.defaults import TargetDefaults, VerifyPolicy
 from lakewright.targets.kept_rows import kept_by, telling_refusal
 from lakewright.targets.lease import hold_leases
 from lakewright.targets.target import Target
-from lakewright.transform.casts import cast_error
+from lakewright.transform.fault_words import fault_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -373,7 +373,7 @@ def telling_misfits(label: str, relation: Relation) -> Iterator[None]:
     try:
         yield
     except spark_errors() as error:
-        found = cast_error(str(error))
+        found = fault_error(str(error))
         if found is None:
             raise
         raise TargetError(

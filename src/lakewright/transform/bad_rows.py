@@ -5,13 +5,11 @@ They are found before the common pipeline would fail because of them. Putting th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, Chars, MapOf, Struct, Type
-from lakewright.transform.casts import cast_fault_sql, length_fault_sql
-from lakewright.transform.nested_faults import declared_fault_sql
+from lakewright.schema.fault import Reason, fault_sql
+from lakewright.schema.sql import name_sql
 from lakewright.transform.row_values import object_sql
 
 if TYPE_CHECKING:
@@ -21,10 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CORRUPT",
     "NO_COLUMN",
-    "UNPARSED",
     "bad_rows",
     "parsed_rows",
-    "row_faults",
     "unparsed_rows",
     "without_bad_rows",
 ]
@@ -35,9 +31,6 @@ CORRUPT = "_lakewright_corrupt_record"
 NO_COLUMN = "_lakewright_no_column"
 """The only other column of a slice of which no row parses."""
 
-UNPARSED = "the row does not parse"
-"""The fault of such a row."""
-
 _FAULT = "_lakewright_fault"
 
 
@@ -46,7 +39,7 @@ def unparsed_rows(frame: DataFrame) -> DataFrame | None:
     if CORRUPT not in frame.columns:
         return None
     return frame.where(f"{CORRUPT} is not null").selectExpr(
-        f"'{UNPARSED}' as reason",
+        f"{fault_sql(Reason.UNPARSED)} as fault",
         "input_file_name() as file",
         "cast(null as string) as key",
         f"concat({CORRUPT}, {_nothing(frame)}) as record",
@@ -70,44 +63,12 @@ def _nothing(frame: DataFrame) -> str:
     return f"left(to_json(array({others})), 0)"
 
 
-def row_faults(
-    frame: DataFrame, types: Mapping[str, Type], keys: Sequence[str], flag: str | None
-) -> Iterator[str]:
-    """Yield SQL of what may be wrong with a row of the source: a text, or null.
-
-    Args:
-        frame: The slice after its calculated columns.
-        types: Declared types of columns, by name in any case.
-        keys: Columns in which null is a fault.
-        flag: The column with the deleted flag, if the slice has one.
-    """
-    for name in keys:
-        told = text_sql(f"column {name!r} of the business key is null")
-        yield f"if({name_sql(name)} is null, {told}, null)"
-    wanted = {name.lower(): kind for name, kind in types.items()}
-    for field in frame.schema.fields:
-        declared, value = wanted.get(field.name.lower()), name_sql(field.name)
-        if field.name == flag:
-            found = cast_fault_sql(value, field.dataType, "boolean", column=field.name)
-        elif isinstance(declared, Chars):
-            text = value if field.dataType.typeName() == "string" else f"cast({value} as string)"
-            found = length_fault_sql(text, declared.length, column=field.name)
-        elif isinstance(declared, Array | MapOf | Struct):
-            found = declared_fault_sql(value, field.dataType, declared, column=field.name)
-        elif declared is not None:
-            found = cast_fault_sql(value, field.dataType, declared.ddl, column=field.name)
-        else:
-            continue
-        if found is not None:
-            yield found
-
-
 def bad_rows(
     frame: DataFrame, faults: Sequence[str], keys: Sequence[str], delivered: Mapping[str, str]
 ) -> DataFrame | None:
     """Return the rows with a fault, or None if there are no faults to look for.
 
-    The columns are `reason`, `file`, `key` and `record`, all texts; key and record are JSON.
+    The columns are `fault`, `file`, `key` and `record`, all texts; all but the file are JSON.
 
     Args:
         frame: The rows.
@@ -122,7 +83,7 @@ def bad_rows(
     found = frame.selectExpr("*", f"coalesce({', '.join(faults)}, null) as {_FAULT}")
     key = [_key_column(frame, name) for name in keys]
     return found.where(f"{_FAULT} is not null").selectExpr(
-        f"{_FAULT} as reason",
+        f"{_FAULT} as fault",
         "input_file_name() as file",
         f"{object_sql(key, has_nulls=False) if key else 'cast(null as string)'} as key",
         f"{object_sql(record, has_nulls=False)} as record",

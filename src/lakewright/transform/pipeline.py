@@ -5,13 +5,15 @@ Source: `processing-strategies.md`, "Common Processing Pipeline".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.schema.canonical import CanonicalForm
-from lakewright.schema.spark import columns_of
+from lakewright.schema.fault import Reason, fault_sql
+from lakewright.schema.shape import without_void
+from lakewright.schema.spark import columns_of, type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField, Type
 from lakewright.spec.models.entity import Strategy
@@ -19,7 +21,6 @@ from lakewright.transform import steps
 from lakewright.transform.bad_rows import (
     bad_rows,
     parsed_rows,
-    row_faults,
     unparsed_rows,
     without_bad_rows,
 )
@@ -29,7 +30,7 @@ from lakewright.transform.required_columns import check_declared_columns, lackin
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.spark_types import struct_fields
 from lakewright.transform.system_columns import SystemColumns
-from lakewright.transform.typeless import is_typeless
+from lakewright.transform.typed_columns import TableTypes, typed_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,6 +77,7 @@ class PreparedSlice:
         added: Columns of `frame` that the slice lacks, by their names in silver.
         filled: Columns of `frame` in which the slice lacks fields that declared columns are paths to, by
             their names in silver.
+        found: The types that the slice gave columns which were converted, by their names in silver.
     """
 
     frame: DataFrame
@@ -100,6 +102,7 @@ class PreparedSlice:
     lacking: tuple[str, ...] = ()
     added: frozenset[str] = frozenset()
     filled: frozenset[str] = frozenset()
+    found: Mapping[str, Type] = field(default_factory=dict)
 
     @property
     def key_sql(self) -> str:
@@ -117,6 +120,7 @@ def prepare(
     strategy: Strategy,
     is_key_cast: bool,
     form: CanonicalForm,
+    table: TableTypes | None = None,
     hashed: Collection[str] | None = None,
     may_lack_columns: bool = False,
 ) -> PreparedSlice:
@@ -133,6 +137,7 @@ def prepare(
         is_key_cast: Whether the primary key is computed from values in their declared types; otherwise it is
             from the source's, as in tables that were made so.
         form: The canonical form of the table's hashes.
+        table: The types of the table; None if there is none.
         hashed: Names in silver of the only columns whose changes count; None for all columns.
         may_lack_columns: Whether columns that are not optional may be lacking; see `lacking_columns`.
 
@@ -141,30 +146,40 @@ def prepare(
         TargetError: Spark rejects an expression.
     """
     unparsed, frame = unparsed_rows(frame), parsed_rows(frame)
+    frame = frame.drop(*(column.source for column in entity.columns if column.omit))
     check_names(frame.columns, system.reserved)
     typeless_in_slice, delivered = _typeless(frame), frame.columns
     frame, lacking = _with_declared_columns(frame, entity, system, may_lack_columns=may_lack_columns)
     source = _source_columns(frame, entity, system, hashed)
+    typed = typed_columns(
+        frame, entity, system, source.names, table=table, zone=form.zone, kept=_kept_deleted(entity, source)
+    )
     bad = None
-    if entity.settings.on_bad_rows == "quarantine":
-        faults = _row_faults(frame, entity, system, source)
+    puts_aside = entity.settings.on_bad_rows == "quarantine"
+    if puts_aside:
+        faults = [*_null_keys(entity, system, source), *typed.faults()]
         keys = (*source.keys, *((system.key,) if source.has_own_key else ()))
         bad = union_of(unparsed, bad_rows(frame, faults, keys, {name: name for name in delivered}))
         frame = without_bad_rows(frame, faults)
     typeless = _typeless(frame) - _given_a_type(entity, system, source)
     unasked = ((typeless & typeless_in_slice) - _asked_for(entity)) | _may_stay_away(entity, lacking)
     shape = Strategy.HISTORIC if Strategy.HISTORIC in {strategy, entity.strategy} else entity.strategy
+    # Tables of earlier versions keep hashes, or keys, of values that are not converted yet.
+    typed_before = "hash" if form.is_of_typed_values else "key" if is_key_cast else "names"
+    if typed_before == "hash":
+        frame = typed.applied(frame, has_faults=not puts_aside)
+    hashed_fields = steps.hashed_fields(frame, system, source.excluded)
     frame = steps.hash_rows(frame, system, source.excluded, form)
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
-    frame, types = steps.name_file(frame, system, slice_name), _declared_types(entity)
-    if is_key_cast:
-        frame = steps.cast(frame, types)
+    frame = steps.name_file(frame, system, slice_name)
+    if typed_before == "key":
+        frame = typed.applied(frame, has_faults=not puts_aside)
     columns = {field.name: field for field in columns_of(frame.schema)}
     key_fields = tuple(columns[name] for name in source.keys)
     frame = steps.key_rows(frame, system, key_fields, form)
-    if not is_key_cast:
-        frame = steps.cast(frame, types)
+    if typed_before == "names":
+        frame = typed.applied(frame, has_faults=not puts_aside)
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
     frame = steps.mark_seen(frame, system, at)
     has_key = source.has_own_key or bool(key_fields)
@@ -192,12 +207,13 @@ def prepare(
         ),
         partitions=_resolved(frame.columns, entity.partition_columns),
         has_key=has_key,
-        hashed=source.hashed,
+        hashed=hashed_fields,
         key_fields=key_fields,
         is_key_cast=is_key_cast,
         form=form,
         typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
         shape=shape,
+        found={source.names.get(name, name): kind for name, kind in typed.found.items()},
     )
 
 
@@ -238,7 +254,6 @@ class _SourceColumns:
     names: Mapping[str, str]
     keys: tuple[str, ...]
     excluded: list[str]
-    hashed: tuple[StructField, ...]
     has_own_key: bool
 
 
@@ -255,19 +270,25 @@ def _source_columns(
         names=names,
         keys=keys,
         excluded=excluded,
-        hashed=steps.hashed_fields(frame, system, excluded),
         has_own_key=has_own_key,
     )
 
 
-def _row_faults(
-    frame: DataFrame, entity: Entity, system: SystemColumns, source: _SourceColumns
-) -> tuple[str, ...]:
-    """Return SQL of the faults that a row of the source may have."""
+def _null_keys(entity: Entity, system: SystemColumns, source: _SourceColumns) -> Iterator[str]:
+    """Yield SQL of the faults of keys that are null."""
     own = [system.key] if source.has_own_key else []
-    keys = [*own, *source.keys] if entity.settings.null_keys == "error" else own
-    flag = steps.find_name(frame.columns, system.deleted)
-    return tuple(row_faults(frame, _declared_types(entity), keys, flag))
+    for name in [*own, *source.keys] if entity.settings.null_keys == "error" else own:
+        yield f"if({name_sql(name)} is null, {fault_sql(Reason.NULL_KEY, name)}, null)"
+
+
+def _kept_deleted(entity: Entity, source: _SourceColumns) -> frozenset[str]:
+    """Return the names in silver, in lower case, of columns that count for records that arrive deleted."""
+    keys = (source.names[name] for name in source.keys)
+    partitions = (column.silver for column in entity.columns if column.is_partition)
+    sequence = (
+        () if entity.settings.sequence_by is None else (entity.silver_name(entity.settings.sequence_by),)
+    )
+    return frozenset(name.lower() for name in (*keys, *partitions, *entity.partition_columns, *sequence))
 
 
 def union_of(one: DataFrame | None, other: DataFrame | None) -> DataFrame | None:
@@ -287,8 +308,8 @@ def _given_a_type(entity: Entity, system: SystemColumns, source: _SourceColumns)
 
 
 def _typeless(frame: DataFrame) -> set[str]:
-    """Return the names, in lower case, of columns that have no type, or something without one inside."""
-    return {field.name.lower() for field in frame.schema.fields if is_typeless(field.dataType)}
+    """Return the names, in lower case, of columns that have no type, nor any inside."""
+    return {each.name.lower() for each in frame.schema.fields if without_void(type_of(each.dataType)) is None}
 
 
 def _asked_for(entity: Entity) -> set[str]:

@@ -58,7 +58,7 @@ def check_declared_columns(
         if not (column.is_business_key or column.is_calculated)
         and fixed.isdisjoint((column.source.lower(), column.silver.lower()))
     }
-    sources = [column.source for column in entity.columns if not column.is_calculated]
+    sources = [column.source for column in entity.columns if not (column.is_calculated or column.omit)]
     made = {column.source.lower() for column in entity.calculated}
     wanted = [name for name in sources if name.lower() not in added | made]
     may_be_unread = entity.settings.slice_format.kind == "csv" and all(

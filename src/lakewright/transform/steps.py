@@ -14,24 +14,21 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
 from lakewright.schema.canonical import CanonicalForm
-from lakewright.schema.spark import columns_of, type_of
+from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, Chars, MapOf, Struct, StructField, Type
-from lakewright.transform.casts import cast_sql, limited_sql
-from lakewright.transform.conversion import converted_sql
+from lakewright.schema.types import StructField
 from lakewright.transform.rejections import rejection
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
     from lakewright.spec.models.column import Column, Injection
 
 __all__ = [
     "calculate",
-    "cast",
     "expression_error",
     "find_name",
     "flag_deleted",
@@ -46,6 +43,7 @@ __all__ = [
     "name_file",
     "open_versions",
     "rename",
+    "with_columns",
 ]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -75,7 +73,7 @@ def flatten(frame: DataFrame, names: Iterable[str]) -> DataFrame:
         path = None if "." not in name or find_name(frame.columns, name) else _path(frame.schema, name)
         if path is not None:
             found[name] = name_sql(*path)
-    return _with(frame, found) if found else frame
+    return with_columns(frame, found) if found else frame
 
 
 def _path(schema: StructType, name: str) -> tuple[str, ...] | None:
@@ -112,7 +110,7 @@ def hash_rows(
 
     System columns that the slice has itself are excluded too.
     """
-    return _with(frame, {system.hash: form.hash_sql(hashed_fields(frame, system, excluded))})
+    return with_columns(frame, {system.hash: form.hash_sql(hashed_fields(frame, system, excluded))})
 
 
 def hashed_fields(
@@ -130,12 +128,12 @@ def open_versions(frame: DataFrame, system: SystemColumns, at: datetime) -> Data
         system.valid_to: "cast(null as timestamp)",
         system.is_current: "true",
     }
-    return _with(frame, columns)
+    return with_columns(frame, columns)
 
 
 def name_file(frame: DataFrame, system: SystemColumns, slice_name: str) -> DataFrame:
     """Return the frame with the slice's name in each row (step 5)."""
-    return _with(frame, {system.filename: text_sql(slice_name)})
+    return with_columns(frame, {system.filename: text_sql(slice_name)})
 
 
 def key_rows(
@@ -147,56 +145,10 @@ def key_rows(
     """
     supplied = find_name(frame.columns, system.key)
     if supplied is not None:
-        return _with(
-            frame.withColumnRenamed(supplied, system.key),
-            {system.key: f"cast({name_sql(system.key)} as string)"},
-        )
+        return frame.withColumnRenamed(supplied, system.key)
     if not keys:
         return frame
-    return _with(frame, {system.key: form.hash_sql(keys)})
-
-
-def cast(frame: DataFrame, types: Mapping[str, Type]) -> DataFrame:
-    """Return the frame with columns in their declared types (step 7); a value that doesn't fit is an error.
-
-    A column without a type (all null) becomes a string.
-
-    Args:
-        frame: The frame.
-        types: Types of columns by name, in any case; other columns keep theirs.
-    """
-    wanted = {name.lower(): kind for name, kind in types.items()}
-    changes = {}
-    for field in frame.schema.fields:
-        value = name_sql(field.name)
-        declared = wanted.get(field.name.lower())
-        if declared is not None:
-            sql = _declared_sql(value, field.dataType, declared, field.name)
-        else:
-            stored = storable(field.dataType).simpleString()
-            sql = (
-                value
-                if stored == field.dataType.simpleString()
-                else f"cast({value} as {storable_sql(field.dataType)})"
-            )
-        if sql != value:
-            changes[field.name] = sql
-    return _cast(frame, changes, wanted) if changes else frame
-
-
-def _cast(frame: DataFrame, changes: Mapping[str, str], wanted: Mapping[str, Type]) -> DataFrame:
-    from pyspark.errors import AnalysisException
-
-    try:
-        return _with(frame, changes)
-    except AnalysisException:
-        for name, sql in changes.items():
-            try:
-                _with(frame, {name: sql})
-            except AnalysisException as error:
-                present = frame.schema[name].dataType.simpleString()
-                raise incompatible_type_error(name, present, wanted[name.lower()].ddl) from error
-        raise
+    return with_columns(frame, {system.key: form.hash_sql(keys)})
 
 
 def incompatible_type_error(column: str, source: str, target: str) -> SchemaDriftError:
@@ -224,17 +176,14 @@ def flag_deleted(frame: DataFrame, system: SystemColumns) -> DataFrame:
     """Return the frame with the deleted flag: the slice's own, otherwise false; never null (step 9)."""
     supplied = find_name(frame.columns, system.deleted)
     if supplied is None:
-        return _with(frame, {system.deleted: "false"})
-    kind = frame.schema[supplied].dataType
-    flag = cast_sql(name_sql(supplied), kind, "boolean", column=supplied)
-    return _with(
-        frame.withColumnRenamed(supplied, system.deleted), {system.deleted: f"coalesce({flag}, false)"}
-    )
+        return with_columns(frame, {system.deleted: "false"})
+    flag = f"coalesce({name_sql(system.deleted)}, false)"
+    return with_columns(frame.withColumnRenamed(supplied, system.deleted), {system.deleted: flag})
 
 
 def mark_seen(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
     """Return the frame with the processing time as the instant when records were last seen (step 10)."""
-    return _with(frame, {system.last_seen: instant_sql(at)})
+    return with_columns(frame, {system.last_seen: instant_sql(at)})
 
 
 def instant_sql(at: datetime) -> str:
@@ -252,53 +201,6 @@ def find_name(names: Iterable[str], wanted: str) -> str | None:
     return next((name for name in names if name.lower() == wanted.lower()), None)
 
 
-def storable(kind: DataType) -> DataType:
-    """Return the type that a table can hold: no type becomes string, nested names lose invalid characters.
-
-    Fields and elements without a type keep none; `transform.typeless` decides about them.
-    """
-    from pyspark.sql.types import NullType, StringType
-
-    return StringType() if isinstance(kind, NullType) else _with_normal_names(kind)
-
-
-def _with_normal_names(kind: DataType) -> DataType:
-    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
-
-    from lakewright.transform.column_names import normal_name
-
-    if isinstance(kind, ArrayType):
-        return ArrayType(_with_normal_names(kind.elementType), kind.containsNull)
-    if isinstance(kind, MapType):
-        key, value = _with_normal_names(kind.keyType), _with_normal_names(kind.valueType)
-        return MapType(key, value, kind.valueContainsNull)
-    if isinstance(kind, StructType):
-        return StructType(
-            [
-                StructField(normal_name(f.name), _with_normal_names(f.dataType), f.nullable)
-                for f in kind.fields
-            ]
-        )
-    return kind
-
-
-def storable_sql(kind: DataType) -> str:
-    """Return the type that a table can hold in Spark's SQL, with nested names quoted."""
-    return _quoted(storable(kind))
-
-
-def _quoted(kind: DataType) -> str:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(kind, ArrayType):
-        return f"array<{_quoted(kind.elementType)}>"
-    if isinstance(kind, MapType):
-        return f"map<{_quoted(kind.keyType)}, {_quoted(kind.valueType)}>"
-    if isinstance(kind, StructType):
-        return f"struct<{', '.join(f'{name_sql(f.name)}: {_quoted(f.dataType)}' for f in kind.fields)}>"
-    return kind.simpleString()
-
-
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
     """Return the error for an expression that can't be computed from the values of a slice."""
     return TargetError(
@@ -312,19 +214,8 @@ def _not_computed(column: str, expression: str, error: BaseException) -> str:
     return f"column {column!r}: the expression {expression!r} can't be computed: {rejection(str(error))}"
 
 
-_NESTED = frozenset(("array", "map", "struct"))
-
-
-def _declared_sql(value: str, source: DataType, declared: Type, column: str) -> str:
-    if isinstance(declared, Chars):
-        text = value if source.typeName() == "string" else f"cast({value} as string)"
-        return limited_sql(text, declared.length, column=column)
-    if isinstance(declared, Array | MapOf | Struct) and source.typeName() in _NESTED:
-        return converted_sql(value, type_of(source), declared, column=column, is_strict=True)
-    return cast_sql(value, source, declared.ddl, column=column)
-
-
-def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    """Return the frame with columns added or replaced, given as SQL."""
     from pyspark.sql import functions
 
     return frame.withColumns({name: functions.expr(sql) for name, sql in columns.items()})
@@ -334,7 +225,7 @@ def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFram
     from pyspark.errors import PySparkException
 
     try:
-        return _with(frame, {column: expression})
+        return with_columns(frame, {column: expression})
     except PySparkException as error:
         message = _not_computed(column, expression, error)
         raise _rejected(message, "Correct the expression in the entity.", error) from error

@@ -23,8 +23,8 @@ from lakewright.lake.spark_errors import spark_errors
 from lakewright.plan.observation import Answer
 from lakewright.relations import delta_write
 from lakewright.relations.relation import OutputMode
+from lakewright.schema.fault import Fault
 from lakewright.spark.jvm import full_text
-from lakewright.transform.casts import cast_error
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -255,4 +255,6 @@ def test_fields_of_structs_are_written_by_name_at_any_depth(workspace: Workspace
     assert {None if each is None else (each.b, each.a) for each in cast} == {None, ("x", 1)}
     with pytest.raises(spark_errors()) as raised:
         relation.write(workspace, workspace.frame("wrong"), partition={}, mode=OutputMode.APPEND)
-    assert "column 'l.x': the value 'abcd'" in str(cast_error(full_text(raised.value)))
+    fault = Fault.raised(full_text(raised.value))
+    assert fault is not None
+    assert (fault.column, fault.value) == ("l.x", "abcd")

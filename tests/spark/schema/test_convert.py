@@ -18,7 +18,7 @@ from tests.model.convert import MISFIT, converted
 
 from lakewright.lake.commit import DEPRECATED, STRICT
 from lakewright.schema.convert import convert
-from lakewright.schema.misfit import Misfit
+from lakewright.schema.fault import Fault
 from lakewright.schema.rules import Unit, ValueRules
 from lakewright.spec.models.type_text import parse_sql_type
 
@@ -239,7 +239,7 @@ def _compared(
             if other == "timestamp" and isinstance(expected, datetime):
                 expected = (expected - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
             if expected is MISFIT:
-                misfit = None if fault is None else Misfit.parsed(fault)
+                misfit = None if fault is None else Fault.parsed(fault)
                 if found is not None or misfit is None or misfit.type != parse_sql_type(other).ddl:
                     wrong.append((one, other, value, "misfit", found, fault))
             elif fault is not None or not _same(found, expected):

@@ -34,7 +34,7 @@ BAD = {
     '"items": [{"q": 1}, {"q": "many"}]': ("items.q", "many", "bigint of the table"),
     '"items": [{"q": 1.5}]': ("items.q", "1.5", "bigint of the table"),
     '"tags": [1, "two"]': ("tags", "two", "bigint of the table"),
-    '"net": {"eur": "1.5x"}': ("net.eur", "1.5x", "decimal(20,6)"),
+    '"net": {"eur": "1.5x"}': ("net.eur", "1.5x", "double of the table"),
     '"size": {"a": "wide"}': ("size", "wide", "int"),
     '"d": {"l": [{"w": 1}, {"w": "heavy"}]}': ("d.l.w", "heavy", "decimal(6,2)"),
     '"k": {"a": 1}': ("k key", "a", "int"),
@@ -46,7 +46,6 @@ def reason(column: str, value: str, kind: str) -> str:
     return f"column '{column}': the value '{value}' doesn't fit the type {kind}"
 
 
-@pytest.mark.xfail(reason="the hash is not of typed values yet", strict=True)
 def test_a_bad_value_inside_json_does_not_change_how_others_are_read(lake: SmallLake) -> None:
     """ "Common Processing Pipeline", Compute source hash: a row that is put aside changes no other record."""
     columns = [
@@ -107,7 +106,7 @@ def test_values_inside_others_that_do_not_fit_are_put_aside(lake: SmallLake) -> 
             expected[number] = reason(f"{prefix}{name}{path}", shown, f"{kind}{end}")
             rows.append({**row(number, sound), f"{prefix}{name}": value})
     rows.append({**row(99, sound), "m": [("one", ["1"])]})
-    expected[99] = reason("m", "one", "bigint of the table")
+    expected[99] = reason("m key", "one", "bigint of the table")
 
     summary = lake.load(things, "s2", rows, schema(TEXTS, COUNTS["in"]))
 

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.types import StringType
 from tests.spark.strategies.bench import SmallLake, entity, hours, pa, pq, table_of
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError, SliceError
 from lakewright.slices.discover import list_slices
 from lakewright.slices.list_hadoop import list_hadoop
 from lakewright.spec.models.entity import Strategy
-from lakewright.transform.casts import cast_sql
 
 KEY = {"name": "id", "fieldroles": ["businesskey"]}
 PARTITION = {"name": "part", "fieldroles": ["partition"]}
@@ -61,9 +59,9 @@ def test_a_table_is_not_written_under_another_declaration(lake: SmallLake) -> No
     (left,) = [item for item in lake.items() if item.item_id.endswith("s2")]
     lake.ledger.skip(left.item_id, "enough")
 
-    error = lake.fail(things, "s3", [{**row, "id": "1"}])
+    error = lake.fail(things, "s3", [{**row, "id": "one"}])
     assert isinstance(error, SchemaDriftError)
-    assert "number" in error.message
+    assert (error.details["column"], error.details["sample"]) == ("id", "one")
     lake.put_aside()
     silver = things.places(lake.lake.settings).silver.sql
     lake.spark.sql(f"ALTER TABLE {silver} SET TBLPROPERTIES ('lakewright.hashVersion' = '0')")
@@ -294,7 +292,7 @@ def test_texts_with_more_digits_than_their_decimal(lake: SmallLake) -> None:
     )
     folder = Path(things.places(lake.lake.settings).bronze)
     folder.mkdir(parents=True)
-    (folder / "s1").write_text("id,v,w\n1,1.2,1.20000\n2,-1.200, 7 \n3,12e-1,1E3\n4,.5,\n5,1250.e-2,0.010\n")
+    (folder / "s1").write_text("id,v,w\n1,1.2,1.20000\n2,-1.200,7\n3,12e-1,1E3\n4,.5,\n5,1250.e-2,0.010\n")
 
     assert lake.process(things).error is None
     assert [(str(v), str(w)) for _, v, w in lake.rows(things, "id", "v", "w")] == [
@@ -307,27 +305,6 @@ def test_texts_with_more_digits_than_their_decimal(lake: SmallLake) -> None:
 
     (folder / "s2").write_text("id,v,w\n1,1.25,\n")
     assert "column 'v': the value '1.25' doesn't fit the type decimal(5,1)" in str(lake.process(things).error)
-
-
-@pytest.mark.parametrize(
-    ("value", "target"),
-    [
-        ("99999.96", "decimal(5,1)"),
-        *(
-            pytest.param(value, target, marks=pytest.mark.nightly)
-            for value, target in (
-                ("1e-05", "decimal(5,1)"),
-                ("-7.120001 ", "decimal(38,2)"),
-                ("1.4", "decimal(38,0)"),
-                ("NaN", "decimal(5,1)"),
-            )
-        ),
-    ],
-)
-def test_texts_that_no_decimal_holds(lake: SmallLake, value: str, target: str) -> None:
-    rows = lake.spark.createDataFrame([(value,)], "v string")
-    with pytest.raises(Exception, match="doesn't fit the type"):
-        rows.selectExpr(cast_sql("v", StringType(), target, column="v")).collect()
 
 
 @pytest.mark.nightly  # test_typeless_json shows it for JSON

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import DataLossError, MigrationError, SpecError
-from lakewright.lake.schema_differences import fits
 from lakewright.relations.migration import (
     Migration,
     MigrationPolicy,
@@ -12,6 +11,7 @@ from lakewright.relations.migration import (
     default_policy,
     find_steps,
 )
+from lakewright.schema.fits import fits
 from lakewright.spec.models.fields import Field, parse_type
 
 RELAXED, STRICT = MigrationPolicy.RELAXED, MigrationPolicy.STRICT

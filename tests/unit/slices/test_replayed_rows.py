@@ -14,6 +14,7 @@ from tests.projects import make_workspace
 from lakewright.errors import BadRowsError
 from lakewright.lake.commit import Commit
 from lakewright.lake.table_state import ABSENT
+from lakewright.schema.fault import Fault, Reason
 from lakewright.slices import replay_slices
 from lakewright.slices.bronze import Slice
 from lakewright.slices.quarantine import save_bad_rows
@@ -35,15 +36,15 @@ def test_rows_of_slices_that_are_applied_again_replace_the_earlier_ones(tmp_path
     context: Any = SimpleNamespace(lake=lake)
     folder = tmp_path / "lake" / "quarantine" / "orders"
 
-    def save(name: str, *reasons: str, is_replayed: bool = False) -> None:
+    def save(name: str, *columns: str, is_replayed: bool = False) -> None:
         slice_ = Slice(name, str(tmp_path / name), ())
-        rows = [BadRow(reason, "f", key={"id": 1}) for reason in reasons]
+        rows = [BadRow(Fault(Reason.NULL_KEY, column), "f", key={"id": 1}) for column in columns]
         save_bad_rows(lake, entity, slice_, rows, table=ABSENT, records=1, is_replayed=is_replayed)
 
     def kept() -> dict[str, list[str]]:
         files = sorted(folder.rglob("rows.json"))
         lines = {str(file.parent.relative_to(folder)): file.read_text().splitlines() for file in files}
-        return {name: [json.loads(line)["reason"] for line in each] for name, each in lines.items()}
+        return {name: [json.loads(line)["fault"]["column"] for line in each] for name, each in lines.items()}
 
     for name in ("undone", "same", "mended"):
         save(name, "old")
@@ -75,14 +76,15 @@ def test_a_replay_puts_bad_rows_beside_those_of_the_table_and_says_so(tmp_path: 
     context: Any = SimpleNamespace(lake=workspace.lake, warn=warnings.append)
     entity = workspace.entity("orders")
     replay = replay_slices._Replay(context, entity, "app", lambda: None, {})
-    bad = [BadRow("column 'id' is null", "f", key={"id": 1})]
+    fault = Fault(Reason.NULL_KEY, "id")
+    bad = [BadRow(fault, "f", key={"id": 1})]
     replay._put_aside(Slice("s1", "s1", ()), bad, ABSENT, records=1)
-    assert warnings == ["orders: s1: 1 bad row is put aside: id=1: column 'id' is null"]
+    assert warnings == [f"orders: s1: 1 bad row is put aside: {bad[0].told()}"]
     folder = tmp_path / "lake" / "quarantine" / "orders" / "s1"
     assert [file.name for file in folder.rglob("*.json")] == ["rows.json"]
     assert not (folder / "rows.json").exists()
 
-    many = [BadRow("x", "f", key={"id": n}) for n in range(entity.settings.max_bad_rows + 1)]
+    many = [BadRow(fault, "f", key={"id": n}) for n in range(entity.settings.max_bad_rows + 1)]
     with pytest.raises(BadRowsError):
         replay._put_aside(Slice("s2", "s2", ()), many, ABSENT, records=1)
     with pytest.raises(BadRowsError, match="every row of the slice is bad") as caught:

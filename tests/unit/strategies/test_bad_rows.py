@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +13,12 @@ from tests.projects import make_workspace
 
 from lakewright.errors import BadRowsError
 from lakewright.lake.table_state import ABSENT, TableState
+from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.slices import fold
 from lakewright.slices.bronze import Slice
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.strategies.bad_rows import BadRow, check_bad_rows
+from lakewright.strategies.bad_rows import BadRow, check_bad_rows, message_with_rows
 from lakewright.strategies.fold_sources import BadSlice
 from lakewright.strategies.slice_statistics import SliceStatistics
 
@@ -33,7 +36,7 @@ entities:
       - {name: amount, newname: Total, datatype: integer}
     settings: {max_bad_rows: 1, format: csv}
 """
-UNPARSED = BadRow("the row does not parse", "s1.csv", line=3)
+UNPARSED = BadRow(Fault(Reason.UNPARSED), "s1.csv", line=3)
 
 
 @pytest.fixture
@@ -41,9 +44,11 @@ def orders(tmp_path: Path) -> Entity:
     return make_workspace(tmp_path, ORDERS).entity("orders")
 
 
-def misfits(*values: str, column: str = "amount", target: str = "int") -> list[BadRow]:
-    reasons = (f"column {column!r}: the value '{each}' doesn't fit the type {target}" for each in values)
-    return [BadRow(reason, "s1.csv", key={"id": number}) for number, reason in enumerate(reasons)]
+def misfits(
+    *values: str, column: str = "amount", target: str = "int", owner: Owner = Owner.DECLARED
+) -> list[BadRow]:
+    faults = (Fault(Reason.NOT_WRITTEN_SO, column, target, value, owner) for value in values)
+    return [BadRow(fault, "s1.csv", key={"id": number}) for number, fault in enumerate(faults)]
 
 
 def refusal(
@@ -56,26 +61,21 @@ def refusal(
 
 @pytest.mark.parametrize("records", [0, 1])
 @pytest.mark.parametrize(
-    ("column", "target", "table", "told"),
+    ("column", "target", "owner", "table", "told"),
     [
-        ("amount", "int", ABSENT, "no bad row fits int, which is declared. "),
-        ("amount", "int", TABLE, "no bad row fits int, which is declared; the table has decimal(8,2). "),
-        (
-            "total",
-            "date of the table",
-            TABLE,
-            "no bad row fits date, which is that of the table; int is declared. ",
-        ),
-        ("day", "date of the table", TABLE, "no bad row fits date, which is that of the table. "),
+        ("amount", "int", Owner.DECLARED, ABSENT, "int, which is declared. "),
+        ("amount", "int", Owner.DECLARED, TABLE, "int, which is declared; the table has decimal(8,2). "),
+        ("total", "date", Owner.TABLE, TABLE, "date, which is that of the table; int is declared. "),
+        ("day", "date", Owner.TABLE, TABLE, "date, which is that of the table. "),
     ],
 )
 def test_too_many_rows_that_all_misfit_one_column_have_its_type_checked(
-    orders: Entity, column: str, target: str, table: TableState, *, told: str, records: int
+    orders: Entity, column: str, target: str, owner: Owner, table: TableState, *, told: str, records: int
 ) -> None:
-    rows = misfits("1.5", "it's 2\n3.5", column=column, target=target)
+    rows = misfits("1.5", "it's 2\n3.5", column=column, target=target, owner=owner)
     found = str(refusal(orders, rows, table, records=records).remedy)
-    assert found.startswith(f"Check the type of column {column!r}: {told}Correct the slice")
-    assert ("lakewright rebuild" in found) is target.endswith("table")
+    assert found.startswith(f"Check the type of column {column!r}: no bad row fits {told}Correct the slice")
+    assert ("`lakewright rebuild orders`" in found) is (owner is Owner.TABLE)
     assert "max_bad_rows" not in found
 
 
@@ -83,9 +83,10 @@ def test_too_many_rows_that_all_misfit_one_column_have_its_type_checked(
     "rows",
     [
         [*misfits("1.5", "2.5"), *misfits("x", column="day", target="date")],
+        [*misfits("1.5"), *misfits("2.5", owner=Owner.TABLE)],
         [*misfits("1.5"), UNPARSED],
         [UNPARSED, UNPARSED],
-        [BadRow("column 'id' of the business key is null", "s1.csv")] * 2,
+        [BadRow(Fault(Reason.NULL_KEY, "id"), "s1.csv")] * 2,
     ],
 )
 def test_rows_with_several_faults_are_for_the_slice_to_correct(orders: Entity, rows: list[BadRow]) -> None:
@@ -123,6 +124,33 @@ def test_a_few_bad_rows_and_a_slice_without_rows_are_no_fault(
     check_bad_rows(misfits("x")[:count], orders, TABLE, records=records)
 
 
+def test_a_row_is_kept_with_its_fault_and_what_is_wrong_in_words() -> None:
+    fault = Fault(Reason.OUT_OF_RANGE, "n", "tinyint", "300", Owner.TABLE)
+    row = BadRow(fault, "s1.csv", line=3, key={"id": 1}, record='{"id":1,"n":"300"}')
+    assert row.as_json() == {
+        "reason": "column 'n': the value '300' doesn't fit the type tinyint of the table: it is out of range",
+        "fault": {
+            "reason": "out_of_range",
+            "column": "n",
+            "type": "tinyint",
+            "value": "300",
+            "owner": "table",
+        },
+        "file": "s1.csv",
+        "line": 3,
+        "key": {"id": 1},
+        "record": '{"id":1,"n":"300"}',
+    }
+    assert Fault.parsed(json.dumps(row.as_json()["fault"])) == fault
+    assert UNPARSED.as_json()["fault"] == {"reason": "unparsed"}
+
+
+def test_the_place_of_a_raised_fault_is_found_by_its_value_not_its_words() -> None:
+    rows = misfits("1", "2")
+    assert message_with_rows("m", rows[1].fault, rows) == f"m, in id=1; further rows: {rows[0].told()}"
+    assert message_with_rows("m", replace(rows[1].fault, owner=Owner.TABLE), rows).startswith("m; rows: id=0")
+
+
 def test_a_slice_of_bad_rows_alone_ends_a_fold_before_it(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path, ORDERS)
     context = SimpleNamespace(lake=workspace.lake)
@@ -141,8 +169,8 @@ def test_a_slice_of_bad_rows_alone_ends_a_fold_before_it(tmp_path: Path) -> None
 def test_the_types_of_slices_that_are_applied_again_are_those_of_earlier_slices(orders: Entity) -> None:
     """The table that users see may have another type than the one that is being built."""
     own = "the type that the earlier slices give the column"
-    for target, whose in (("date of the table", f"date, {own}"), ("int", "int, which is declared")):
+    for owner, whose in ((Owner.TABLE, own), (Owner.DECLARED, "which is declared")):
         with pytest.raises(BadRowsError) as raised:
-            check_bad_rows(misfits("x", target=target), orders, TABLE, records=0, is_replayed=True)
-        assert f"no bad row fits {whose}" in str(raised.value.remedy)
+            check_bad_rows(misfits("x", owner=owner), orders, TABLE, records=0, is_replayed=True)
+        assert f"no bad row fits int, {whose}" in str(raised.value.remedy)
         assert "the table has" not in str(raised.value.remedy)

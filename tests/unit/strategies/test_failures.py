@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.schema.faults import raised
 
 from lakewright.errors import (
     CommitConflict,
@@ -15,6 +16,7 @@ from lakewright.errors import (
     TargetError,
     UsageError,
 )
+from lakewright.schema.fault import Fault, Reason
 from lakewright.spec.models.entity import Entity
 from lakewright.strategies.failures import storage_error, translate_error
 
@@ -71,9 +73,9 @@ UNREAD = (
             "'ratio'",
         ),
         (
-            "column '\u2063v\u2063': the value '\u2063seven\u2063' doesn't fit the type \u2063int\u2063",
+            raised(Fault(Reason.NOT_WRITTEN_SO, "v", "int", "seven")),
             SchemaDriftError,
-            "seven",
+            "column 'v': the value 'seven' doesn't fit the type int",
         ),
         (
             "[TASK_WRITE_FAILED] x\nCaused by: java.io.IOException: File name too long",

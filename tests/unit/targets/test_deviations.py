@@ -28,6 +28,8 @@ from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Step, done_reasons
 from lakewright.run.execute import ExecutionOptions, execute
 from lakewright.run.hooks.notifier import _alerts
+from lakewright.schema.fault import Fault as RowFault
+from lakewright.schema.fault import Reason
 from lakewright.slices.application import application_of
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.deviations import SLICES_CHANGED
@@ -463,10 +465,11 @@ def test_a_slice_that_stays_ready_is_not_called_failed() -> None:
 
 
 def test_the_reason_of_a_bad_row_is_not_said_twice() -> None:
-    row = BadRow(reason="no date", file="/lake/s1.csv", line=None, key={"id": "1"}, record="1,x")
-    assert message_with_rows("no date", [row]) == "no date, in id=1"
-    assert message_with_rows("it failed", [row]) == "it failed; rows: id=1: no date"
-    assert rows_text([row]) == "id=1: no date"
+    row = BadRow(RowFault(Reason.NULL_KEY, "day"), "/lake/s1.csv", key={"id": "1"}, record="1,x")
+    told = "id=1: column 'day' of the business key is null"
+    assert message_with_rows("no date", row.fault, [row]) == "no date, in id=1"
+    assert message_with_rows("it failed", None, [row]) == f"it failed; rows: {told}"
+    assert rows_text([row]) == told
 
 
 def test_a_run_says_what_it_has_processed_in_the_past_tense() -> None:

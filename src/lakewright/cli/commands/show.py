@@ -10,7 +10,8 @@ import click
 from lakewright.cli.call import Call
 from lakewright.cli.completion import complete_definition
 from lakewright.cli.group import command
-from lakewright.cli.page import Branch, Span, line
+from lakewright.cli.page import Branch, Span, Table, line
+from lakewright.errors import UsageError
 
 __all__ = ["show"]
 
@@ -18,19 +19,35 @@ CATEGORIES = ("job", "target", "entity", "relation", "mapping", "connection")
 
 
 @command(
-    examples=["lakewright show job monthly", "lakewright show entity regions -o json"],
+    examples=["lakewright show job monthly", "lakewright show entity regions --types"],
 )
 @click.argument("category", type=click.Choice(CATEGORIES))
 @click.argument("name", shell_complete=complete_definition)
+@click.option("--types", is_flag=True, help="Of an entity: each column's type, and where it comes from.")
 @click.pass_obj
-def show(call: Call, /, category: str, name: str) -> None:
+def show(call: Call, /, category: str, name: str, *, types: bool) -> None:
     """Show one definition of the project; an entity with the settings of its connection."""
     from lakewright.usecases.declarations import show_definition
 
     call.accept_faults()
+    if types:
+        _show_types(call, category, name)
+        return
     document = show_definition(call.app, category, name)
     head = line(Span(f"{category} {name}", "bold"), f" {document['location'] or ''}".rstrip())
     call.output.answer(document, [Branch(head, tuple(_branches(document["definition"])))])
+
+
+def _show_types(call: Call, category: str, name: str) -> None:
+    from lakewright.usecases.entity_types import entity_types
+
+    if category != "entity":
+        raise UsageError(f"a {category} has no types", remedy="--types is for an entity.")
+    document = entity_types(call.app, name)
+    rows = [{**each, "type": each["type"] or "not known yet"} for each in document["columns"]]
+    columns = tuple(rows[0]) if rows else ()
+    cells = tuple(tuple(line(str(value or "")) for value in row.values()) for row in rows)
+    call.output.answer(document, [Table(columns, cells) if rows else line("no columns are known yet")])
 
 
 def _branches(value: Any) -> Iterator[Branch]:

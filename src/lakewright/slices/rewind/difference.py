@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.spark_errors import analysis_error
 from lakewright.notebook import json_value, values_text
+from lakewright.schema.diff import is_same
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.words import counted
-from lakewright.strategies.drift import in_order
 from lakewright.transform.row_values import object_sql, parse_values
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _differing_types(
 def _retyped(differing: Mapping[str, tuple[DataType, DataType]]) -> Iterator[Retyped]:
     """Yield the columns with two types; the order of the fields of a struct is no part of its type."""
     for name, (old, new) in differing.items():
-        if in_order(old) != in_order(new):
+        if not is_same(type_of(old), type_of(new)):
             yield Retyped(name, old.simpleString(), new.simpleString())
 
 

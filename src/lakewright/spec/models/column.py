@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from lakewright.schema.types import Type
+from lakewright.schema.rules import Unit, ValueRules
+from lakewright.schema.types import Decimal, Type
 from lakewright.spec.models.base import ALSO, Model, SnakeModel, lower
 from lakewright.spec.models.fields import TypeText
 from lakewright.spec.models.text_marks import SqlText
@@ -21,6 +22,9 @@ __all__ = ["Column", "Injection", "Injections", "Role", "normal_name"]
 
 REMOVED = re.compile(r"[ ,;{}()=+\-.\t\n]")
 """Characters that column names of a table cannot contain."""
+
+
+_TIMES = ("timestamp", "timestamp_ntz")
 
 
 class Role(StrEnum):
@@ -76,6 +80,25 @@ class Column(SnakeModel):
     optional: bool = Field(
         default=False, description="A slice may lack the column; it is null in its rows then."
     )
+    format: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Pattern of dates or times in texts, in Spark's letters, such as dd.MM.yyyy.",
+    )
+    unit: Annotated[Unit | None, BeforeValidator(lower)] = Field(
+        default=None,
+        description="What numbers count: `days` since 1970 or those of `excel` for a date; `s`, `ms`, `us` "
+        "or `ns` since 1970 for a timestamp.",
+    )
+    rounding: Annotated[Literal["half_up"] | None, BeforeValidator(lower)] = Field(
+        default=None, description="Round numbers with more decimal places than the `datatype` has."
+    )
+    values: dict[str, bool] | None = Field(
+        default=None,
+        min_length=1,
+        description="Texts that stand for true and false, such as {J: true, N: false}.",
+    )
+    omit: bool = Field(default=False, description="Leave the column of the source out.")
 
     @model_validator(mode="after")
     def _whole(self) -> Column:
@@ -94,7 +117,47 @@ class Column(SnakeModel):
                 f"the calculated column {self.result!r} can't be optional: make the columns so that its "
                 "expression uses"
             )
+        self._check_rules()
         return self
+
+    def _check_rules(self) -> None:
+        """Check that what is said of values goes with the type."""
+        kind = "" if self.datatype is None else self.datatype.ddl
+        is_time, is_day = kind in _TIMES, kind == "date"
+        of_days = self.unit in (Unit.DAYS, Unit.EXCEL)
+        needs = {
+            "the datatype date or timestamp for `format`": self.format is None or is_time or is_day,
+            f"the datatype {'date' if of_days else 'timestamp'} for this `unit`": self.unit is None
+            or (is_day if of_days else is_time),
+            "either a `format` or a `unit`": self.format is None or self.unit is None,
+            "a decimal as datatype for `rounding`": self.rounding is None
+            or isinstance(self.datatype, Decimal),
+            "the datatype boolean for `values`": self.values is None or kind == "boolean",
+        }
+        for need, holds in needs.items():
+            if not holds:
+                raise ValueError(f"the column {self.result!r} needs {need}")
+        if self.omit and "." in self.name:
+            raise ValueError(f"{self.result!r} can't be left out: only whole columns can")
+        if self.omit and (self.is_calculated or self.fieldroles or self.datatype is not None):
+            raise ValueError(
+                f"the column {self.result!r} is left out, so that it has no type, role or expression"
+            )
+
+    def rules(self, zone: str) -> ValueRules:
+        """Return how its values are converted to its type.
+
+        Args:
+            zone: The lake's time zone.
+        """
+        return ValueRules(
+            zone,
+            format=self.format,
+            unit=self.unit,
+            rounds=self.rounding is not None,
+            booleans=self.values or {},
+            is_bounded=True,
+        )
 
     @property
     def type(self) -> Type | None:

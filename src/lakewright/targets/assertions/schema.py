@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.lake.schema_differences import SchemaRules, schema_differences
+from lakewright.schema.diff import DiffRules
 from lakewright.schemas.schema import Schema
 from lakewright.spec.models.base import KindOf
 from lakewright.spec.models.fields import Field, TypeText
 from lakewright.targets.assertions.assertion import MappingAssertion, Verdict
+from lakewright.targets.difference_words import differences_told
 
 if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
@@ -39,14 +40,14 @@ class SchemaAssertion(MappingAssertion):
 
     def check(self, workspace: Workspace) -> Verdict:
         """Return the differences between the mapping's columns and the declared ones."""
-        rules = SchemaRules(
+        rules = DiffRules(
             types=not self.ignore_types,
             # A map of names to types says nothing about nulls.
             nullability=not (self.ignore_nullability or self.ignore_types) and self.columns is None,
             case=not self.ignore_case,
             order=not self.ignore_order,
         )
-        return Verdict(schema_differences(workspace.fields(self.mapping), self._expected(workspace), rules))
+        return Verdict(differences_told(workspace.fields(self.mapping), self._expected(workspace), rules))
 
     def _expected(self, workspace: Workspace) -> tuple[Field, ...]:
         if self.declared_schema is not None:
