@@ -376,3 +376,44 @@ def test_orc_files_of_other_types_are_read_in_the_type_that_holds_all(lake: Smal
     orc.write_table(pa.table({"id": ["3"]}), folder / "p3")
     with pytest.raises(SchemaDriftError, match=r"'id'.*bigint.*string"):
         frame_of(lake, things)
+
+
+def test_ids_as_doubles_are_texts_without_a_fraction(lake: SmallLake) -> None:
+    """Case 15."""
+    columns = [{"name": "id", "fieldroles": ["businesskey"], "datatype": "string"}]
+    things = entity(columns=columns)
+    put(lake, things, {"a": {"id": pa.array([12345678.0], pa.float64())}}, "s1")
+    put(lake, things, {"a": {"id": pa.array([12345678], pa.int64())}}, "s2")
+    result = lake.process(things)
+    assert result.error is None, result.error
+    assert lake.rows(things, "id") == [("12345678",)]
+
+
+def test_values_that_no_column_holds_are_named(lake: SmallLake) -> None:
+    """Whole numbers beyond doubles, dates and times outside of the years 0001 to 9999."""
+    parts: list[dict[str, Any]] = [
+        {"a": {"id": [1], "v": [2**53 + 1]}, "b": {"id": [2], "v": [1.5]}},
+        {"a": {"id": [1], "v": pa.array([5000000], pa.int32()).cast(pa.date32())}},
+        {"a": {"id": [1], "v": pa.array([2**62], pa.int64()).cast(pa.timestamp("us"))}},
+    ]
+    for number, tables in enumerate(parts):
+        things = entity(name=f"odd{number}")
+        put(lake, things, tables)
+        error = lake.process(things).error
+        assert isinstance(error, SchemaDriftError)
+        assert "column 'v'" in error.message
+
+
+@pytest.mark.parametrize("is_number_first", [True, False])
+def test_numbers_of_one_slice_and_times_of_another_are_refused_by_name(
+    lake: SmallLake, is_number_first: bool
+) -> None:
+    """Case 4, both ways round."""
+    things = entity()
+    parts = [pa.array([1714557600000], pa.int64()), pa.array([NOON], pa.timestamp("ms", "UTC"))]
+    for number, values in enumerate(parts if is_number_first else parts[::-1]):
+        put(lake, things, {"a": {"id": [1], "at": values}}, f"s{number}")
+    result = lake.process(things)
+    assert len(result.slices) == 1
+    assert isinstance(result.error, SchemaDriftError)
+    assert "'at'" in result.error.message
