@@ -36,7 +36,8 @@ _ANY = ("iso8859-1", None)
 _LF, _CRLF, _CR = b"\n", b"\r\n", b"\r"
 _NAMES = {_LF: "LF", _CRLF: "CR LF", _CR: "CR"}
 _BREAK = re.compile(rb"\r\n|\n|\r")
-_INVISIBLE = re.compile(rb"[\r\n][\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n]|\Z)")
+_INVISIBLE = re.compile(rb"[\r\n][\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n])")
+_SPACES = bytes(range(ord(" ") + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +144,13 @@ class _Look:
 
     def add(self, block: bytes) -> None:
         """Look at a block, which does not end between the two characters of a line end."""
+        unseen = block
         if self.first is None:
             self._begin.append(block)
             # A record that does not end soon is looked for in ever longer texts, not in each of them.
             if len(self._begin).bit_count() == 1:
                 self.first = self._first_record(is_whole=False)
+            unseen = b"".join(self._begin) if self.first is not None else b""
         elif self.first.is_alone and block.strip():
             self.first = self.first._replace(is_alone=False)
         if self.form.line_end is not None:
@@ -160,13 +163,14 @@ class _Look:
         self.ends[_LF] += block.count(_LF) - pairs
         if self._quote and (self._open or self._quote in block):
             self._count_quotes(block)
-        if not self.form.separator.strip() or (self.first is not None and len(self.first.values) < 2):
-            self._find_invisible(block)
+        self._find_invisible(unseen)
 
     def finish(self) -> None:
         """Look at what is left."""
         if self.first is None:
             self.first = self._first_record(is_whole=True)
+            self._find_invisible(b"".join(self._begin))
+        self._has_invisible = self._has_invisible or len(self._line) > 1
 
     def lines(self, path: str, inside: Mapping[bytes, int]) -> Lines:
         """Return how the lines end.
@@ -222,9 +226,11 @@ class _Look:
 
     def _find_invisible(self, block: bytes) -> None:
         """Note whether a line has nothing but spaces, which Spark would leave out where it is a record."""
+        if self.form.separator.strip() and (self.first is None or len(self.first.values) > 1):
+            return
         text = self._line + block
         last = max(text.rfind(_LF), text.rfind(_CR))
-        self._line = text[last:] if last >= 0 and not text[last:].strip() else b"x"
+        self._line = text[last:] if last >= 0 and not text[last:].strip(_SPACES) else b"x"
         self._has_invisible = self._has_invisible or _INVISIBLE.search(text) is not None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakewright.reader import lines
@@ -77,6 +77,7 @@ def test_line_ends(tmp_path: Path, content: bytes, expected: tuple[str | None, b
         ({"comment": "#"}, b'#"\nid,v\n#"\nA,b\n', PLAIN),
         ({"separator": "\t"}, b"id\tv\n\t\nA\tb\n", ("\n", True)),
         ({}, b"id\nA\n  \nB\n", ("\n", True)),
+        ({}, b"id\nA\n  ", ("\n", True)),
         ({}, b"id,v\nA,b\n  \nB,c\n", PLAIN),
     ],
 )
@@ -115,6 +116,7 @@ def tables(draw: st.DrawFn) -> tuple[list[list[str]], str, str]:
     return rows, draw(st.sampled_from(",;")), draw(st.sampled_from(["\n", "\r\n", "\r"]))
 
 
+@example(([[";"], [" "]], ",", "\r\n"), 1, "utf-16")
 @given(tables(), st.integers(1, 7), st.sampled_from(["utf-8", "utf-16", "latin-1"]))
 def test_what_python_writes_is_understood(
     table: tuple[list[list[str]], str, str], block: int, encoding: str
