@@ -39,7 +39,7 @@ def _columns(app: App, entity: Entity) -> Iterator[dict[str, Any]]:
     for kept in state.columns:
         column = declared.pop(kept.name.lower(), None)
         own = None if column is None else column.type
-        origin = "system" if kept.name in system else "inferred" if own is None else "declared"
+        origin = "system" if kept.name.lower() in system else "inferred" if own is None else "declared"
         other = None if own is None or own.ddl == kept.type.ddl else own.ddl
         yield {"column": kept.name, "type": kept.type.ddl, "origin": origin, "declared": other}
     for column in declared.values():
