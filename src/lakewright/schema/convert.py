@@ -30,7 +30,7 @@ class Conversion:
         value: SQL of the value as it was.
         sql: SQL of the converted value; what does not fit is null, as a whole or inside.
         fault: SQL of the first misfit, as JSON text, null if all fits; None if every value fits.
-        is_never: Whether no value of the type fits but null.
+        why_never: Why no value of the type fits but null; None if values may fit.
         is_nested: Whether parts inside the value are converted, so that one may be null where the whole is
             not.
     """
@@ -38,8 +38,13 @@ class Conversion:
     value: str
     sql: str
     fault: str | None = None
-    is_never: bool = False
+    why_never: Reason | None = None
     is_nested: bool = False
+
+    @property
+    def is_never(self) -> bool:
+        """Whether no value of the type fits but null."""
+        return self.why_never is not None
 
     @property
     def strict(self) -> str:
@@ -130,7 +135,7 @@ class _Place:
 
     def _never(self, value: str, source: Type, target: Type, reason: Reason) -> Conversion:
         fault = self._fault(value, source, target, reason, when=f"{value} is not null")
-        return Conversion(value, f"cast(null as {plain_type(target).ddl})", fault, is_never=True)
+        return Conversion(value, f"cast(null as {plain_type(target).ddl})", fault, why_never=reason)
 
     def _leaf(self, value: str, source: Type, target: Type) -> Conversion:
         if self.rules.is_lenient or (self.rules.is_assigned and not _is_checked(source, target)):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.schema.convert import Conversion, convert
-from lakewright.schema.fault import Owner
+from lakewright.schema.fault import Owner, Reason
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import plain_type, with_names, without_void
 from lakewright.schema.spark import type_of
@@ -156,7 +156,8 @@ def typed_columns(
             column = _Column(name, TEXT, convert(name_sql(name), own, TEXT, column=name))
         else:
             column = typing.column(field)
-        if column.conversion.is_never and not puts_aside:
+        # Numbers without a unit fail the query: a value of theirs tells which unit it may be.
+        if column.conversion.why_never not in (None, Reason.NO_UNIT) and not puts_aside:
             raise incompatible_type_error(name, own.ddl, column.target.ddl)
         if column.conversion.sql != name_sql(name):
             found.append(column)
