@@ -221,13 +221,13 @@ class CompactReader:
         return self._content[self._position - 1]
 
     def _unsigned(self) -> int:
-        value = shift = 0
-        while True:
+        value = 0
+        for shift in range(0, 64, 7):
             byte = self._byte()
             value |= (byte & 0x7F) << shift
-            shift += 7
             if not byte & 0x80:
                 return value
+        raise ValueError("a number has more than 64 bits")
 
     def _signed(self) -> int:
         value = self._unsigned()

@@ -73,14 +73,14 @@ def schema_text(content: bytes) -> bytes:
 
     def number() -> int:
         nonlocal position
-        value = shift = 0
-        while True:
+        value = 0
+        for shift in range(0, 64, 7):
             byte = content[position]
             position += 1
             value |= (byte & 0x7F) << shift
-            shift += 7
             if not byte & 0x80:
                 return (value >> 1) ^ -(value & 1)
+        raise ValueError("a number has more than 64 bits")
 
     def text() -> bytes:
         nonlocal position

@@ -103,7 +103,7 @@ def _first_of(session: SparkSession, path: str, form: Form, begin: Begin) -> Fir
 def _odd_files(
     session: SparkSession, paths: Sequence[str], form: Form, *, has_blanks: bool = False
 ) -> set[str]:
-    """Return the files of which a line has an odd number of quotes, or a carriage return inside.
+    """Return the files of which a line has an odd number of quotes, a field left open, or a carriage return.
 
     These are all if the bytes of a file don't tell.
 
@@ -125,6 +125,9 @@ def _odd_files(
         conditions.append("value rlike '^[\\\\t-\\\\r ]+$' and value <> '\\r'")
     if form.quote:
         conditions.append(f"octet_length(value) % 2 <> octet_length(replace(value, {quote})) % 2")
+        mark = text_sql(form.separator + form.quote)
+        last = f"substring_index(value, {mark}, -1)"
+        conditions.append(f"contains(value, {mark}) and not contains({last}, {quote})")
     if form.escape not in ("", form.quote):
         conditions.append(f"contains(value, {text_sql(form.escape)})")
     invalid = "not is_valid_utf8(value)" if form.is_utf8 else "false"

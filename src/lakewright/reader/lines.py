@@ -114,7 +114,7 @@ class _Look:
 
     Attributes:
         ends: How often lines, or parts of values, end in each way.
-        has_odd_lines: Whether a line may have an odd number of quotes.
+        has_odd_lines: Whether a line may have an odd number of quotes, or end in a field that one begins.
     """
 
     def __init__(self, form: Form) -> None:
@@ -125,6 +125,9 @@ class _Look:
         self._codec = _codec_of(form)
         self._quote = form.quote.encode(self._codec, "replace")
         self._escape = form.escape.encode(self._codec, "replace") if form.escape != form.quote else b""
+        self._mark = form.separator.encode(self._codec, "replace") + self._quote
+        self._left_open = re.compile(re.escape(self._mark) + rb"[^" + re.escape(self._quote) + rb"\n]*+\n")
+        self._cut = b""
         self._unneeded = bytes(set(range(256)) - set(self._quote + _LF))
         self._begin: list[bytes] = []
         self._open = b""
@@ -135,7 +138,7 @@ class _Look:
     def is_doubtful(self) -> bool:
         """Whether only a look at fields can say which line breaks are inside quotes."""
         may_end_in_returns = self._has_quotes and self.ends[_CR] > 0 and not self.ends_in_feeds
-        return self.has_odd_lines or bool(self._open) or may_end_in_returns
+        return self.has_odd_lines or bool(self._open) or self._cut == self._mark or may_end_in_returns
 
     @property
     def ends_in_feeds(self) -> bool:
@@ -161,8 +164,11 @@ class _Look:
             self.ends[_CRLF] += pairs
             self.ends[_CR] += block.count(_CR) - pairs
         self.ends[_LF] += block.count(_LF) - pairs
-        if self._quote and (self._open or self._quote in block):
-            self._count_quotes(block)
+        if self._quote:
+            begin, self._cut = self._cut, block[1 - len(self._mark) :]
+            if self._open or begin == self._mark or self._quote in block:
+                self._count_quotes(block)
+                self._find_left_open(begin + block)
         self._find_invisible(unseen)
 
     def finish(self) -> None:
@@ -223,6 +229,16 @@ class _Look:
         self.has_odd_lines = any(self._quote in each.replace(pair, b"") for each in ended)
         self.has_odd_lines = self.has_odd_lines or bool(self._escape and self._escape in block)
         self._open = rest.replace(pair, b"")
+
+    def _find_left_open(self, text: bytes) -> None:
+        """Note whether a field that a quote begins is open where its line ends.
+
+        The line may have an even number of quotes: in fields without them, quotes are ordinary characters.
+        """
+        self.has_odd_lines = self.has_odd_lines or self._left_open.search(text) is not None
+        rest = text[text.rfind(self._mark) :]
+        if rest.startswith(self._mark) and rest.count(self._quote) == 1 and _LF not in rest:
+            self._cut = self._mark
 
     def _find_invisible(self, block: bytes) -> None:
         """Note whether a line has nothing but spaces, which Spark would leave out where it is a record."""
@@ -287,7 +303,7 @@ def _ends_inside(path: Path, form: Form, look: _Look) -> dict[bytes, int]:
 
 
 class _Fields:
-    """Looks for line breaks in the fields of lines with an odd number of quotes: these begin or end some."""
+    """Looks for line breaks in the fields of lines that begin or end some: with an odd number of quotes."""
 
     def __init__(self, content: mmap.mmap, form: Form, path: str, end: bytes) -> None:
         self._content = content
@@ -298,6 +314,7 @@ class _Fields:
         encoded = [sign.encode(codec, "replace") for sign in signs]
         self._parts = _parts(*encoded, end)
         self._quote = encoded[1]
+        self._mark = encoded[0] + encoded[1]
         self._escaped = (
             re.compile(re.escape(encoded[2]) + b".", re.DOTALL) if form.escape != form.quote else None
         )
@@ -317,6 +334,9 @@ class _Fields:
     def _is_odd(self, line: bytes) -> bool:
         if self._escaped is not None:
             line = self._escaped.sub(b"", line)
+        _, mark, last = line.rpartition(self._mark)
+        if mark and self._quote not in last:
+            return True  # it ends in a field that a quote begins
         # Among lines that end in carriage returns, line feeds are inside quotes or end lines, too.
         return line.count(self._quote) % 2 == 1 or (self._end == _CR and _LF in line)
 

@@ -52,6 +52,9 @@ def ends(path: Path, **form: Any) -> tuple[str | None, bool]:
         (b'id,v\rA,"two\rlines"\r', ("\r", True)),
         (b'\xef\xbb\xbf"a\nb",v\r\n', ("\r\n", True)),
         (b'id,v\n"a ""\n"" b" ,"c"', ("\n", True)),
+        # A quote in a field without quotes makes the number even in the line in which another field begins.
+        (b'id,v\n5",two\n5","two\nlines"\n', ("\n", True)),
+        (b'id,v\n5","two lines"\n"a,","b"\n', PLAIN),
     ],
 )
 def test_line_ends(tmp_path: Path, content: bytes, expected: tuple[str | None, bool]) -> None:
@@ -213,3 +216,15 @@ def test_a_byte_order_mark_shows_the_encoding(tmp_path: Path, content: bytes, en
         file.write(content)
     assert marked_encoding(tmp_path / "s.csv") == marked_encoding(tmp_path / "s.csv.gz") == encoding
     assert marked_encoding(tmp_path / "gone.csv") is None
+
+
+def test_an_open_field_is_found_where_blocks_end_in_it(tmp_path: Path) -> None:
+    content = b'id;:v\n5";:"two\nlines"\n'
+    (tmp_path / "s.csv").write_bytes(content)
+    for size in range(1, len(content)):
+        with mock.patch.object(lines, "_BLOCK", size):
+            assert ends(tmp_path / "s.csv", separator=";:") == ("\n", True), size
+    (tmp_path / "s.csv").write_bytes(content[:16])
+    with pytest.raises(FileFault) as raised:
+        ends(tmp_path / "s.csv", separator=";:")
+    assert raised.value.code == "open_quote"
