@@ -79,9 +79,11 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
     if (refusal := refusal_of(text)) is not None:
         return TargetError(refusal[0], remedy=f"{refusal[1]} Nothing was written.")
     if (misfit := fault_error(text)) is not None:
+        in_mapping = "Convert it in the mapping, or declare a type that holds it. Nothing was written."
+        is_of_file = "place" in misfit.details["fault"]
         return TargetError(
             misfit.message,
-            remedy="Convert it in the mapping, or declare a type that holds it. Nothing was written.",
+            remedy=misfit.remedy if is_of_file else in_mapping,
             details=misfit.details,
         )
     return translated(text, moment, (*EVERYWHERE, *_OF_QUERIES)) or TargetError(

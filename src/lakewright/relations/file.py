@@ -54,12 +54,15 @@ class FileRelation(StoredRelation):
     Each write goes to a staging folder and replaces the previous content by a single rename, so that readers
     see either the old or the new content.
 
-    Reading CSV and JSON is strict: a record that does not fit the columns fails the query, with its file,
-    unless `options` has a `mode` or the schema a column `_corrupt_record`. CSV columns are matched by name if
-    a header has declared columns at other places, otherwise by position, so that the schema may rename them.
-    Without a schema, they are matched by name. Files may have different columns and line ends. Quotes inside
-    quotes are doubled, fields may hold line breaks, and empty text is null. If quotes follow a backslash
-    instead, set the option `escape` to a backslash. Files in folders below the location are read, too.
+    Reading CSV and JSON is strict: a record that does not fit the columns fails the query, with its file.
+    Values are converted as those of slices are: a bare number is no date, and a time without an offset is one
+    of the lake's time zone. With a `mode` such as PERMISSIVE or a column `_corrupt_record`, and with options
+    about values such as `nanValue`, `locale` or `timeZone`, Spark converts them in its own way. CSV columns
+    are matched by name if a header has declared columns at other places, otherwise by position, so that the
+    schema may rename them. Without a schema, they are matched by name. Files may have different columns and
+    line ends. Quotes inside quotes are doubled, fields may hold line breaks, and empty text is null. If
+    quotes follow a backslash instead, set the option `escape` to a backslash. Files in folders below the
+    location are read, too.
     """
 
     deferred: ClassVar[frozenset[str]] = frozenset({"pattern"})
@@ -208,8 +211,11 @@ class FileRelation(StoredRelation):
     def _frames(
         self, workspace: Workspace, place: str, fields: tuple[Field, ...] | None
     ) -> Iterator[DataFrame]:
-        reader = FileReader(self.label, self.format, self.options, self.partitions)
-        return reader.frames(workspace, place, fields)
+        return self._reader.frames(workspace, place, fields)
+
+    @property
+    def _reader(self) -> FileReader:
+        return FileReader(self.label, self.format, self.options, self.partitions)
 
     def create(self, workspace: Workspace) -> None:
         """Create the folder."""
@@ -284,7 +290,7 @@ class FileRelation(StoredRelation):
             self._check_names(frame)
         outgoing = self._outgoing(workspace, frame, wanted)
         self._check_binary(outgoing)
-        options = self._writing()
+        options = self._writing(workspace)
         writer = StagedFiles(files_at(place, workspace.lake), place, self.format, options)
         rows = writer.stage(outgoing, open_columns, keeps_empty=self.declared_schema is None)
         workspace.lake.check_commit()
@@ -307,8 +313,14 @@ class FileRelation(StoredRelation):
                 remedy="Write them as text, such as `base64(…)` gives it, or in another format.",
             )
 
-    def _writing(self) -> Mapping[str, str]:
+    def _writing(self, workspace: Workspace) -> Mapping[str, str]:
         """Return the options for writing, such that reading gives the same rows and columns."""
+        values = self._reader.values(workspace, self.declared(workspace))
+        if values is not None and values.zone != "UTC" and "timestampformat" in values.options:
+            return {"timeZone": values.zone, **self._complete()}  # the format may have no offset
+        return self._complete()
+
+    def _complete(self) -> Mapping[str, str]:
         if self.format == "csv":
             return writing_options(self.options)
         has_option = any(name.lower() == "ignorenullfields" for name in self.options)

@@ -18,6 +18,7 @@ from lakewright.reader.faults import FileFault
 from lakewright.reader.form import TEXTS, Form, form_of_options
 from lakewright.reader.source import SourceFile
 from lakewright.relations.csv_columns import columns_of_file, header_doubt
+from lakewright.relations.file_values import FileValues, are_raw
 from lakewright.schema.shape import plain_type
 from lakewright.spec.models.fields import Field, PartitionField, parse_type
 
@@ -32,6 +33,7 @@ _AT_ONCE = 16
 """Files whose beginning is read at once: an object store takes tens of milliseconds for each."""
 
 _TEXT = parse_type("string")
+_UTC = ("UTC", "Etc/UTC", "GMT", "Z")
 
 _CORRECT_HEADER = "Correct the header; or declare a schema, whose names columns then have by position."
 _CORRECT_FILE = (
@@ -123,6 +125,7 @@ class FileReader:
     ) -> list[DataFrame]:
         """Return the rows of each group of CSV files."""
         options = self._strict(fields)
+        values = self.values(workspace, fields)
         if len(found) == 1 and not any(found[0] in group.paths for group in groups):
             options["basePath"] = _uri(found[0])
         folders = _folder_columns(found, (path for group in groups for path in group.paths))
@@ -140,9 +143,11 @@ class FileReader:
         places = [_uri(each) for each in found] if len(alike) == 1 else None
         frames = []
         for group, own in alike.values():
-            schema = None if own is None else reader_schema(own)
+            schema = None if own is None else reader_schema(own if values is None else map(values.raw, own))
             frame = read_group(workspace.spark, group, self._form, schema, options=options, places=places)
-            if fields is not None:
+            if values is not None:
+                frame = values.converted(frame, fields or ())
+            elif fields is not None:
                 frame = frame.select(*(_selected(frame, each) for each in fields))
             elif own is None:
                 names = self._names(group)
@@ -209,10 +214,25 @@ class FileReader:
         options = {}
         if self.format == "csv" and not given & {"quote", "escape"}:
             options["unescapedQuoteHandling"] = "RAISE_ERROR"
-        is_lenient = "mode" in given or any(each.name == self._corrupt for each in fields or ())
-        if self.format in TEXTS and not is_lenient:
+        if self.format in TEXTS and not self._is_lenient(fields or ()):
             options["mode"] = "FAILFAST"
         return options
+
+    def _is_lenient(self, fields: Sequence[Field]) -> bool:
+        is_told = self._option("mode", "FAILFAST").upper() != "FAILFAST"
+        return is_told or any(each.name == self._corrupt for each in fields)
+
+    def values(self, workspace: Workspace, fields: Sequence[Field] | None) -> FileValues | None:
+        """Return how values are converted; None if Spark reads them in the types of the columns."""
+        options = {name.lower(): value for name, value in self.options.items()}
+        is_text = fields is not None and self.format in TEXTS and not self._is_lenient(fields)
+        if not is_text or not are_raw(options, fields or ()):
+            return None
+        # The SQL that converts times takes a session of another zone for one of UTC.
+        session_zone = workspace.spark.conf.get("spark.sql.session.timeZone")
+        zone = workspace.lake.settings.timezone if session_zone in _UTC else "UTC"
+        folders = frozenset(each.name.lower() for each in self.partitions)
+        return FileValues(self.label, self.format, options, folders, zone)
 
     def _reader(self, workspace: Workspace, fields: Iterable[Field] | None) -> DataFrameReader:
         options = {**self._form.options, **self._strict(tuple(fields or ()))} if self.format in TEXTS else {}
@@ -240,8 +260,11 @@ class FileReader:
             for each in fields
             if each.renamed_from and each.renamed_from.lower() not in present and self.format != "csv"
         ]
-        frame = self._reader(workspace, [*fields, *former]).load(places)
-        return frame.select(*(_renamed(each) for each in fields)) if former else frame
+        values = self.values(workspace, fields)
+        read = [each if values is None else values.raw(each) for each in (*fields, *former)]
+        frame = self._reader(workspace, read).load(places)
+        frame = frame.select(*(_renamed(each) for each in fields)) if former else frame
+        return frame if values is None else values.converted(frame, fields)
 
 
 def _folders(found: Sequence[str], paths: Iterable[str]) -> frozenset[str]:

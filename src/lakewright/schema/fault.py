@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from lakewright.schema.sql import text_sql
 
-__all__ = ["Fault", "Owner", "Reason", "fault_sql", "misfit_sql", "raised_sql"]
+__all__ = ["Fault", "Owner", "Reason", "fault_sql", "misfit_sql", "placed_sql", "raised_sql"]
 
 _MARK = "\u2063"
 """Stands around the fault in an error of Spark; it is invisible where Spark shows the text."""
@@ -61,6 +61,7 @@ class Fault:
         type: The type that a value does not fit, in Spark's SQL.
         value: The value as text, cut after 100 characters.
         owner: What gives the column its type.
+        place: Where the row is from, such as a relation and a file; empty if whoever shows the fault knows.
     """
 
     reason: Reason
@@ -68,6 +69,7 @@ class Fault:
     type: str = ""
     value: str = ""
     owner: Owner = Owner.DECLARED
+    place: str = ""
 
     @property
     def is_misfit(self) -> bool:
@@ -95,6 +97,7 @@ class Fault:
     def as_json(self) -> dict[str, str]:
         """Return its fields that are known."""
         found = {"reason": self.reason.value, "column": self.column, "type": self.type, "value": self.value}
+        found["place"] = self.place
         owner = {"owner": self.owner.value} if self.is_misfit else {}
         return {name: text for name, text in found.items() if text} | owner
 
@@ -117,6 +120,16 @@ def misfit_sql(value: str, reason: Reason, *, column: str, target: str, owner: O
     start = _json(Fault(reason, column, target, owner=owner))[:-1] + ","
     shown = f"to_json(named_struct('value', left(replace({value}, {text_sql(_MARK)}), {_LONGEST})))"
     return f"concat({text_sql(start)}, substring({shown}, 2))"
+
+
+def placed_sql(fault: str, place: str) -> str:
+    """Return SQL of a fault with where its row is from.
+
+    Args:
+        fault: SQL of the fault, which may be null.
+        place: SQL of the place as a text.
+    """
+    return f"concat(rtrim('}}', to_json(named_struct('place', {place}))), ',', substring({fault}, 2))"
 
 
 def raised_sql(fault: str) -> str:

@@ -374,7 +374,7 @@ def telling_misfits(label: str, relation: Relation) -> Iterator[None]:
         yield
     except spark_errors() as error:
         found = fault_error(str(error))
-        if found is None:
+        if found is None or "place" in found.details["fault"]:
             raise
         raise TargetError(
             f"{label}: {found.message} in {relation.label}",

@@ -19,6 +19,10 @@ _OTHER_COLUMN = (
     "Correct the slice; or declare a `datatype` that holds all values, and build the table again with "
     "`{rebuild}`. Nothing was written."
 )
+_OTHER_FILE = (
+    "Correct the file or the type that the relation declares, then run again; with the option "
+    "`mode: PERMISSIVE` of the relation, what does not fit is null. Nothing was written."
+)
 _SAY_UNIT = "Correct the slice, or declare `unit: {unit}` for the column{why}; nothing was written."
 
 _WHY = {
@@ -82,8 +86,9 @@ def fault_text(fault: Fault, *, of_earlier_slices: bool = False) -> str:
     if fault.reason is Reason.NULL_KEY:
         return f"column {fault.column!r} of the business key is null"
     why = _WHY.get(fault.reason)
+    place = fault.place and f"{fault.place}: "
     return (
-        f"column {fault.column!r}: the value {fault.value!r} doesn't fit "
+        f"{place}column {fault.column!r}: the value {fault.value!r} doesn't fit "
         f"{_type_text(fault, of_earlier_slices=of_earlier_slices)}{'' if why is None else f': {why}'}"
     )
 
@@ -102,6 +107,8 @@ def fault_remedy(fault: Fault, rebuild: str = _REBUILD) -> str:
         fault: The fault.
         rebuild: The command that builds the table again.
     """
+    if fault.place:
+        return _OTHER_FILE
     if fault.reason is Reason.NO_UNIT or fault.type in ("date", "timestamp", "timestamp_ntz"):
         found = _unit(fault)
         if found is not None:

@@ -6,14 +6,21 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
+import pytest
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import spark_errors
 from lakewright.relations.relation import Relation, StoredRelation
+from lakewright.schema.fault import Fault
+from lakewright.transform.fault_words import fault_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["Row", "by_text", "counts_by_name", "rows", "rows_by_name", "stored"]
+__all__ = ["Row", "by_text", "counts_by_name", "failed", "misfit", "rows", "rows_by_name", "stored"]
 
 Row: TypeAlias = tuple[str | None, ...]
 
@@ -22,6 +29,22 @@ def stored(workspace: Workspace, name: str) -> StoredRelation:
     """Return the relation of a name, which holds rows."""
     found = Relation.named(workspace, name)
     assert isinstance(found, StoredRelation)
+    return found
+
+
+def failed(frame: DataFrame) -> LakewrightError:
+    """Return the error of a query that fails."""
+    with pytest.raises(spark_errors()) as raised:
+        frame.collect()
+    found = query_failure(raised.value, "in a test")
+    assert found is not None
+    return found
+
+
+def misfit(workspace: Workspace, name: str, column: str = "*") -> Fault:
+    """Return what fails the reading of a relation, or of one of its columns."""
+    found = fault_of(failed(workspace.relation(name).read(workspace).select(column)))
+    assert found is not None
     return found
 
 

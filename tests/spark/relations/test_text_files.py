@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.projects import make_workspace
 from tests.sessions import same
-from tests.spark.relations.relations import rows, stored
+from tests.spark.relations.relations import failed, misfit, rows, stored
 
 from lakewright.errors import MigrationError, TargetError
-from lakewright.lake.query_failures import query_failure
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.relations.relation import OutputMode
 from lakewright.workspace.workspace import Workspace
@@ -117,11 +116,7 @@ def workspace(tmp_path: Path, spark: SparkSession) -> Workspace:
 
 
 def failure(workspace: Workspace, name: str) -> str:
-    with pytest.raises(spark_errors()) as raised:
-        workspace.relation(name).read(workspace).collect()
-    found = query_failure(raised.value, "in a test")
-    assert found is not None
-    return found.message
+    return failed(workspace.relation(name).read(workspace)).message
 
 
 def test_files_with_other_headers_are_read_by_name(workspace: Workspace) -> None:
@@ -147,10 +142,12 @@ def test_a_file_without_a_header_may_have_fewer_columns(workspace: Workspace) ->
 def test_a_value_that_does_not_fit_fails_the_query_unless_the_project_permits_it(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    said = failure(workspace, "strict")
-    assert said.startswith(f"a record of {tmp_path}/bad/a.csv does not fit the columns of its relation: ")
-    assert "N/A" in said
-    assert failure(workspace, "json").startswith(f"a record of {tmp_path}/json/a.json does not fit")
+    found = misfit(workspace, "strict")
+    assert (found.column, found.type, found.value) == ("price", "double", "N/A")
+    assert found.place == f"relation 'strict', {tmp_path}/bad/a.csv"
+    found = misfit(workspace, "json")
+    assert (found.column, found.type, found.value) == ("id", "int", "x")
+    assert found.place == f"relation 'json', {tmp_path}/json/a.json"
     assert rows(workspace.relation("lenient").read(workspace)) == [("1", "1.5"), ("2", None)]
     marked = workspace.relation("marked").read(workspace).orderBy("id").collect()
     assert [row._corrupt_record for row in marked] == [None, "2,N/A"]
@@ -209,7 +206,7 @@ def test_partition_columns_have_their_types_without_a_schema(workspace: Workspac
     for frame, told in (
         (empty, "'code' has an empty text"),
         (marked, "'code' has the text __HIVE_DEFAULT_PARTITION__, with which a folder is named for null"),
-        (wrong, "doesn't fit the type"),
+        (wrong, "not_written_so"),
     ):
         with pytest.raises(spark_errors()) as raised:
             relation.write(workspace, frame, partition={}, mode=OutputMode.OVERWRITE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.unit.schema.faults import MARK, raised
 
@@ -115,3 +117,10 @@ def test_the_fault_that_a_query_raised_is_an_error_that_keeps_it(fault: Fault) -
 def test_other_errors_have_no_fault(text: str) -> None:
     assert fault_error(text) is None
     assert fault_of(LakewrightError(text)) is None
+
+
+def test_the_relation_and_the_file_of_a_value_are_named() -> None:
+    fault = Fault(Reason.NO_UNIT, "at", "timestamp", "1714557600", place="relation 'r', /data/a.csv")
+    assert Fault.parsed(json.dumps(fault.as_json())) == fault
+    assert fault_text(fault).startswith("relation 'r', /data/a.csv: column 'at': the value '1714557600' ")
+    assert "`mode: PERMISSIVE`" in fault_remedy(fault)

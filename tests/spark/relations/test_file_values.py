@@ -1,0 +1,143 @@
+"""Values of CSV and JSON files of `file` relations: converted to the declared types, or named as misfits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.projects import make_project
+from tests.sessions import same
+from tests.spark.relations.relations import failed, misfit, rows, stored
+
+from lakewright.lake.lake import Lake
+from lakewright.relations.relation import OutputMode
+from lakewright.schema.fault import Reason
+from lakewright.spark.conf import SessionSettings
+from lakewright.transform.fault_words import fault_of
+from lakewright.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+FIELDS = """
+        - {name: id, type: string}
+        - {name: d, type: date}
+        - {name: t, type: timestamp}
+        - {name: n, type: double}
+        - {name: i, type: integer}
+        - {name: p, type: "decimal(5,2)"}
+        - {name: b, type: boolean}
+        - {name: s, type: "struct<at: date, n: array<int>, x: string>"}
+"""
+TYPES = [
+    "string", "date", "timestamp", "double", "int", "decimal(5,2)", "boolean",
+    "struct<at:date,n:array<int>,x:string>",
+]  # fmt: skip
+VALUES = f"""
+relations:
+  csv:
+    kind: file
+    location: csv
+    options: {{header: true, nullValue: "-"}}
+    schema:
+      fields: {FIELDS}
+  json:
+    kind: file
+    format: json
+    location: json
+    schema:
+      fields: {FIELDS}
+  formats:
+    kind: file
+    location: formats
+    options: {{header: true, dateFormat: dd.MM.yyyy, timestampFormat: "dd.MM.yyyy HH:mm"}}
+    schema:
+      fields: [{{name: d, type: date}}, {{name: t, type: timestamp}}, {{name: e, type: date, format: yyMMdd}}]
+  sparks:
+    kind: file
+    location: sparks
+    options: {{header: true, nanValue: none, positiveInf: max}}
+    schema: {{fields: [{{name: n, type: double}}, {{name: d, type: date}}]}}
+"""
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+@pytest.fixture
+def values(tmp_path: Path, spark: SparkSession) -> Workspace:
+    made = make_project(tmp_path, VALUES)
+    settings = made.lake.model_copy(update={"timezone": "Europe/Berlin"})
+    lake = Lake(settings, SessionSettings(tmp_path / "state"), sessions=same(spark))
+    return Workspace(made, made.scope.child({}), lake)
+
+
+def test_values_are_read_as_they_are_written(values: Workspace, tmp_path: Path) -> None:
+    """Rules of reading, "Two steps": one conversion for slices of entities and for file relations alike."""
+    write(
+        tmp_path / "csv/a.csv",
+        "id,d,t,n,i,p,b,s\n"
+        '1,2024-05-01,2024-05-01 12:00:00,1e3,7,1.50,yes,"{""at"": ""2024-05-01"", ""n"": [1], ""x"": 1}"\n'
+        "2,-,2024-05-01T12:00:00Z,NaN,-,-,0,-\n",
+    )
+    write(
+        tmp_path / "json/a.json",
+        '{"id": 1.50, "d": "2024-05-01", "t": "2024-05-01 12:00:00", "n": 1e3, "i": 7.0, "p": 1.5, "b": "y",'
+        ' "s": {"at": "2024-05-01", "n": [1, "2", 3.0], "x": 1.50}}\n'
+        '{"id": "2", "d": null, "t": "2024-05-01T12:00:00Z", "n": "NaN", "b": 0}\n',
+    )
+    shown = "id", "d", "cast(t as string) t", "n", "i", "p", "b", "to_json(s) s"
+    read = values.relation("csv").read(values)
+    assert [kind for _, kind in read.dtypes] == TYPES
+    assert rows(read.selectExpr(*shown)) == [
+        ("1", "2024-05-01", "2024-05-01 10:00:00", "1000.0", "7", "1.50", "true",
+         '{"at":"2024-05-01","n":[1],"x":"1"}'),
+        ("2", None, "2024-05-01 12:00:00", "NaN", None, None, "false", None),
+    ]  # fmt: skip
+    read = values.relation("json").read(values)
+    assert read.dtypes == values.relation("csv").read(values).dtypes
+    assert rows(read.selectExpr(*shown)) == [
+        ("1.50", "2024-05-01", "2024-05-01 10:00:00", "1000.0", "7", "1.50", "true",
+         '{"at":"2024-05-01","n":[1,2,3],"x":"1.50"}'),
+        ("2", None, "2024-05-01 12:00:00", "NaN", None, None, "false", None),
+    ]  # fmt: skip
+
+
+def test_values_are_not_guessed(values: Workspace, tmp_path: Path) -> None:
+    wrong = {"d": "45352", "t": "10:15", "n": "12D", "i": "7.5", "p": "1.239"}
+    write(tmp_path / "csv/a.csv", f"id,{','.join(wrong)}\n1,{','.join(wrong.values())}\n")
+    write(
+        tmp_path / "json/a.json", json.dumps({"id": "1", **wrong, "t": 1714557600000, "s": {"n": [1, 2.5]}})
+    )
+    for name, columns in {"csv": wrong, "json": {**wrong, "t": "1714557600000"}}.items():
+        read = values.relation(name).read(values)
+        assert rows(read, "id") == [("1",)]
+        faults = [fault_of(failed(read.select(column))) for column in columns]
+        assert [(each.column, each.value) for each in faults if each is not None] == list(columns.items())
+    found = misfit(values, "json", "s")
+    assert (found.column, found.type, found.value) == ("s.n", "int", "2.5")
+    assert found.place == f"relation 'json', {tmp_path}/json/a.json"
+
+
+def test_options_about_values(values: Workspace, tmp_path: Path) -> None:
+    write(tmp_path / "formats/a.csv", "d,t,e\n01.05.2024,01.05.2024 12:00,240502\n")
+    write(tmp_path / "sparks/a.csv", "n,d\nnone,2024-05-01\nmax,\n1.5,\n")
+    read = values.relation("formats").read(values).selectExpr("d", "cast(t as string)", "e")
+    assert rows(read) == [("2024-05-01", "2024-05-01 10:00:00", "2024-05-02")]
+    assert rows(values.relation("sparks").read(values)) == [
+        ("1.5", None),
+        ("Infinity", None),
+        ("NaN", "2024-05-01"),
+    ]
+    write(tmp_path / "formats/a.csv", "d,t,e\n2024-05-01,,\n")
+    found = misfit(values, "formats")
+    assert (found.column, found.reason) == ("d", Reason.NOT_WRITTEN_SO)
+    relation = stored(values, "formats")
+    made = values.spark.sql("SELECT date'2024-05-01' d, timestamp'2024-05-01 10:00:00' t, null e")
+    relation.write(values, made, partition={}, mode=OutputMode.OVERWRITE)
+    assert rows(relation.read(values), "d", "t") == [("2024-05-01", "2024-05-01 10:00:00")]
