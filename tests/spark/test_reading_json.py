@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakewright.errors import SliceError
-from lakewright.reader.json import INFERRED, read_json
+from lakewright.reader.json import read_json
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.types import StructField
 from lakewright.spec.models.type_text import parse_sql_type
+from lakewright.transform.typed_columns import INFERRED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

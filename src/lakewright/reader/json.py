@@ -19,14 +19,12 @@ from lakewright.reader.source import Source
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
 from lakewright.spec.words import counted
+from lakewright.transform.typed_columns import INFERRED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["INFERRED", "read_json"]
-
-INFERRED = "inferred"
-"""Key in the metadata of a column: the type that its values have if nothing is known of it, as SQL."""
+__all__ = ["read_json"]
 
 _RECORD, _TEXT = "_lakewright_record", "_lakewright_text"
 _IS_OBJECT = f"try_cast({_RECORD} as struct<x: variant>) is not null"
@@ -222,7 +220,7 @@ def _settled(frame: DataFrame, columns: Sequence[JsonColumn]) -> list[JsonColumn
     unsure = {}
     for column in columns:
         doubles = with_doubles(column.raw)
-        if not column.is_known and doubles != column.raw:
+        if not column.is_sure and doubles != column.raw:
             value = name_sql(column.name)
             there_and_back = f"try_cast(try_cast({value} as {doubles.ddl}) as {column.raw.ddl})"
             # Variants and maps cannot be compared.

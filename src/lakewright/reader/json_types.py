@@ -31,6 +31,7 @@ class JsonColumn:
         inferred: The type that its values have if nothing is known of it.
         sources: The fields that it is made of.
         is_known: Whether its type is declared or the table's.
+        is_sure: Whether the types of all decimals in it are.
     """
 
     name: str
@@ -38,6 +39,7 @@ class JsonColumn:
     inferred: Type
     sources: tuple[StructField, ...]
     is_known: bool
+    is_sure: bool = True
 
     @property
     def field(self) -> StructField:
@@ -66,7 +68,8 @@ def json_columns(kind: Struct, wanted: Callable[[str], Type | None]) -> tuple[Js
         if field.name in with_values:
             sources = with_values[field.name]
             raw, inferred = _types(merged(each.type for each in sources), target)
-            columns.append(JsonColumn(field.name, raw, inferred, sources, target is not None))
+            is_sure = not _has_unknown_decimal(raw, target)
+            columns.append(JsonColumn(field.name, raw, inferred, sources, target is not None, is_sure))
         elif field.name not in taken and field.name.lower() not in lower:
             lower.add(field.name.lower())
             columns.append(JsonColumn(field.name, NOTHING, NOTHING, (field,), target is not None))
@@ -75,12 +78,12 @@ def json_columns(kind: Struct, wanted: Callable[[str], Type | None]) -> tuple[Js
 
 def _types(kind: Type, target: Type | None) -> tuple[Type, Type]:
     """Return the raw type and the inferred type of what has values."""
-    inferred = _inferred(kind)
     if target == MIXED:
         return MIXED, MIXED
     # A variant would lose digits of numbers that are kept as they are written.
     if _is_text(target) and kind not in (_TEXT, _DOUBLE):
-        return MIXED, inferred
+        return MIXED, _types(kind, None)[1]
+    inferred = _inferred(kind)
     if isinstance(kind, Struct):
         return _of_map(kind, target) if isinstance(target, MapOf) else _of_struct(kind, target)
     if isinstance(kind, Array):
@@ -115,6 +118,17 @@ def _of_map(kind: Struct, target: MapOf) -> tuple[Type, Type]:
         return MapOf(_TEXT, MIXED), MapOf(_TEXT, _TEXT)  # the keys are values
     raw, inferred = _types(values, target.value)
     return MapOf(_TEXT, raw), MapOf(_TEXT, inferred)
+
+
+def _has_unknown_decimal(raw: Type, target: Type | None) -> bool:
+    if isinstance(raw, Struct):
+        inside = {f.name.lower(): f.type for f in target.fields} if isinstance(target, Struct) else {}
+        return any(_has_unknown_decimal(each.type, inside.get(each.name.lower())) for each in raw.fields)
+    if isinstance(raw, Array):
+        return _has_unknown_decimal(raw.element, target.element if isinstance(target, Array) else None)
+    if isinstance(raw, MapOf):
+        return _has_unknown_decimal(raw.value, target.value if isinstance(target, MapOf) else None)
+    return target is None and isinstance(raw, Decimal)
 
 
 def _is_text(kind: Type | None) -> bool:

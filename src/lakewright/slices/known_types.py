@@ -1,17 +1,24 @@
 """Types that are known of the columns of JSON before a slice is read: declared ones, and those of the table.
 
-They decide how values are read without loss, not what becomes of them.
+They decide how values are read without loss. What has no known type takes the inferred one; all else is
+converted by the pipeline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.lake.observation import observe_table
+from lakewright.schema.scalars import class_of
+from lakewright.schema.shape import has_part
 from lakewright.schema.spark import type_of
-from lakewright.schema.types import Scalar, Struct, StructField, Type
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import TEXT, VARIANT, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
+from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.transform.pipeline import expressions_of
+from lakewright.transform.typed_columns import INFERRED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,7 +26,16 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["KnownTypes", "columns_without_rows", "table_types", "wanted_types", "with_types_of"]
+__all__ = [
+    "KnownTypes",
+    "columns_without_rows",
+    "table_types",
+    "wanted_types",
+    "with_inferred_types",
+    "with_types_of",
+]
+
+_DOUBLE = Scalar("double")
 
 KnownTypes: TypeAlias = Mapping[str, Type]
 """Types of the columns of a table, by their names in silver in lower case."""
@@ -90,3 +106,63 @@ def columns_without_rows(entity: Entity, known: KnownTypes) -> tuple[StructField
     types = {name: wanted(name) for name in names}
     columns = tuple(StructField(name, kind) for name, kind in types.items() if kind is not None)
     return columns if len(columns) == len(types) else ()
+
+
+def with_inferred_types(frame: DataFrame, wanted: Callable[[str], Type | None], entity: Entity) -> DataFrame:
+    """Return raw values in their inferred types, in all parts of columns of which no type is known.
+
+    So are values that expressions use, whatever the slice's other values are. Other columns keep their raw
+    types, with the inferred type of the whole in their metadata, under `INFERRED`.
+    """
+    from pyspark.sql import functions
+
+    used = {word for _, text in expressions_of(entity) for word in re.findall(r"\w+", text.lower())}
+    columns = {}
+    for field in frame.schema.fields:
+        raw, target = type_of(field.dataType), wanted(field.name)
+        told = field.metadata.get(INFERRED)
+        is_used = not used.isdisjoint(re.findall(r"\w+", field.name.lower()))
+        own, agreed = _shown(raw, raw if told is None else parse_sql_type(told), target, is_used=is_used)
+        value = name_sql(field.name)
+        column = functions.col(value) if own == raw else functions.expr(f"cast({value} as {own.ddl})")
+        # A struct of a known column may lack fields of the known type.
+        if agreed != own or (target is not None and has_part(own, lambda part: isinstance(part, Struct))):
+            columns[field.name] = column.alias(field.name, metadata={INFERRED: agreed.ddl})
+        elif own != raw:
+            columns[field.name] = column
+    return frame.withColumns(columns) if columns else frame
+
+
+def _shown(raw: Type, inferred: Type, target: Type | None, *, is_used: bool) -> tuple[Type, Type]:
+    """Return the type that values are given, and the one on which they agree, part by part."""
+    if isinstance(raw, Struct) and isinstance(inferred, Struct):
+        known = {each.name.lower(): each.type for each in target.fields} if isinstance(target, Struct) else {}
+        pairs = [
+            _shown(one.type, other.type, known.get(one.name.lower()), is_used=is_used)
+            for one, other in zip(raw.fields, inferred.fields, strict=True)
+        ]
+        return _struct_of(raw, [pair[0] for pair in pairs]), _struct_of(raw, [pair[1] for pair in pairs])
+    if isinstance(raw, Array) and isinstance(inferred, Array):
+        element = target.element if isinstance(target, Array) else None
+        own, agreed = _shown(raw.element, inferred.element, element, is_used=is_used)
+        return Array(own), Array(agreed)
+    if isinstance(raw, MapOf) and isinstance(inferred, MapOf):
+        value = target.value if isinstance(target, MapOf) else None
+        own, agreed = _shown(raw.value, inferred.value, value, is_used=is_used)
+        return MapOf(raw.key, own), MapOf(raw.key, agreed)
+    return _shown_leaf(raw, inferred, target, is_used=is_used)
+
+
+def _struct_of(names: Struct, types: Sequence[Type]) -> Struct:
+    pairs = zip(names.fields, types, strict=True)
+    return Struct(tuple(StructField(field.name, kind) for field, kind in pairs))
+
+
+def _shown_leaf(raw: Type, inferred: Type, target: Type | None, *, is_used: bool) -> tuple[Type, Type]:
+    if target is None:
+        return inferred, inferred
+    if raw == VARIANT and class_of(target) == "text":
+        return TEXT, TEXT  # whatever kinds the slice has
+    is_number = class_of(inferred) in ("whole", "decimal", "float")
+    agreed = _DOUBLE if target == _DOUBLE and is_number else inferred
+    return (agreed if is_used and not isinstance(target, Decimal) else raw), agreed

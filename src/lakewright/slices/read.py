@@ -26,8 +26,12 @@ from lakewright.reader.orc import read_orc
 from lakewright.reader.parquet import read_parquet
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.slices.json_settled import settled
-from lakewright.slices.known_types import KnownTypes, columns_without_rows, wanted_types
+from lakewright.slices.known_types import (
+    KnownTypes,
+    columns_without_rows,
+    wanted_types,
+    with_inferred_types,
+)
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 
 if TYPE_CHECKING:
@@ -183,7 +187,7 @@ def _read_json(
     known: KnownTypes,
     note: Callable[[str], None],
 ) -> DataFrame:
-    """Return the records of JSON in the types in which the pipeline compares them."""
+    """Return the records of JSON: raw where types are known, else in inferred types."""
     from pyspark.sql import functions
 
     try:
@@ -202,5 +206,4 @@ def _read_json(
     )
     if frame.columns == [corrupt]:
         return frame.withColumn(NO_COLUMN, functions.lit(None).cast("string"))
-    declared = {column.source.lower() for column in entity.columns if column.type is not None}
-    return settled(frame, wanted, declared)
+    return with_inferred_types(frame, wanted, entity)

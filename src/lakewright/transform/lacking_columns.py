@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.schema.types import Chars, Decimal, Type
-from lakewright.spec.models.entity import EXACT_DIGITS
 from lakewright.transform import steps
 from lakewright.transform.lacking_fields import FilledColumn, with_fields
 from lakewright.transform.system_columns import SystemColumns
@@ -210,6 +209,9 @@ def _null_sql(column: Column, kind: str) -> str:
 
 
 _TEXTS_IN_JSON = frozenset(("date", "timestamp", "timestamp_ntz", "binary"))
+_EXACT_DIGITS = 15
+"""Decimal digits that a double always keeps."""
+
 _WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
 
 
@@ -224,7 +226,7 @@ def _read_type(declared: Type, kind: str) -> str:
     if kind != "json":
         return ddl
     if isinstance(declared, Decimal):
-        is_whole, is_short = declared.scale == 0, declared.precision <= EXACT_DIGITS
+        is_whole, is_short = declared.scale == 0, declared.precision <= _EXACT_DIGITS
         return "bigint" if is_whole else "double" if is_short else ddl
     if ddl in _TEXTS_IN_JSON:
         return "string"

@@ -1,7 +1,7 @@
 """Fields that the structs of a slice lack, where declared columns are paths to them, such as `customer.id`.
 
 Expressions find them, with nulls. After that they have no type, so that they take that of the table, and are
-left out if it has none; see `transform.typeless`.
+left out if it has none.
 """
 
 from __future__ import annotations

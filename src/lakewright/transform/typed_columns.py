@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lakewright.schema.convert import Conversion, convert
 from lakewright.schema.fault import Owner, Reason
 from lakewright.schema.rules import ValueRules
-from lakewright.schema.shape import plain_type, with_names, without_void
+from lakewright.schema.shape import joined_shape, plain_type, with_names, without_void
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import BOOLEAN, TEXT, VOID, Type
@@ -83,10 +83,12 @@ class TypedColumns:
     Attributes:
         columns: The columns.
         is_deleted: SQL of whether a row arrives deleted.
+        noted: Names of the columns whose metadata have an inferred type.
     """
 
     columns: tuple[_Column, ...]
     is_deleted: str = "false"
+    noted: tuple[str, ...] = ()
 
     @property
     def found(self) -> Mapping[str, Type]:
@@ -114,7 +116,11 @@ class TypedColumns:
             if has_faults and each.may_be_lost and found.fault is not None:
                 sql = f"if({self.is_deleted}, {found.sql}, {sql})"
             made[each.name] = sql
-        return with_columns(frame, made)
+        frame = with_columns(frame, made)
+        for name in self.noted:
+            if name not in made:
+                frame = frame.withMetadata(name, {})
+        return frame
 
 
 def typed_columns(
@@ -161,7 +167,8 @@ def typed_columns(
             raise incompatible_type_error(name, own.ddl, column.target.ddl)
         if column.conversion.sql != name_sql(name):
             found.append(column)
-    return TypedColumns(tuple(found), is_deleted)
+    noted = (field.name for field in frame.schema.fields if INFERRED in field.metadata)
+    return TypedColumns(tuple(found), is_deleted, tuple(noted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +199,8 @@ class _Typing:
         given = with_names(own if inferred is None else parse_sql_type(inferred), normal_name)
         check_storable(field.name, given)
         given = without_void(given, known) or VOID
+        if inferred is not None and known is not None:
+            given = joined_shape(given, known)  # what is null in all records of JSON is absent
         if self.table is None or known is None:
             # A column without any type is one of texts until a slice brings values.
             target, rules = (

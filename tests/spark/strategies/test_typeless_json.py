@@ -25,6 +25,7 @@ def test_nulls_and_empty_lists_in_json_have_the_tables_type_or_none_yet(
     ]
     for number, content in enumerate(slices, 1):
         put(lake, things, f"s{number}.json", content + "\n")
+        lake.warnings.clear()
         result = lake.process(things)
         assert result.error is None, result.error
         if number == 1:
@@ -32,12 +33,48 @@ def test_nulls_and_empty_lists_in_json_have_the_tables_type_or_none_yet(
             assert "lines" not in kinds
             assert "coupon" not in kinds
             assert kinds["buyer"] == "struct<name:string>"
+        elif number > 2:
+            assert lake.warnings == []
     columns = ("id", "to_json(lines)", "to_json(coupon)", "to_json(buyer)")
     rows = [tuple(row) for row in lake.table(things).selectExpr(*columns).orderBy("id").collect()]
     assert rows == [
         (1, None, None, '{"name":"Ada"}'),
         (2, '[{"qty":1,"sku":"a"}]', '{"pct":5}', '{"name":"Bo","home":{"city":"Oslo"},"tags":[7]}'),
         (3, None, None, '{"name":"Cy"}'),
+    ]
+
+
+def test_kinds_that_mix_are_texts_and_what_is_absent_inside_is_no_drift(lake: SmallLake) -> None:
+    """ "Inference": columns of several kinds are texts, at any depth; a slice of one kind fits them."""
+    columns = [
+        KEY,
+        {"name": "twice", "expression": "n * 2"},
+        {"name": "long", "expression": "lpad(code, 4, '0')"},
+        {"name": "code", "datatype": "string"},
+    ]
+    settings = {"format": "json", "schema_drift": "fail"}
+    things = entity(name="mixed", columns=columns, settings=settings)
+    slices = [
+        '{"id": 1, "code": "a", "n": 1.5, "m": 7, "o": {"p": [1,"x"],"q": {"r": 0.1, "s": true}, "t": [5]}}\n'
+        '{"id": 2, "code": 12, "n": 2, "m": {"k": [1]}, "o": {"p": null, "t": []}}',
+        '{"id": 3, "code": 7, "n": 3, "m": 8, "o": {"p": [2], "t": []}}',
+    ]
+    for number, content in enumerate(slices, 1):
+        put(lake, things, f"s{number}.json", content + "\n")
+        result = lake.process(things)
+        assert result.error is None, result.error
+        fields = {field.name: field for field in lake.table(things).schema.fields}
+        kinds = {name: field.dataType.simpleString() for name, field in fields.items()}
+        assert kinds["m"] == kinds["code"] == "string"
+        assert (kinds["n"], kinds["twice"]) == ("double", "double")
+        assert kinds["o"] == "struct<p:array<string>,q:struct<r:double,s:boolean>,t:array<bigint>>"
+        assert not any(field.metadata for field in fields.values())
+    names = ("id", "code", "long", "twice", "m", "to_json(o)")
+    rows = [tuple(row) for row in lake.table(things).selectExpr(*names).orderBy("id").collect()]
+    assert rows == [
+        (1, "a", "000a", 3.0, "7", '{"p":["1","x"],"q":{"r":0.1,"s":true},"t":[5]}'),
+        (2, "12", "0012", 4.0, '{"k":[1]}', '{"t":[]}'),
+        (3, "7", "0007", 6.0, "8", '{"p":["2"]}'),
     ]
 
 

@@ -22,10 +22,7 @@ from lakewright.spec.models.lake import LakeSettings, TableOutput
 from lakewright.spec.models.places import Address, Places
 from lakewright.spec.models.watermark import Watermark
 
-__all__ = ["EXACT_DIGITS", "SETTINGS_PREFIX", "Entity", "Strategy"]
-
-EXACT_DIGITS = 15
-"""Digits of a decimal number that a `double` holds, as which numbers of JSON are read."""
+__all__ = ["SETTINGS_PREFIX", "Entity", "Strategy"]
 
 FIXED_SYSTEM_NAMES = ("SourceHash", "ValidFrom", "ValidTo", "IsCurrent", "source_filename", "lastSeen")
 """System columns without the lake's prefix. `deleted` is not reserved, because a slice may contain it."""
