@@ -150,20 +150,19 @@ def _exact_decimal(text: str) -> str:
 
 
 def _text_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del rules
     text = value if source.ddl == "string" else f"cast({value} as string)"
-    if not isinstance(target, Chars):
-        return Leaf(text)
-    return _limited(text, target)
+    return _limited(text, target, rules)
 
 
-def _limited(text: str, target: Type) -> Leaf:
+def _limited(text: str, target: Type, rules: ValueRules) -> Leaf:
+    """Return a text for a column of texts, of which spaces at the end may be cut where SQL would cut them."""
     if not isinstance(target, Chars):
         return Leaf(text)
-    if target.is_fixed:
-        fits = f"char_length(rtrim({text})) <= {target.length}"
-        return Leaf(f"if({fits}, rpad({text}, {target.length}, ' '), null)", Reason.TOO_LONG)
-    return Leaf(f"if(char_length({text}) <= {target.length}, {text}, null)", Reason.TOO_LONG)
+    may_cut = target.is_fixed or rules.is_assigned
+    fits = f"char_length({f'rtrim({text})' if may_cut else text}) <= {target.length}"
+    cut = f"left({text}, {target.length})" if may_cut else text
+    made = f"rpad({cut}, {target.length}, ' ')" if target.is_fixed else cut
+    return Leaf(f"if({fits}, {made}, null)", Reason.TOO_LONG)
 
 
 def _text_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
@@ -304,8 +303,7 @@ def _precision(kind: Type) -> tuple[int, int]:
 
 
 def _number_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del rules
-    return _limited(plain_number_sql(value, source), target)
+    return _limited(plain_number_sql(value, source), target, rules)
 
 
 def _whole_to_whole(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
@@ -441,13 +439,12 @@ def _days_to_date(value: str, source: Type, unit: Unit) -> Leaf:
 
 
 def _boolean_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, rules
-    return _limited(f"cast({value} as string)", target)
+    del source
+    return _limited(f"cast({value} as string)", target, rules)
 
 
 def _date_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del rules
-    made = _limited(f"cast({_bounded(value, source)} as string)", target)
+    made = _limited(f"cast({_bounded(value, source)} as string)", target, rules)
     return Leaf(made.sql, made.reason or Reason.OUT_OF_RANGE)
 
 
@@ -463,9 +460,8 @@ def _date_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> 
 
 def _time_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
     """Return a time in ISO 8601; an instant is written in UTC."""
-    del rules
     text = f"replace(cast({_bounded(value, source)} as string), ' ', 'T')"
-    made = _limited(f"concat({text}, 'Z')" if source.ddl == "timestamp" else text, target)
+    made = _limited(f"concat({text}, 'Z')" if source.ddl == "timestamp" else text, target, rules)
     return Leaf(made.sql, made.reason or Reason.OUT_OF_RANGE)
 
 
@@ -522,8 +518,8 @@ def _variant_of(value: str, source: Type, target: Type, rules: ValueRules) -> Le
 
 
 def _binary_to_text(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
-    del source, rules
-    made = _limited(f"cast({value} as string)", target)
+    del source
+    made = _limited(f"cast({value} as string)", target, rules)
     return Leaf(f"if(is_valid_utf8({made.sql}), {made.sql}, null)", Reason.NOT_WRITTEN_SO)
 
 
