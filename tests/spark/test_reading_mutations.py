@@ -78,6 +78,8 @@ def plain_records(content: bytes) -> list[dict[str, str]] | None:
     text = content.decode().lstrip("\ufeff")
     if "\r" in text.replace("\r\n", ""):
         raise ValueError("there are carriage returns in values")
+    if "\0" in text:
+        raise ValueError("Spark loses a NUL in a field that has quotes inside quotes, too")
     try:
         header, *records = [each for each in csv.reader(io.StringIO(text, newline=""), strict=True) if each]
     except csv.Error as error:
@@ -139,12 +141,14 @@ def test_json(lake: SmallLake, tmp_path: Path, seed: int) -> None:
 
 
 def _is_plain(content: bytes) -> bool:
-    """Return whether Python's parser takes the lines for objects with fields of different names."""
+    """Return whether Python's parser takes the lines for objects without names that differ by case alone."""
+    names: dict[str, str] = {}
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({name.lower() for name, _ in pairs}) < len(pairs):
+        found = dict(pairs)
+        if len(found) < len(pairs) or any(names.setdefault(each.lower(), each) != each for each in found):
             raise ValueError("two fields have the same name")
-        return dict(pairs)
+        return found
 
     try:
         lines = [line for line in content.decode().removeprefix("\ufeff").split("\n") if line]

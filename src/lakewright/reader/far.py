@@ -128,6 +128,7 @@ def _odd_files(
         mark = text_sql(form.separator + form.quote)
         last = f"substring_index(value, {mark}, -1)"
         conditions.append(f"contains(value, {mark}) and not contains({last}, {quote})")
+        conditions.append("contains(value, '\\0')")
     if form.escape not in ("", form.quote):
         conditions.append(f"contains(value, {text_sql(form.escape)})")
     invalid = "not is_valid_utf8(value)" if form.is_utf8 else "false"

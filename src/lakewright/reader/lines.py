@@ -34,6 +34,7 @@ _ANY = ("iso8859-1", None)
 """Encodings of which every byte is a character, and those that only Java knows."""
 
 _LF, _CRLF, _CR = b"\n", b"\r\n", b"\r"
+_NUL = b"\0"
 _NAMES = {_LF: "LF", _CRLF: "CR LF", _CR: "CR"}
 _BREAK = re.compile(rb"\r\n|\n|\r")
 _INVISIBLE = re.compile(rb"[\r\n][\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n])")
@@ -48,7 +49,7 @@ class Lines:
         first: The values of its first record; none if it has no record.
         is_alone: Whether it has no other record.
         end: What ends a line, where Spark must be told.
-        has_breaks: Whether a field may hold what ends a line, or is nothing but spaces.
+        has_breaks: Whether a field may hold what ends a line, or NUL, or is nothing but spaces.
     """
 
     first: tuple[str, ...]
@@ -164,6 +165,9 @@ class _Look:
             self.ends[_CRLF] += pairs
             self.ends[_CR] += block.count(_CR) - pairs
         self.ends[_LF] += block.count(_LF) - pairs
+        if self._quote and _NUL in block:
+            # From a field with quotes at the end of a line that is read alone, Spark loses it.
+            self._has_invisible = True
         if self._quote:
             begin, self._cut = self._cut, block[1 - len(self._mark) :]
             if self._open or begin == self._mark or self._quote in block:

@@ -55,6 +55,8 @@ def ends(path: Path, **form: Any) -> tuple[str | None, bool]:
         # A quote in a field without quotes makes the number even in the line in which another field begins.
         (b'id,v\n5",two\n5","two\nlines"\n', ("\n", True)),
         (b'id,v\n5","two lines"\n"a,","b"\n', PLAIN),
+        # Spark loses a NUL at the end of a line.
+        (b'id,v\nA,"\0b"\n', ("\n", True)),
     ],
 )
 def test_line_ends(tmp_path: Path, content: bytes, expected: tuple[str | None, bool]) -> None:
