@@ -295,6 +295,26 @@ def test_what_is_no_record_fails_or_is_put_aside_and_changes_no_other(read: Read
     assert "bad" not in read(good, corrupt="bad").columns
 
 
+def test_several_values_in_a_line_are_a_bad_record(read: Read) -> None:
+    """Spark's reader skips all but the first."""
+    good = '{"id": 1, "o": {"x": "}"}}'
+    more = [
+        '{"id": 2} {"id": 3}',
+        '{"id": 2}{"id": 3}',
+        '{"id": 2}, {"id": 3}',
+        '{"id": 2},',
+        '[{"id": 2}] [{"id": 3}]',
+        '{"id": 2} x',
+    ]
+    for line in more:
+        with pytest.raises(SliceError, match="bad record"):
+            read(f"{good}\n{line}\n")
+    found = read("\n".join([good, *more, '[{"id": 4}, {"id": 5}]', '{"id": 6, "s": "} {"}']), corrupt="bad")
+    assert [row["bad"] for row in found.where("bad is not null").collect()] == more
+    assert [row["id"] for row in found.where("bad is null").collect()] == [1, 4, 5, 6]
+    assert [row["id"] for row in read(f'{good}\n\n{{"id": 2, "s": "}} {{"}}').collect()] == [1, 2]
+
+
 @pytest.mark.parametrize("text", ["[]", "[]\n\n[]\n", " \n"])
 def test_files_without_records_have_the_columns_that_are_known(read: Read, text: str) -> None:
     empty = (StructField("id", parse_sql_type("bigint")), StructField("a b", parse_sql_type("array<int>")))

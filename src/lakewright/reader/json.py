@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lakewright.reader.json_lines import alone_sql, may_have_more, text_of_line
 from lakewright.reader.json_types import JsonColumn, exact_type, json_columns, with_doubles
 from lakewright.reader.kinds import MIXED, is_mixed, merged, parse_kind, same_names
 from lakewright.reader.source import Source
@@ -29,7 +30,7 @@ __all__ = ["read_json"]
 _RECORD, _TEXT = "_lakewright_record", "_lakewright_text"
 _IS_OBJECT = f"try_cast({_RECORD} as struct<x: variant>) is not null"
 _MOST_COLUMNS = 10_000
-_DEEPEST = "250"
+_DEEPEST = 250
 """Levels that a record may have; the JVM's stack overflows some hundred levels deeper."""
 
 
@@ -62,11 +63,12 @@ def read_json(
         LakewrightError: Something in the files is no record; or fields whose names differ only by case have
             values in one record.
     """
-    files = _Files(session, source, options)
+    files = _Files(session, source, options, may_have_more(source, options))
     found = _kinds(files)
     if found.bad and corrupt is None:
         raise source.error(
-            f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice",
+            f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice, "
+            "or more than one in a line",
             "Correct them, or put them aside by `on_bad_rows: quarantine` in the entity's settings; then "
             "resolve the item.",
         )
@@ -99,18 +101,23 @@ def read_json(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files, with what they are read with."""
+    """The files, with what they are read with.
+
+    Attributes:
+        may_have_more: Whether a line may have more than one value.
+    """
 
     session: SparkSession
     source: Source
     options: Mapping[str, str]
+    may_have_more: bool
 
     def load(self, schema: str, options: Mapping[str, str]) -> DataFrame:
         """Return them with some columns, read with options that count more than their own."""
         from pyspark.sql.types import StructType
 
         reader = self.session.read.format("json").options(
-            **{**self.options, "maxNestingDepth": _DEEPEST, **options}
+            **{**self.options, "maxNestingDepth": str(_DEEPEST), **options}
         )
         return reader.schema(schema or StructType()).load(self.source.places)
 
@@ -152,12 +159,23 @@ def _facts(frame: DataFrame, record: str, is_bad: str) -> tuple[Type, int, int]:
 
 def _variants(files: _Files) -> DataFrame:
     """Return a row for each line: its value, or its text if it does not parse."""
+    if files.may_have_more:
+        return _exact_variants(files)
     options = {
         "mode": "PERMISSIVE",
         "singleVariantColumn": _RECORD,
         "columnNameOfCorruptRecord": _TEXT,
     }
     return files.load(f"{_RECORD} variant, {_TEXT} string", options)
+
+
+def _exact_variants(files: _Files) -> DataFrame:
+    """Return a row for each line: its value, or its text if it is not exactly one; Spark's skips the rest."""
+    lines = files.session.read.format("text").options(**files.options).load(files.source.places)
+    text = lines.selectExpr(f"{text_of_line(files.options.get('encoding'))} as {_TEXT}")
+    filled = text.where(f"trim(both ' \t\r\n' from {_TEXT}) <> ''")
+    parsed = filled.selectExpr(f"{alone_sql(_TEXT, _DEEPEST)} as {_RECORD}", _TEXT)
+    return parsed.selectExpr(_RECORD, f"if({_RECORD} is null, {_TEXT}, null) as {_TEXT}")
 
 
 def _records(lines: DataFrame) -> DataFrame:
