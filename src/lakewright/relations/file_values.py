@@ -120,4 +120,5 @@ def _raw_type(kind: Type, *, is_json: bool) -> Type:
         return MapOf(TEXT, _raw_type(kind.value, is_json=True))
     if class_of(kind) not in _FROM_TEXT:
         return kind
-    return VARIANT if is_json else TEXT
+    # Only of whole numbers it counts whether they are numbers: 7.0 is one, the text of it is none.
+    return VARIANT if is_json and class_of(kind) == "whole" else TEXT
