@@ -14,11 +14,11 @@ from lakewright.errors import SchemaDriftError
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.convert import convert
 from lakewright.schema.fault import Owner
-from lakewright.schema.fits import merge
+from lakewright.schema.fits import merge, united
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
+from lakewright.schema.types import Array, Struct, StructField, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,7 @@ def grouped(schemas: Iterable[tuple[Struct, Sequence[SourceFile]]]) -> list[Grou
     groups: list[Group] = []
     for columns, files in schemas:
         for group in groups:
-            both = _united(Struct(tuple(group.columns.values())), columns)
+            both = united(Struct(tuple(group.columns.values())), columns, _same)
             if isinstance(both, Struct):
                 group.columns = {each.name.lower(): each for each in both.fields}
                 group.files += files
@@ -54,27 +54,8 @@ def grouped(schemas: Iterable[tuple[Struct, Sequence[SourceFile]]]) -> list[Grou
     return groups
 
 
-def _united(one: Type, other: Type) -> Type | None:
-    """Return the type of values of both types that one scan reads; None if that can't be."""
-    if one == other:
-        return one
-    if isinstance(one, Array) and isinstance(other, Array):
-        element = _united(one.element, other.element)
-        return None if element is None else Array(element)
-    if isinstance(one, MapOf) and isinstance(other, MapOf) and one.key == other.key:
-        value = _united(one.value, other.value)
-        return None if value is None else MapOf(one.key, value)
-    if not (isinstance(one, Struct) and isinstance(other, Struct)):
-        return None
-    left = {each.name.lower(): each for each in other.fields}
-    fields = []
-    for each in one.fields:
-        twin = left.pop(each.name.lower(), None)
-        kind = each.type if twin is None else _united(each.type, twin.type)
-        if kind is None:
-            return None
-        fields.append(replace(each, type=kind))
-    return Struct((*fields, *left.values()))
+def _same(one: Type, other: Type) -> Type | None:
+    return one if one == other else None
 
 
 def columns_of(

@@ -5,13 +5,14 @@ Source: the rules of reading, "Inference"; Delta's documentation, "Type widening
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from lakewright.schema.scalars import FLOATS, WHOLE, digits_of
 from lakewright.schema.shape import plain_type
 from lakewright.schema.types import VOID, Array, Decimal, MapOf, Scalar, Struct, Type
 
-__all__ = ["fits", "merge", "widened"]
+__all__ = ["fits", "merge", "united", "widened"]
 
 _MOST_DIGITS = 38
 
@@ -67,32 +68,42 @@ def merge(one: Type, other: Type) -> Type | None:
         >>> merge(Decimal(10, 2), Decimal(14, 4)), merge(Scalar("int"), Scalar("date"))
         (Decimal(precision=14, scale=4), None)
     """
-    one, other = plain_type(one), plain_type(other)
-    if fits(one, other) and not isinstance(one, Struct):
-        return other
-    if fits(other, one) and not isinstance(one, Struct):
-        return one
+    return united(plain_type(one), plain_type(other), _merged_parts)
+
+
+def united(one: Type, other: Type, part: Callable[[Type, Type], Type | None]) -> Type | None:
+    """Return two types as one, part by part; None if a part of both can't be one.
+
+    Structs have the fields of both, matched by name in any case, those of the first one first.
+
+    Args:
+        one: The first type.
+        other: The second type.
+        part: Returns what two types become that are not both structs, lists or maps; None if nothing.
+    """
     if isinstance(one, Array) and isinstance(other, Array):
-        element = merge(one.element, other.element)
+        element = united(one.element, other.element, part)
         return None if element is None else Array(element)
     if isinstance(one, MapOf) and isinstance(other, MapOf):
-        key, value = merge(one.key, other.key), merge(one.value, other.value)
+        key, value = united(one.key, other.key, part), united(one.value, other.value, part)
         return None if key is None or value is None else MapOf(key, value)
-    if isinstance(one, Struct) and isinstance(other, Struct):
-        return _merged_structs(one, other)
-    return one if other == VOID else _merged_scalars(one, other)
-
-
-def _merged_structs(one: Struct, other: Struct) -> Struct | None:
+    if not (isinstance(one, Struct) and isinstance(other, Struct)):
+        return part(one, other)
     left = {field.name.lower(): field for field in other.fields}
     fields = []
     for field in one.fields:
         twin = left.pop(field.name.lower(), None)
-        kind = field.type if twin is None else merge(field.type, twin.type)
+        kind = field.type if twin is None else united(field.type, twin.type, part)
         if kind is None:
             return None
         fields.append(replace(field, type=kind))
     return Struct((*fields, *left.values()))
+
+
+def _merged_parts(one: Type, other: Type) -> Type | None:
+    if fits(one, other):
+        return other
+    return one if fits(other, one) else _merged_scalars(one, other)
 
 
 def _merged_scalars(one: Type, other: Type) -> Type | None:

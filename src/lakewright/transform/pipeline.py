@@ -169,7 +169,7 @@ def prepare(
     if typed_before == "hash":
         frame = typed.applied(frame, has_faults=not puts_aside)
     hashed_fields = steps.hashed_fields(frame, system, source.excluded)
-    frame = steps.hash_rows(frame, system, source.excluded, form)
+    frame = steps.hash_rows(frame, system, hashed_fields, form)
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
     frame = steps.name_file(frame, system, slice_name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from lakewright.schema.spark import type_of
+from lakewright.schema.shape import has_part, mapped
+from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Array, MapOf, Scalar, Struct, Type
+from lakewright.schema.types import TEXT, VOID, Scalar, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,41 +60,24 @@ def without_typeless(frame: DataFrame) -> DataFrame:
     """Return a frame in which columns without any value, also inside of others, are texts."""
     from pyspark.sql import functions
 
+    types = {name: mapped(kind, _typed) for name, kind in column_types(frame.schema).items()}
     typed = {
-        field.name: functions.col(name_sql(field.name)).cast(_typed(field.dataType))
-        for field in frame.schema.fields
-        if "void" in field.dataType.simpleString() and _typed(field.dataType) != field.dataType
+        name: functions.col(name_sql(name)).cast(types[name].ddl)
+        for name, kind in column_types(frame.schema).items()
+        if types[name] != kind
     }
     return frame.withColumns(typed) if typed else frame
 
 
-def _typed(kind: DataType) -> DataType:
-    """Return a type with texts in place of values that have none."""
-    from pyspark.sql import types
-
-    if isinstance(kind, types.NullType):
-        return types.StringType()
-    if isinstance(kind, types.ArrayType):
-        return types.ArrayType(_typed(kind.elementType), kind.containsNull)
-    if isinstance(kind, types.MapType):
-        return types.MapType(_typed(kind.keyType), _typed(kind.valueType), kind.valueContainsNull)
-    if isinstance(kind, types.StructType):
-        fields = (types.StructField(f.name, _typed(f.dataType), f.nullable) for f in kind.fields)
-        return types.StructType(list(fields))
-    return kind
+def _typed(kind: Type) -> Type:
+    return TEXT if kind == VOID else kind
 
 
 def _column_with(frame: DataFrame, is_wanted: Callable[[str], bool]) -> str | None:
     """Return the first column that has a scalar type of a wanted name."""
-    found = (each.name for each in frame.schema.fields if _has(type_of(each.dataType), is_wanted))
-    return next(found, None)
 
+    def is_part(kind: Type) -> bool:
+        return isinstance(kind, Scalar) and is_wanted(kind.name)
 
-def _has(kind: Type, is_wanted: Callable[[str], bool]) -> bool:
-    if isinstance(kind, Struct):
-        return any(_has(field.type, is_wanted) for field in kind.fields)
-    if isinstance(kind, MapOf):
-        return _has(kind.key, is_wanted) or _has(kind.value, is_wanted)
-    if isinstance(kind, Array):
-        return _has(kind.element, is_wanted)
-    return isinstance(kind, Scalar) and is_wanted(kind.name)
+    types = column_types(frame.schema).items()
+    return next((name for name, kind in types if has_part(kind, is_part)), None)

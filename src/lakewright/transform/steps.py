@@ -104,19 +104,19 @@ def calculate(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
 
 
 def hash_rows(
-    frame: DataFrame, system: SystemColumns, excluded: Iterable[str], form: CanonicalForm
+    frame: DataFrame, system: SystemColumns, fields: Iterable[StructField], form: CanonicalForm
 ) -> DataFrame:
-    """Return the frame with the hash of its columns, except those in `excluded` (step 3).
-
-    System columns that the slice has itself are excluded too.
-    """
-    return with_columns(frame, {system.hash: form.hash_sql(hashed_fields(frame, system, excluded))})
+    """Return the frame with the hash of the columns that `hashed_fields` gives (step 3)."""
+    return with_columns(frame, {system.hash: form.hash_sql(fields)})
 
 
 def hashed_fields(
     frame: DataFrame, system: SystemColumns, excluded: Iterable[str]
 ) -> tuple[StructField, ...]:
-    """Return the columns that the source hash of a frame's rows is computed from."""
+    """Return the columns that the source hash of a frame's rows is computed from.
+
+    Those in `excluded` are left out, and system columns that the slice has itself.
+    """
     left_out = {name.lower() for name in (*excluded, *system.suppliable)}
     return tuple(field for field in columns_of(frame.schema) if field.name.lower() not in left_out)
 
