@@ -33,10 +33,10 @@ from lakewright.manifest.payload import REBUILD, failure
 from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
-from lakewright.slices.future_times import future_warning
 from lakewright.slices.known_types import table_types
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import load_past_before
+from lakewright.slices.processing_time import future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit

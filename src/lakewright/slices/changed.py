@@ -23,9 +23,9 @@ from lakewright.slices.deviations import (
     later_processed,
 )
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
-from lakewright.slices.late import last_processed, place_of
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.moved_lake import continued_items
+from lakewright.slices.processed import last_processed, place_of
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands, requeueing_undo
 from lakewright.spec.models.entity import Strategy

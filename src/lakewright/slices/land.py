@@ -5,6 +5,7 @@ A reader of bronze finds either no slice of the name or the whole one. The rules
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from uuid import uuid4
 from lakewright.errors import TargetError, UsageError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
+from lakewright.lake.measures import measured
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.query_failures import failures_told
 from lakewright.notebook import html_table
@@ -23,18 +25,17 @@ from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
-from lakewright.slices.odd_numbers import OddNumbers
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of
 from lakewright.transform.column_names import normal_name
 from lakewright.transform.spark_types import binary_column, interval_column, without_typeless
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["LandedSlice", "check_slice_name", "land_slice"]
+__all__ = ["LandedSlice", "OddNumbers", "check_slice_name", "land_slice"]
 
 LONGEST_NAME = 255
 """Bytes that a name may have on the usual file systems."""
@@ -294,3 +295,54 @@ def _exists_error(entity: Entity, name: str, bronze: str) -> UsageError:
 def _uri(path: str) -> str:
     local = local_path(path)
     return path if local is None else f"file://{Path(local).absolute()}"
+
+
+log = logging.getLogger(__name__)
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OddNumbers:
+    """Looks for such values in columns of which the entity declares no type, while the frame is written.
+
+    Attributes:
+        observed: The frame that is to be written.
+        columns: The columns.
+        observation: What is measured of them.
+    """
+
+    observed: DataFrame
+    columns: tuple[str, ...]
+    observation: Observation
+
+    @classmethod
+    def of(cls, frame: DataFrame, entity: Entity) -> OddNumbers | None:
+        """Return the columns of a frame that may have such values; None if there are none."""
+        from pyspark.sql import Observation, functions
+
+        declared = {column.source.lower() for column in entity.columns if column.type is not None}
+        columns = tuple(
+            field.name
+            for field in frame.schema.fields
+            if field.dataType.typeName() in ("float", "double") and field.name.lower() not in declared
+        )
+        if not columns:
+            return None
+        observation, values = Observation(), [functions.col(name_sql(name)) for name in columns]
+        found = [
+            functions.max(functions.isnan(value) | (functions.abs(value) == float("inf"))).alias(str(number))
+            for number, value in enumerate(values)
+        ]
+        return cls(frame.observe(observation, *found), columns, observation)
+
+    def warn(self, entity: Entity) -> None:
+        """Warn of the columns that have such values, once they are written."""
+        found = measured(self.observation) or {}
+        names = [repr(name) for number, name in enumerate(self.columns) if found.get(str(number))]
+        if names:
+            log.warning(
+                "%s: %s %s NaN or infinities, which JSON has as texts only: declare the `datatype` double, "
+                "or the column is one of texts in silver, too",
+                *(entity.called, first_of(names, _MOST_NAMED), "has" if len(names) == 1 else "have"),
+            )

@@ -1,4 +1,8 @@
-"""Slices that were processed under another place: items are named by their URI, which a move changes."""
+"""Slices that were processed under another place or another name, as a moved lake or a renamed project.
+
+Items are named by their URI, which a move changes. Under a new name, all slices would be processed again, on
+top of their own rows.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import LakeMoved
 from lakewright.lake.commit import slice_key
+from lakewright.lake.observation import last_commit_number, observe_table
+from lakewright.manifest.record import Application
+from lakewright.slices.application import is_of_lakewright
 from lakewright.slices.applied import AppliedSlice, slices_in
 from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.processed import first_processed, processed_items
@@ -16,11 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
 
     from lakewright.lake.commit import Commit
+    from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
-    from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
+    from lakewright.spec.models.places import Address
 
-__all__ = ["HeldSlices", "continued_items", "held_slices", "moved_lake_error", "without_continued"]
+__all__ = [
+    "HeldSlices",
+    "continued_items",
+    "former_name_error",
+    "held_slices",
+    "moved_lake_error",
+    "processed_by",
+    "without_continued",
+]
 
 HeldSlices: TypeAlias = "tuple[Commit, tuple[AppliedSlice, ...]]"
 """A commit, and the slices that it holds in the order in which they were applied."""
@@ -93,3 +109,44 @@ def _continued(store: Store, ids: Iterable[str], bronze: str) -> dict[str, str]:
     present = {each: here + slice_key(each) for each in ids if not each.startswith(here)}
     known = store.read(list(present.values()))
     return {each: there for each, there in present.items() if there in known}
+
+
+def former_name_error(
+    lake: Lake, store: Store, silver: Address, application: Application, others: Iterable[Application]
+) -> LakeMoved | None:
+    """Return the error of a table that holds slices of another application, and none of its own; or None.
+
+    Args:
+        lake: The lake.
+        store: The manifest.
+        silver: The table.
+        application: The application that is to process slices into it.
+        others: Applications that have processed slices; those that are not Lakewright's do not count.
+    """
+    names = sorted({each.key for each in others if is_of_lakewright(each)} - {application.key}, key=str)
+    if not names or first_processed(store, application) is not None:
+        return None
+    if last_commit_number(lake, silver, str(application)) is not None or observe_table(lake, silver).is_empty:
+        return None
+    found = (
+        each for each in (Application.named(*name) for name in names) if _has_written(lake, silver, each)
+    )
+    former = next(found, None)
+    if former is None:
+        return None
+    return LakeMoved(
+        f"{silver} holds slices of {former}, and none of {application}: the project or the entity has "
+        "another name now",
+        remedy="Give it its former name back to go on with the table. To start over, run TRUNCATE, which "
+        "empties it.",
+        details={"old": str(former), "new": str(application)},
+    )
+
+
+def processed_by(store: Store, item_ids: Sequence[str]) -> Iterable[Application]:
+    """Return the applications that have processed these items."""
+    return [mark.application for item in store.read(item_ids).values() for mark in item.processed]
+
+
+def _has_written(lake: Lake, silver: Address, application: Application) -> bool:
+    return last_commit_number(lake, silver, str(application)) is not None

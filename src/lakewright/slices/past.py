@@ -1,4 +1,4 @@
-"""Versions from before an entity's first slice: their rows are read and loaded before it.
+"""Versions from before an entity's first slice: their rows are checked, read and loaded before it.
 
 Source: the rules of rewinds, "Rebuild".
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import (
@@ -21,8 +22,13 @@ from lakewright.errors import (
     SpecError,
 )
 from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.file_probe import is_examinable
 from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.parquet_footer import column_names
 from lakewright.lake.paths import is_s3, join, local_path, parent
+from lakewright.reader.csv import names_of_header
+from lakewright.reader.form import Form, form_of_slices
+from lakewright.reader.lines import first_of as first_line_of
 from lakewright.schema.sql import text_sql
 from lakewright.slices.discover import list_bronze
 from lakewright.slices.read import read_slice, read_together, same_columns
@@ -32,7 +38,14 @@ from lakewright.spec.models.places import Address
 from lakewright.spec.words import first_of
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold_rows import lookup_sql
-from lakewright.strategies.past_load import PastLoad, PastRows, load_past, past_rows, whole_exports
+from lakewright.strategies.past_load import (
+    PastLoad,
+    PastRows,
+    check_past_columns,
+    load_past,
+    past_rows,
+    whole_exports,
+)
 from lakewright.transform.lacking_columns import with_optional_columns
 
 if TYPE_CHECKING:
@@ -47,6 +60,7 @@ if TYPE_CHECKING:
     from lakewright.strategies.slice_load import LoadRequest
 
 __all__ = [
+    "check_past",
     "exports_of",
     "lacks_past",
     "load_past_before",
@@ -271,3 +285,77 @@ def past_fingerprint(lake: Lake, entity: Entity) -> Any:
         return [[each.name, each.fingerprint] for each in exports_of(lake, history)]
     address = table_of(lake, history)
     return observe_table(lake, address).version if address.location is not None else None
+
+
+def check_past(lake: Lake, entity: Entity) -> None:
+    """Check that an entity's past can be read, and has the columns that the entity names.
+
+    Raises:
+        MigrationError: The folder or table can't be read; or it lacks a column, which `lacks` of the details
+            names.
+    """
+    history = entity.settings.history_from
+    if history is None:
+        return
+    wanted = _wanted(entity, history)
+    for place, columns in _columns(lake, entity, history):
+        check_past_columns(columns, wanted, history, place)
+
+
+def _wanted(entity: Entity, history: HistoryFrom) -> list[str]:
+    """Return the columns that the past must have, as far as they are known without a slice."""
+    roles = [history.valid_from, *(() if history.valid_to is None else (history.valid_to,))]
+    given = {name.lower(): own for name, own in history.columns.items()}
+    if entity.transformations:
+        return [*roles, *given.values()]  # these may make the key's columns
+    calculated = {column.source.lower() for column in entity.calculated}
+    keys = [name for name in entity.business_keys if name.lower() not in calculated and "." not in name]
+    return [*roles, *given.values(), *(given.get(name.lower(), name) for name in keys)]
+
+
+def _columns(lake: Lake, entity: Entity, history: HistoryFrom) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield each place of the past with its columns, where they are known."""
+    if history.table is not None:
+        address = table_of(lake, history)
+        if address.location is None:
+            return  # only Spark knows the catalog
+        state = observe_table(lake, address)
+        if not state.exists:
+            raise unreadable_past(history, f"there is no Delta table at {address.location}")
+        yield history.place, state.names
+        return
+    form = form_of_slices(reader_of(entity, history).settings.slice_format)
+    for export in exports_of(lake, history):
+        columns: dict[str, None] = {}
+        for place in export.paths:
+            path = local_path(place)
+            found = None if path is None or not is_examinable(path) else _columns_of(path, form, history)
+            if found is None:
+                return
+            columns |= dict.fromkeys(found)
+        yield export.name, (*columns, *_partitions(export.paths))
+
+
+def _columns_of(path: Path, form: Form, history: HistoryFrom) -> Sequence[str] | None:
+    """Return the columns of a file; None if only Spark knows them."""
+    try:
+        if form.kind == "parquet":
+            return column_names(path)
+        if form.kind == "csv" and form.header:
+            first = first_line_of(path, form)
+            return (
+                first if first is None else names_of_header(first, form, str(path)) or _without_header(path)
+            )
+    except (OSError, ValueError, LakewrightError) as error:
+        raise unreadable_past(history, str(error)) from error
+    return None
+
+
+def _without_header(path: Path) -> Sequence[str]:
+    raise ValueError(f"{path} has no line with the names of the columns")
+
+
+def _partitions(paths: Sequence[str]) -> Iterator[str]:
+    """Yield the columns that the names of folders give, as in `day=2022-01-01`."""
+    for path in paths:
+        yield from (part.partition("=")[0] for part in path.split("/")[:-1] if "=" in part)

@@ -25,10 +25,8 @@ from lakewright.slices.changed import (
     requeue_changed,
 )
 from lakewright.slices.discover import called_name, discovered, item_id, list_bronze, natural_key, slice_name
-from lakewright.slices.former_name import former_name_error, processed_by
-from lakewright.slices.late import Place, is_late, last_processed, place_of
-from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.slices.processed import first_processed
+from lakewright.slices.moved_lake import former_name_error, moved_lake_error, processed_by
+from lakewright.slices.processed import Place, first_processed, is_late, last_processed, place_of
 from lakewright.slices.recover_from_log import as_if_recovered, recover_slices
 from lakewright.slices.rewind.unrecorded import (
     as_if_rewound,

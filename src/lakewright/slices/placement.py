@@ -16,7 +16,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.record import State, parse_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import item_id, natural_key, slice_name
-from lakewright.slices.late import place_of
+from lakewright.slices.processed import place_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item

@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SpecError, UsageError
+from lakewright.errors import Fault, SpecError, UsageError
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
 from lakewright.slices.discover import called_name, slice_name
@@ -22,6 +22,7 @@ from lakewright.spec.expressions.expression import Access, Name, Node, names_in,
 from lakewright.spec.expressions.function import Namespace, functions
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.timestamp_text import with_offset
+from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 from lakewright.transform.instants import parse_instant_in
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingOptions
 
-__all__ = ["ProcessingTimes", "depends_on_slice", "unknown_members"]
+__all__ = ["ProcessingTimes", "depends_on_slice", "future_times_fault", "future_warning", "unknown_members"]
 
 SLICE = "slice"
 """Name of the slice in expressions."""
@@ -268,3 +269,49 @@ def _one_by_one(entity: str, times: Sequence[tuple[str, datetime]]) -> str:
         for name, at in times
     )
     return first_of([f"`{each}`" for each in typed], _MOST_TYPED)
+
+
+TOLERANCE = timedelta(days=1)
+"""How much later than now a time may be: the date of a slice may be that of another time zone."""
+
+
+def future_warning(at: datetime, now: datetime, strategy: Strategy) -> str | None:
+    """Return that a processing time is in the future, and what follows from it; None if it is not.
+
+    Example:
+        >>> from datetime import UTC
+        >>> noon = datetime(2024, 5, 1, 12, tzinfo=UTC)
+        >>> future_warning(noon + timedelta(hours=23), noon, Strategy.MERGE)
+        >>> future_warning(noon + timedelta(days=2), noon, Strategy.MERGE)
+        'the processing time 2024-05-03T12:00:00+00:00 is in the future'
+    """
+    if at <= now + TOLERANCE:
+        return None
+    told = f"the processing time {at.isoformat()} is in the future"
+    if strategy is not Strategy.HISTORIC:
+        return told
+    return f"{told}: new versions begin then, and slices with earlier times are refused afterwards"
+
+
+def future_times_fault(
+    called: str, given: Iterable[tuple[str, datetime | None]], strategy: Strategy, now: datetime
+) -> Fault | None:
+    """Return that the times of pending slices are in the future, with the command that skips these, or None.
+
+    Args:
+        called: What commands call the entity.
+        given: The slices with their processing times; None is that of now.
+        strategy: By which they are processed.
+        now: The present time.
+    """
+    told = [(name, why) for name, at in given if at and (why := future_warning(at, now, strategy))]
+    if not told:
+        return None
+    names = [name for name, _ in told]
+    skipping = command("skip", *(called_name(called, name) for name in names[:_MOST_TYPED]))
+    if len(told) == 1:
+        return Fault(f"{names[0]}: {told[0][1]}", remedy=f"If its date is wrong, leave it out: `{skipping}`.")
+    lines = [f"{name}: {why}" for name, why in told]
+    return Fault(
+        first_of(lines, _MOST_TYPED, "\n"), remedy=f"If their dates are wrong, leave them out: `{skipping}`."
+    )

@@ -11,7 +11,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.store import Query
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices
-from lakewright.slices.late import place_of
+from lakewright.slices.processed import place_of
 from lakewright.slices.recover_from_log import as_if_recovered, lacks_commits
 from lakewright.slices.rewind.unrecorded import as_if_rewound, unrecorded_rewinds
 

@@ -28,7 +28,6 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
-from lakewright.slices.late import last_processed
 from lakewright.slices.late_advice import LateSlices
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.other_runs import (
@@ -37,6 +36,7 @@ from lakewright.slices.other_runs import (
     find_other_runs,
     processing_jobs,
 )
+from lakewright.slices.processed import last_processed
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of

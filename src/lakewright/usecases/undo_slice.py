@@ -20,8 +20,7 @@ from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
 from lakewright.slices.rewind.rebuild import check_each_once
 from lakewright.slices.rewind.settle import settle_rewind
-from lakewright.slices.rewind.undo import beside_undo, undo
-from lakewright.slices.rewind.undo_plan import UndoPlan
+from lakewright.slices.rewind.undo import UndoPlan, beside_undo, undo
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command

@@ -190,7 +190,7 @@ def test_a_commit_of_another_writer_after_the_last_check_is_told(
 
     version = lake.version(other)
     with monkeypatch.context() as patch:
-        patch.setattr("lakewright.slices.rewind.commit_rewind.reach_failpoint", write_late)
+        patch.setattr("lakewright.slices.rewind.swap.reach_failpoint", write_late)
         assert rebuild_in(lake, other) == version + 2
     told = f"another program committed version {version + 1} just before version {version + 2}"
     assert any(told in warning for warning in lake.warnings)

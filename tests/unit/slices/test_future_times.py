@@ -12,7 +12,7 @@ from tests.commands import InProcess
 from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, MODEL
 
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.slices.future_times import future_warning
+from lakewright.slices.processing_time import future_warning
 from lakewright.spec.models.entity import Strategy
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

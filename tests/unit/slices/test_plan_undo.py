@@ -24,7 +24,7 @@ from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
-from lakewright.slices.rewind.undo_plan import UndoPlan
+from lakewright.slices.rewind.undo import UndoPlan
 
 TIME = "2024-05-0{}T00:00:00+00:00"
 

@@ -30,14 +30,19 @@ from lakewright.slices.discover import called_name, item_id, natural_key, slice_
 from lakewright.slices.moved_lake import HeldSlices, held_slices
 from lakewright.slices.past import past_fingerprint
 from lakewright.slices.replay_slices import KnownSlice
-from lakewright.slices.rewind.known_slices import known_slices, name_of
+from lakewright.slices.rewind.known_slices import (
+    as_accepted,
+    as_requeued,
+    check_bronze,
+    known_slices,
+    name_of,
+)
 from lakewright.slices.rewind.plan_undo import (
     check_version,
     skipped_items,
     unlogged_slices,
     version_before,
 )
-from lakewright.slices.rewind.present_slices import as_accepted, as_requeued, check_bronze
 from lakewright.slices.rewind.side_table import plan_digest
 from lakewright.slices.time_check import requeueing_undo
 from lakewright.spec.words import counted, first_of

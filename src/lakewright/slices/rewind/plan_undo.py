@@ -16,16 +16,17 @@ from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
+from lakewright.manifest.store import Query
 from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since
 from lakewright.slices.discover import called_name, item_id, slice_name
 from lakewright.slices.in_table import is_in_table, may_hold
 from lakewright.slices.moved_lake import HeldSlices, held_slices, without_continued
 from lakewright.slices.processed import processed_items
 from lakewright.slices.reconcile import has_no_commit
-from lakewright.slices.rewind.known_slices import name_of
-from lakewright.slices.rewind.present_slices import as_accepted, check_bronze
-from lakewright.slices.rewind.undo_plan import UndoPlan
-from lakewright.slices.rewind.undo_remedies import undoable, with_requeue, without_slice
+from lakewright.slices.rewind.known_slices import as_accepted, check_bronze, name_of
+from lakewright.slices.rewind.undo import UndoPlan
+from lakewright.slices.time_check import requeueing_undo
+from lakewright.spec.suggestions import nearest
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
@@ -40,8 +41,11 @@ __all__ = [
     "check_version",
     "plan_undo",
     "skipped_items",
+    "undoable",
     "unlogged_slices",
     "version_before",
+    "with_requeue",
+    "without_slice",
 ]
 
 MOST_NAMED = 5
@@ -385,3 +389,35 @@ def _unknown_commit(entity: Entity, item: Item) -> DataLossError:
         f"again without the slice: skip it, then `{rebuild_command(entity)}`.",
         details={"item_id": item.item_id},
     )
+
+
+def undoable(context: ProcessingContext, bronze: str, name: str) -> str:
+    """Return the remedy for a slice that is not in the table, with the name that is probably meant."""
+    prefix = item_id(f"{bronze}/")
+    query = Query(context.application, frozenset({Verdict.PROCESSED}), prefix=prefix)
+    near = nearest(name, [slice_name(item) for item in context.ledger.store.select(query)])
+    meant = "" if near is None else f"Did you mean {near!r}? "
+    return f"{meant}Only a processed slice can be undone. `lakewright manifest ls` lists the slices."
+
+
+def without_slice(entity: Entity, plan: UndoPlan, last: AppliedSlice) -> str:
+    """Return how to do without the undone slice, as the end of a remedy, if no other is at fault."""
+    if last.item_id != plan.item.item_id or plan.since[0].item_id != last.item_id:
+        return ""
+    return f", or do without it: {_requeue_and_skip(entity, plan)}"
+
+
+def with_requeue(entity: Entity, plan: UndoPlan) -> Callable[[Collection[str]], str | None]:
+    """Return what tells how to undo although slices have changed, given their ids.
+
+    With `--requeue` the next run processes what is there now, which is possible if all of them were applied
+    after the slice.
+    """
+    later = {each.item_id for each in plan.later}
+    typed = f", or process what is there now: {_requeue_and_skip(entity, plan)}"
+    return lambda changed: typed if later.issuperset(changed) else None
+
+
+def _requeue_and_skip(entity: Entity, plan: UndoPlan) -> str:
+    skipped = command("skip", called_name(entity.called, plan.item))
+    return f"`{requeueing_undo(entity.called, plan.slice)}`, then `{skipped}`, then a run"

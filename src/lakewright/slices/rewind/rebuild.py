@@ -16,12 +16,11 @@ from lakewright.lake.observation import read_table
 from lakewright.slices.applied import AppliedSlice
 from lakewright.slices.replay_slices import replay_slices
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
-from lakewright.slices.rewind.known_slices import known_slices
+from lakewright.slices.rewind.known_slices import known_slices, watermarks_after, watermarks_of
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan
 from lakewright.slices.rewind.settle import record_landed
 from lakewright.slices.rewind.side_table import begin_beside, plan_digest, remove_beside, side_of
 from lakewright.slices.rewind.swap import replayed_slices, swap_in
-from lakewright.slices.rewind.watermarks import watermarks_after, watermarks_of
 from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.system_columns import SystemColumns
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.rewind.undo_plan import UndoPlan
+    from lakewright.slices.rewind.undo import UndoPlan
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["build_beside", "check_each_once", "compare_beside", "swap_rebuilt"]

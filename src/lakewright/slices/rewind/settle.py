@@ -21,8 +21,8 @@ from lakewright.manifest.watermarks import StoredWatermark
 from lakewright.slices.discover import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
 from lakewright.slices.recover_from_log import counter_of
-from lakewright.slices.rewind.commit_rewind import find_rewind
 from lakewright.slices.rewind.side_table import remove_beside
+from lakewright.slices.rewind.swap import find_rewind
 
 if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind

@@ -1,19 +1,20 @@
-"""Swapping in what a rewind has built beside a table, by one commit that carries all its slices."""
+"""The commit of a rewind: the table as it was seen, and nothing in between; or what was built beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, Token, strict_session
+from lakewright.errors import LeaseLost
+from lakewright.lake.commit import Commit, Token, carrying_token, read_commits, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.table import drop_entry_alone
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.slices.recover_from_log import counter_of, last_given_number
-from lakewright.slices.rewind.commit_rewind import commit_rewind
 from lakewright.slices.rewind.side_table import swap_write
+from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
 from lakewright.strategies.tuning import Tuning
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address
 
-__all__ = ["replayed_slices", "swap_in"]
+__all__ = ["commit_rewind", "find_rewind", "replayed_slices", "swap_in"]
 
 
 def replayed_slices(
@@ -104,3 +106,57 @@ def swap_in(
 
 def _numbered(rewound: Mapping[str, Any], number: int) -> Mapping[str, Any]:
     return rewound if rewound["token"] is None else {**rewound, "token": number}
+
+
+def commit_rewind(
+    context: ProcessingContext,
+    session: SparkSession,
+    address: Address,
+    state: TableState,
+    token: Token,
+    *,
+    write: Callable[[], None],
+    check: Callable[[], None],
+) -> Commit:
+    """Make the commit of a rewind and return it.
+
+    Args:
+        context: The context of the processing.
+        session: The session in which `write` makes exactly one commit.
+        address: The table.
+        state: The table as it was observed.
+        token: Carried by the commit; its content has the id of the rewind.
+        write: Makes the commit.
+        check: Raises `LeaseLost` if the lease on the table is no longer held.
+
+    Raises:
+        CommitConflict: The table has changed since it was observed; nothing was written.
+        LeaseLost: The lease is lost; nothing was written.
+    """
+    lake = context.lake
+    with table_lock(lake, address, str(context.holder)):
+        check_unchanged(lake, address, state, "since this began", remedy="Type the command again.")
+        check()
+        reach_failpoint("before_rewind")
+        with carrying_token(session, token):
+            write()
+        reach_failpoint("after_rewind")
+    found = find_rewind(context, address, token.content["rewind"]["id"])
+    if found is None:
+        raise LeaseLost(f"the commit to {address} did not land", remedy="Type the command again.")
+    expected = 0 if state.version is None else state.version + 1
+    if found.version != expected:
+        # Nothing keeps another program from a commit between the check and the write.
+        context.warn(
+            f"{address}: another program committed version {expected} just before version {found.version}, "
+            "which does not have its rows; Delta's time travel reads them"
+        )
+    return found
+
+
+def find_rewind(context: ProcessingContext, address: Address, rewind_id: str) -> Commit | None:
+    """Return the commit of a rewind, if the table's log has it."""
+    for commit in reversed(read_commits(context.lake, address)):
+        if (commit.content.get("rewind") or {}).get("id") == rewind_id:
+            return commit
+    return None

@@ -17,8 +17,8 @@ from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.slices.applied import AppliedSlice, effective_commits, slices_in
 from lakewright.slices.discover import slice_of_id
 from lakewright.slices.recover_from_log import counter_of, lacks_commits, unwritten_mark
+from lakewright.slices.rewind.known_slices import greatest_marks
 from lakewright.slices.rewind.settle import record_landed
-from lakewright.slices.rewind.watermarks import greatest_marks
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.past_load import past_app
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
 from lakewright.slices.discover import slice_name
-from lakewright.slices.future_times import future_times_fault
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.slices.processing_time import ProcessingTimes, future_times_fault
 from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of

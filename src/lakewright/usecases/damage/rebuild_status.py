@@ -16,8 +16,8 @@ from lakewright.lake.observation import last_commit_number, observe_without_spar
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of, entity_of
-from lakewright.slices.former_name import former_name_error
 from lakewright.slices.lost_table import lost_table_error, older_table_error
+from lakewright.slices.moved_lake import former_name_error
 from lakewright.slices.other_runs import processing_jobs
 from lakewright.slices.other_writers import commits_of_others, others_fault
 from lakewright.slices.processed import first_processed

@@ -15,7 +15,7 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
-from lakewright.slices.late import is_late, last_processed
+from lakewright.slices.processed import is_late, last_processed
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
 from lakewright.usecases.failed_runs.undone_runs import alike_runs, builds_left, with_resumed
 from lakewright.usecases.slice_times.late_slices import late_items

@@ -13,9 +13,9 @@ from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Item
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id, list_slices
-from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.late_advice import LateSlices, find_late_slices
 from lakewright.slices.other_runs import declared_strategy, processing_jobs
+from lakewright.slices.processed import is_late, last_processed
 from lakewright.slices.time_check import may_be_late
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
 from lakewright.usecases.slice_times.target_times import declared_slice_time, placement_of

@@ -16,9 +16,9 @@ from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
 from lakewright.slices.discover import item_id, natural_key, slice_name
-from lakewright.slices.late import is_late, last_processed
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.pending import sort_pending
+from lakewright.slices.processed import is_late, last_processed
 from lakewright.slices.recover_from_log import has_landed
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.slices.time_check import early_error, may_be_late

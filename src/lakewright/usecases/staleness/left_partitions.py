@@ -26,8 +26,8 @@ from lakewright.run.leftovers import is_built
 from lakewright.run.outputs import WRITES, written_by
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import item_id, slice_name
-from lakewright.slices.late import place_of
 from lakewright.slices.other_runs import entity_name, find_other_runs
+from lakewright.slices.processed import place_of
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
 from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace

@@ -40,7 +40,7 @@ def past_faults(evaluation: Evaluation, lake: Lake) -> PastFaults:
         if mark in seen:
             continue
         seen.add(mark)
-        from lakewright.slices.past_columns import check_past  # only few projects need it
+        from lakewright.slices.past import check_past  # only few projects need it
 
         try:
             check_past(lake, entity)
