@@ -16,7 +16,7 @@ from lakewright.lake.commit import Commit, read_commits, strict_session
 from lakewright.lake.observation import last_commit_number, observe_table, read_table
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
-from lakewright.slices.applied import foreign_commits
+from lakewright.slices.chain import foreign_commits
 from lakewright.slices.moved_lake import without_continued
 from lakewright.slices.reconcile import Mismatch, has_no_commit, mismatches
 from lakewright.spec.models.places import Address

@@ -14,7 +14,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
 from lakewright.manifest.store import Query, Store
-from lakewright.slices.archived import archived_for_undo
+from lakewright.slices.chain import archived_for_undo
 from lakewright.slices.deviations import (
     MOST_NAMED,
     CorrectedSlices,
@@ -24,7 +24,7 @@ from lakewright.slices.deviations import (
 )
 from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.moved_lake import continued_items
+from lakewright.slices.moved_lake import continued_in
 from lakewright.slices.processed import last_processed, place_of
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands, requeueing_undo
@@ -222,8 +222,8 @@ def vanished_slices(
     query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
     elsewhere = [each for each in store.candidates(query) if not each.startswith(f"{item_id(bronze)}/")]
     processed = (i for i in store.read(elsewhere).values() if i.verdict(application) is Verdict.PROCESSED)
-    continued = continued_items(store, (item.item_id for item in processed), bronze)
-    known = present.keys() | continued
+    continued = continued_in(store, (item.item_id for item in processed), bronze)
+    known = present.keys() | continued.keys()
     gone = (slice_name(item) for item in store.select(query) if item.item_id not in known)
     return VanishedSlices(recorded - there - len(continued), gone)
 

@@ -23,7 +23,7 @@ from lakewright.slices.discover import (
     natural_key,
     slice_name,
 )
-from lakewright.slices.moved_lake import continued_items, moved_lake_error
+from lakewright.slices.moved_lake import continued_in, moved_lake_error
 from lakewright.slices.recover_from_log import (
     as_if_recovered,
     has_landed,
@@ -169,7 +169,7 @@ class Inventory:
         """Return an entity's items without closed ones that `manifest move` has continued in its bronze."""
         application = self.application_of(entity)
         ids = [item.item_id for item in items if item.verdict(application) in _CLOSED]
-        continued = continued_items(self.ledger.store, ids, self.places_of(entity).bronze)
+        continued = continued_in(self.ledger.store, ids, self.places_of(entity).bronze)
         return [item for item in items if item.item_id not in continued]
 
     def _unrecorded(self, entity: Entity, known: Sequence[Item]) -> Iterator[dict[str, Any]]:

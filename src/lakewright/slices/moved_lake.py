@@ -7,39 +7,31 @@ top of their own rows.
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from lakewright.errors import LakeMoved
 from lakewright.lake.commit import slice_key
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.manifest.record import Application
 from lakewright.slices.application import is_of_lakewright
-from lakewright.slices.applied import AppliedSlice, slices_in
 from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.processed import first_processed, processed_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Set
+    from collections.abc import Iterable, Sequence, Set
 
-    from lakewright.lake.commit import Commit
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.manifest.store import Store
     from lakewright.spec.models.places import Address
 
 __all__ = [
-    "HeldSlices",
-    "continued_items",
+    "continued_in",
     "former_name_error",
-    "held_slices",
     "moved_lake_error",
     "processed_by",
     "without_continued",
 ]
-
-HeldSlices: TypeAlias = "tuple[Commit, tuple[AppliedSlice, ...]]"
-"""A commit, and the slices that it holds in the order in which they were applied."""
 
 
 def moved_lake_error(store: Store, application: Application, place: str, names: Set[str]) -> LakeMoved | None:
@@ -70,41 +62,18 @@ def moved_lake_error(store: Store, application: Application, place: str, names: 
     )
 
 
-def continued_items(store: Store, ids: Iterable[str], bronze: str) -> frozenset[str]:
-    """Return those of some items of other places whose slices have an item in the bronze folder.
-
-    `manifest move` has copied their records there and keeps them; they say nothing about the folder.
-    """
-    return frozenset(_continued(store, ids, bronze))
-
-
 def without_continued(store: Store, items: Iterable[Item], bronze: str) -> list[Item]:
     """Return items without those of other places whose slices have an item in the bronze folder."""
     found = list(items)
-    continued = continued_items(store, (item.item_id for item in found), bronze)
+    continued = continued_in(store, (item.item_id for item in found), bronze)
     return [item for item in found if item.item_id not in continued]
 
 
-def held_slices(store: Store, chain: Sequence[Commit], app: str, bronze: str) -> list[HeldSlices]:
-    """Return commits with the slices that each holds, in their order.
+def continued_in(store: Store, ids: Iterable[str], bronze: str) -> dict[str, str]:
+    """Return those of some items of other places whose slices have an item in the bronze folder, and which.
 
-    A commit names the item that its slice had then. If the lake was moved since, and `manifest move` has
-    copied the records, the slice has the item that it has in the bronze folder now.
+    `manifest move` has copied their records there and keeps them; they say nothing about the folder.
     """
-    held = [(commit, slices_in(commit, app)) for commit in chain]
-    moved = _continued(store, {each.item_id for _, slices in held for each in slices}, bronze)
-    if not moved:
-        return held
-    return [(commit, tuple(_now_in(moved, each) for each in slices)) for commit, slices in held]
-
-
-def _now_in(moved: Mapping[str, str], applied: AppliedSlice) -> AppliedSlice:
-    to = moved.get(applied.item_id, applied.item_id)
-    return replace(applied, item_id=to, content={**applied.content, "item": to})
-
-
-def _continued(store: Store, ids: Iterable[str], bronze: str) -> dict[str, str]:
-    """Return the items of other places that have one of their name in the bronze folder, and which."""
     here = f"{item_id(bronze)}/"
     present = {each: here + slice_key(each) for each in ids if not each.startswith(here)}
     known = store.read(list(present.values()))

@@ -14,7 +14,7 @@ from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_com
 from lakewright.lake.observation import last_commit_number
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.item import Item, Mark, Verdict
-from lakewright.slices.applied import effective_commits
+from lakewright.slices.chain import effective_commits
 from lakewright.slices.discover import slice_name
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.spec.models.places import Address

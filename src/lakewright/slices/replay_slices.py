@@ -22,8 +22,8 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.watermark import Watermark
 from lakewright.plan.permissions import Permissions
-from lakewright.slices.applied import slices_in
 from lakewright.slices.attempt import STRATEGIES
+from lakewright.slices.chain import slices_in
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason

@@ -11,7 +11,7 @@ from lakewright.errors import UsageError
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
-from lakewright.slices.applied import AppliedSlice
+from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.discover import natural_key, slice_name
 from lakewright.slices.placement import APART
 from lakewright.slices.time_check import ALL_DECLARED

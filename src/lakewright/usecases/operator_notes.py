@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.application import application_of
+from lakewright.slices.chain import is_in_table
 from lakewright.slices.discover import called_name, natural_key, slice_name
-from lakewright.slices.in_table import is_in_table
 from lakewright.slices.other_runs import declared_strategy, processing_jobs
 from lakewright.slices.time_check import may_be_late
 from lakewright.spec.models.entity import Entity

@@ -16,10 +16,9 @@ from lakewright.manifest.lock import command
 from lakewright.relations.entity import observe_silver
 from lakewright.schema.sql import name_sql
 from lakewright.slices.application import application_of
-from lakewright.slices.applied import AppliedSlice, slices_in
+from lakewright.slices.chain import AppliedSlice, slices_in
 from lakewright.slices.discover import called_name, item_id
 from lakewright.slices.reconcile import has_no_commit
-from lakewright.slices.rewind.known_slices import name_of
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.row_values import object_sql
@@ -84,9 +83,9 @@ class PastTable:
         for commit in self.log:
             for applied in slices_in(commit, self.app_id):
                 if "rewind" in commit.content:
-                    rewound[name_of(applied)] = commit
+                    rewound[applied.name] = commit
                 else:
-                    known[name_of(applied)] = (commit, applied)
+                    known[applied.name] = (commit, applied)
         if name in known:
             return known[name]
         if name in rewound:

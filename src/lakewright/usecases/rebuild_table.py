@@ -211,11 +211,11 @@ def rebuild_table(
         if is_check:
             build(context, found, plan, check=check)
             beside = side_address(found.places(app.project.lake).silver)
-            difference = compare_beside(context, found, plan)
+            difference = None if plan.missing else compare_beside(context, found, plan.state)
             return Rebuilt(found.called, plan, difference, beside=beside)
         with announced(app, context, found, words, attempt) as rewind:
             contents = build(context, found, plan, check=check)
-            difference = compare_beside(context, found, plan)
+            difference = None if plan.missing else compare_beside(context, found, plan.state)
             told = f"{words} by {author}: {reason}"
             is_same = difference is not None and difference.is_none
             words = f"{table_words(found)} was built again from its slices"

@@ -14,8 +14,7 @@ from lakewright.lake.past import is_gone
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.slices.applied import slices_in
-from lakewright.slices.rewind.known_slices import name_of
+from lakewright.slices.chain import slices_in
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.past_load import past_app
@@ -293,7 +292,7 @@ def _commit_of_file(table: PastTable, name: str | None, version: int | None) -> 
         return next((commit for commit in table.log if commit.version == version), None)
     found = None
     for commit in table.log:
-        if any(name_of(each) == name for each in slices_in(commit, table.app_id)):
+        if any(each.name == name for each in slices_in(commit, table.app_id)):
             found = commit
     return found
 

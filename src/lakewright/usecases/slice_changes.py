@@ -11,8 +11,7 @@ from lakewright.errors import UsageError
 from lakewright.lake.past import readable
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.schema.sql import name_sql
-from lakewright.slices.applied import slices_in
-from lakewright.slices.rewind.known_slices import name_of
+from lakewright.slices.chain import slices_in
 from lakewright.transform.row_values import object_sql, parse_values
 from lakewright.usecases.past_table import PastTable
 
@@ -133,7 +132,7 @@ def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) ->
             remedy="Compare two versions of the table with `lakewright sql --as-of`.",
         )
     commit, applied = table.commit_of(slice_name)
-    others = tuple(name_of(each) for each in slices_in(commit, table.app_id) if each != applied)
+    others = tuple(each.name for each in slices_in(commit, table.app_id) if each != applied)
     counts, rows = changes_of(table, commit.version, limit=limit)
     return SliceChanges(
         entity=table.entity.called,

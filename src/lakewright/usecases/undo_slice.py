@@ -16,11 +16,9 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
-from lakewright.slices.rewind.known_slices import name_of
 from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
-from lakewright.slices.rewind.rebuild import check_each_once
 from lakewright.slices.rewind.settle import settle_rewind
-from lakewright.slices.rewind.undo import UndoPlan, beside_undo, undo
+from lakewright.slices.rewind.undo import UndoPlan, beside_undo, check_each_once, undo
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
@@ -98,7 +96,7 @@ class Undone:
         plan = self.plan
         if plan.undone is None:
             return "it changed nothing: the table stays as it is"
-        names = [name_of(each) for each in plan.replayed]
+        names = [each.name for each in plan.replayed]
         listed_names = first_of(names, MOST_NAMED)
         if plan.base is None and names:
             return f"the table is built again from {counted(len(names), 'slice')}: {listed_names}"
@@ -140,7 +138,7 @@ class Undone:
         plan = self.plan
         if not plan.is_requeued:
             return f"{plan.slice} is skipped"
-        names = list(dict.fromkeys(map(name_of, plan.requeued)))
+        names = list(dict.fromkeys(each.name for each in plan.requeued))
         return f"{first_of(names, MOST_NAMED)} {'is' if len(names) == 1 else 'are'} ready for the next run"
 
     @property

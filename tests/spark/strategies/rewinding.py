@@ -20,9 +20,9 @@ from lakewright.plan.permissions import Permissions
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo
-from lakewright.slices.rewind.rebuild import build_beside, check_each_once, swap_rebuilt
+from lakewright.slices.rewind.rebuild import build_beside, swap_rebuilt
 from lakewright.slices.rewind.side_table import remove_beside, side_of
-from lakewright.slices.rewind.undo import undo
+from lakewright.slices.rewind.undo import check_each_once, undo
 
 if TYPE_CHECKING:
     from tests.spark.strategies.bench import SmallLake

@@ -51,7 +51,7 @@ REPLAYED = ("after_replay", "before_rewind_record")
 LANDED = ("after_rewind", "before_rewind_record")
 PROCESSED = Verdict.PROCESSED
 MODULES = (
-    *(f"lakewright.slices.{name}" for name in ("replay_slices", "rewind.swap", "rewind.commit_rewind")),
+    *(f"lakewright.slices.{name}" for name in ("replay_slices", "rewind.swap")),
     *(f"lakewright.slices.rewind.{name}" for name in ("undo", "rebuild")),
     *(f"lakewright.strategies.{name}" for name in ("fold", "slice_load")),
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lakewright.lake.commit import Commit
-from lakewright.slices.applied import effective_commits, foreign_since, since_empty, slices_in
+from lakewright.slices.chain import effective_commits, foreign_since, since_empty, slices_in
 
 APP = "lakewright/shop/orders:orders"
 START = datetime(2024, 1, 1, tzinfo=UTC)

@@ -19,10 +19,10 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import list_slices
 from lakewright.slices.recover_from_log import counter_of
-from lakewright.slices.rewind import rebuild
+from lakewright.slices.rewind import undo
 from lakewright.slices.rewind.difference import TableDifference
-from lakewright.slices.rewind.known_slices import name_of
-from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
+from lakewright.slices.rewind.known_slices import Replay
+from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
 from lakewright.slices.rewind.undo import UndoPlan
 
@@ -54,7 +54,7 @@ def by_hand(place: Place) -> None:
 
 
 def replayed(plan: UndoPlan) -> list[str]:
-    return [name_of(each) for each in plan.replayed]
+    return [each.name for each in plan.replayed]
 
 
 def test_the_table_goes_back_to_the_version_before_the_slice(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_the_table_goes_back_to_the_version_before_the_slice(tmp_path: Path) -> 
     assert found == [(None, ["s2", "s3"]), (0, ["s3"]), (1, [])]
     assert undo_of(place, "s2").version == 1
     again = undo_of(place, "s2", is_requeued=True)
-    assert (again.base, replayed(again), [name_of(each) for each in again.later]) == (0, [], ["s3"])
+    assert (again.base, replayed(again), [each.name for each in again.later]) == (0, [], ["s3"])
 
 
 def test_later_slices_that_were_skipped_since_they_were_processed_are_left_out(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_later_slices_that_were_skipped_since_they_were_processed_are_left_out(t
     assert (plan.base, replayed(plan), plan.as_json()["skipped"]) == (0, ["s4"], ["s3"])
     assert plan.rewound_ids == {place.item(name).item_id for name in ("s2", "s3", "s4")}
     requeued = undo_of(place, "s2", is_requeued=True)
-    assert (replayed(requeued), [name_of(each) for each in requeued.requeued]) == ([], ["s2", "s4"])
+    assert (replayed(requeued), [each.name for each in requeued.requeued]) == ([], ["s2", "s4"])
     # What the table held before the slice stays.
     last = undo_of(place, "s4")
     assert (last.base, last.skipped, last.version) == (2, (), 3)
@@ -84,7 +84,7 @@ def test_later_slices_that_were_skipped_since_they_were_processed_are_left_out(t
 def test_commits_of_others_are_named_and_lost_only_if_allowed(tmp_path: Path) -> None:
     place = place_of(tmp_path, "s1", "s2")
     by_hand(place)
-    with pytest.raises(DataLossError, match=r"1 commit of other writers .* version 2 \(WRITE\)"):
+    with pytest.raises(DataLossError, match=r"1 commit to orders that no slice made .* version 2 \(WRITE\)"):
         undo_of(place, "s2")
     assert [commit.version for commit in undo_of(place, "s2", is_over_foreign=True).foreign] == [2]
     with pytest.raises(DataLossError, match="no slice made"):
@@ -120,7 +120,7 @@ def test_later_slices_that_have_changed_are_requeued_as_they_are_now(tmp_path: P
     )
     place.warnings.clear()
     plan = undo_of(place, "s2", is_requeued=True)
-    assert (plan.base, replayed(plan), [name_of(each) for each in plan.later]) == (0, [], ["s3", "s4"])
+    assert (plan.base, replayed(plan), [each.name for each in plan.later]) == (0, [], ["s3", "s4"])
     assert place.warnings == [
         "orders: s3, s4 have changed since the last processing: the next run processes what is there now"
     ]
@@ -209,7 +209,7 @@ def test_a_slice_that_was_delivered_again_is_applied_as_it_was_processed_last(tm
     assert plan.as_json()["repeated"] == ["s2", "s3"]
     # The next run takes each slice once, as it is now: nothing is to be shown of the table.
     requeued = undo_of(place, "s1", is_requeued=True)
-    assert ([name_of(each) for each in requeued.later], requeued.is_checked) == (["s2", "s3"], False)
+    assert ([each.name for each in requeued.later], requeued.is_checked) == (["s2", "s3"], False)
     # Of the slice itself, nothing stays.
     assert (undo_of(place, "s3").repeated, undo_of(place, "s2").repeated) == ((), ("s3",))
 
@@ -240,17 +240,17 @@ def test_an_undo_ends_if_slices_that_are_applied_once_do_not_give_the_table_as_i
     again(place, "s2")
     built: list[list[str]] = []
 
-    def build_beside(_context: Any, _entity: Any, plan: RebuildPlan, **_: Any) -> None:
-        built.append([known.name for known in plan.slices])
+    def build_beside(_context: Any, _entity: Any, replay: Replay, **_: Any) -> None:
+        built.append([known.name for known in replay.slices])
 
-    monkeypatch.setattr(rebuild, "build_beside", build_beside)
-    monkeypatch.setattr(rebuild, "compare_beside", lambda *_, **__: TableDifference(5, gone, 0, seen=1))
+    monkeypatch.setattr(undo, "build_beside", build_beside)
+    monkeypatch.setattr(undo, "compare_beside", lambda *_, **__: TableDifference(5, gone, 0, seen=1))
     removed: list[Any] = []
-    monkeypatch.setattr(rebuild, "remove_beside", lambda *_: removed.append(None))
+    monkeypatch.setattr(undo, "remove_beside", lambda *_: removed.append(None))
 
     def check(name: str, **options: Any) -> None:
         plan = undo_of(place, name, **options)
-        rebuild.check_each_once(place.bench, place.entity, plan, check=lambda: None)
+        undo.check_each_once(place.bench, place.entity, plan, check=lambda: None)
 
     check("s2")
     check("s1", is_requeued=True)
@@ -273,13 +273,13 @@ def test_commits_of_others_that_may_be_lost_are_told_where_slices_do_not_give_th
     again(place, "s2")
     by_hand(place)
     for name in ("build_beside", "remove_beside"):
-        monkeypatch.setattr(rebuild, name, lambda *_, **__: None)
-    monkeypatch.setattr(rebuild, "compare_beside", lambda *_, **__: TableDifference(5, 1, 0))
+        monkeypatch.setattr(undo, name, lambda *_, **__: None)
+    monkeypatch.setattr(undo, "compare_beside", lambda *_, **__: TableDifference(5, 1, 0))
     plan = undo_of(place, "s1", is_over_foreign=True)
     with pytest.raises(
         DataLossError, match="applied once, without the commits of other writers, does"
     ) as caught:
-        rebuild.check_each_once(place.bench, place.entity, plan, check=lambda: None)
+        undo.check_each_once(place.bench, place.entity, plan, check=lambda: None)
     assert (caught.value.remedy or "").startswith("`lakewright rebuild orders --over-foreign --check` shows")
 
 
@@ -379,7 +379,7 @@ def test_a_rebuild_starts_with_a_slice_or_a_time(tmp_path: Path) -> None:
     for start in (RebuildStart(slice="s2"), RebuildStart(time=datetime(2024, 5, 2, tzinfo=UTC))):
         part = plan_rebuild(place.bench, place.entity, start)
         assert (part.base, [known.name for known in part.slices]) == (0, ["s2", "s3"])
-        assert part.digest != whole.digest
+        assert part.app != whole.app
     with pytest.raises(UsageError, match="has no processed slice s7"):
         plan_rebuild(place.bench, place.entity, RebuildStart(slice="s7"))
 

@@ -9,7 +9,7 @@ from typing import Any
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.record import Application
-from lakewright.slices.applied import foreign_commits
+from lakewright.slices.chain import foreign_commits
 from lakewright.slices.reconcile import mismatches
 
 APP = Application.named("lakewright/shop/orders", "orders")

@@ -12,9 +12,8 @@ from tests.unit.slices.test_recover_from_log import Place
 
 from lakewright.cli.commands import undo
 from lakewright.cli.page import Branch
-from lakewright.slices.applied import AppliedSlice
+from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.discover import item_id, list_slices
-from lakewright.slices.rewind.known_slices import name_of
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 from lakewright.usecases.undo_slice import Undone, _changed_words
 
@@ -35,7 +34,7 @@ def folded(place: Place, *names: str, **told: Any) -> None:
 
 
 def names_of(slices: Iterable[AppliedSlice]) -> list[str]:
-    return [name_of(each) for each in slices]
+    return [each.name for each in slices]
 
 
 def said(undone: Undone) -> list[str]:

@@ -7,40 +7,62 @@ must be those with which it was processed: otherwise other rows would be applied
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, SliceError
-from lakewright.manifest.item import Item, Verdict, has_same_amounts, is_changed
+from lakewright.lake.observation import missing_files
+from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
 from lakewright.manifest.watermark import Watermark
-from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name
+from lakewright.slices.discover import called_name, find_slice, natural_key
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.spec.models.entity import Strategy
-from lakewright.spec.words import first_of
+from lakewright.spec.words import counted, first_of
+from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
-    from lakewright.manifest.record import Application
-    from lakewright.slices.applied import AppliedSlice
+    from lakewright.lake.commit import Commit
+    from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
+    from lakewright.slices.chain import AppliedSlice
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
+    "Replay",
     "as_accepted",
     "as_requeued",
     "check_bronze",
+    "check_foreign",
+    "check_version",
     "greatest_marks",
     "known_slices",
-    "name_of",
     "watermarks_after",
     "watermarks_of",
 ]
 
 
-def name_of(applied: AppliedSlice) -> str:
-    """Return the name of an applied slice."""
-    return slice_name(Item(applied.item_id))
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Slices that a rewind applies again beside a table, from one of its versions on.
+
+    Attributes:
+        state: The table as it was observed.
+        base: The version whose rows the new table starts with; None for none.
+        slices: The slices that are applied again, in order.
+        kept: The slices that the table holds in that version.
+        app: The application id of the commits beside it, the same for rewinds that can continue each other.
+        has_past: Whether the entity's past versions stand before the first of the slices.
+    """
+
+    state: TableState
+    base: int | None
+    slices: tuple[KnownSlice, ...]
+    kept: tuple[AppliedSlice, ...]
+    app: str
+    has_past: bool
 
 
 def known_slices(
@@ -61,11 +83,11 @@ def known_slices(
     Raises:
         DataLossError: It is not known at what time a slice was processed.
     """
-    names = [natural_key(name_of(each)) for each in before]
+    names = [natural_key(each.name) for each in before]
     last = max(names, default=())
     found = []
     for each in slices:
-        name, at = name_of(each), each.content.get("processingTime")
+        name, at = each.name, each.content.get("processingTime")
         if at is None:
             raise DataLossError(
                 f"the processing time of {name} is not recorded, so it cannot be applied again",
@@ -86,6 +108,41 @@ def known_slices(
         )
         last = max(last, key)
     return tuple(found)
+
+
+def check_version(context: ProcessingContext, entity: Entity, base: int | None) -> None:
+    """Raise an error if files of the version that a table goes back to were removed.
+
+    Raises:
+        DataLossError: They were; nothing was written.
+    """
+    silver = entity.places(context.lake.settings).silver
+    gone = [] if base is None else missing_files(context.lake, silver, base)
+    if gone:
+        raise DataLossError(
+            f"version {base} of {silver} is not whole any more: {counted(len(gone), 'file')} of it "
+            f"{'was' if len(gone) == 1 else 'were'} removed, such as {gone[0]}",
+            remedy="VACUUM removes files of old versions. Build the table again from its slices with "
+            f"`{rebuild_command(entity)}`. Nothing was written.",
+            details={"version": base, "files": len(gone)},
+        )
+
+
+def check_foreign(entity: Entity, lost: tuple[Commit, ...], *, is_allowed: bool) -> tuple[Commit, ...]:
+    """Return the commits that no slice made and that a rewind takes out, if they may be lost.
+
+    Raises:
+        DataLossError: There are some, and they may not; nothing was written.
+    """
+    if not lost or is_allowed:
+        return lost
+    versions = ", ".join(f"{each.version} ({each.operation})" for each in lost[:MOST_NAMED])
+    raise DataLossError(
+        f"{counted(len(lost), 'commit')} to {entity.called} that no slice made would be lost: "
+        f"version {versions}",
+        remedy="Give --over-foreign if they may be lost. Nothing was written.",
+        details={"versions": [each.version for each in lost]},
+    )
 
 
 def watermarks_of(slices: Iterable[AppliedSlice]) -> dict[str, Watermark]:
@@ -133,38 +190,14 @@ def as_accepted(
 
     A warning names the slices that have another one now.
     """
-    found, names = _changed_by(_as_accepted, context, slices)
-    if names:
-        verb = "has" if len(names) == 1 else "have"
-        context.warn(
-            f"{entity.called}: {first_of(names, MOST_NAMED)} {verb} other files than when processed, and "
-            "these were accepted: they are applied as they are now"
-        )
-    return found
 
+    def is_accepted(applied: AppliedSlice, item: Item) -> bool:
+        is_of_item = item.tokens.get(context.application.key) == applied.number
+        is_same_size = has_same_amounts(applied.fingerprint, item.fingerprint or {})
+        return item.is_processed_by(context.application) and is_of_item and is_same_size
 
-def _changed_by(
-    change: Callable[[AppliedSlice, Item, Application], AppliedSlice],
-    context: ProcessingContext,
-    slices: Sequence[AppliedSlice],
-) -> tuple[tuple[AppliedSlice, ...], list[str]]:
-    """Return slices after a change that follows from their items, and the names of those that it changed."""
-    items = context.ledger.store.read([each.item_id for each in slices])
-    found = tuple(
-        each if (item := items.get(each.item_id)) is None else change(each, item, context.application)
-        for each in slices
-    )
-    return found, [name_of(now) for now, then in zip(found, slices, strict=True) if now is not then]
-
-
-def _as_accepted(applied: AppliedSlice, item: Item, application: Application) -> AppliedSlice:
-    if not item.is_processed_by(application):
-        return applied
-    recorded, accepted = applied.fingerprint, item.fingerprint or {}
-    is_of_item = item.tokens.get(application.key) == applied.number
-    if not is_of_item or not is_changed(recorded, accepted) or not has_same_amounts(recorded, accepted):
-        return applied
-    return replace(applied, content={**applied.content, "fingerprint": dict(accepted)})
+    told = "other files than when processed, and these were accepted: they are applied as they are now"
+    return _as_in_manifest(context, entity, slices, is_accepted, (f"has {told}", f"have {told}"))
 
 
 def as_requeued(
@@ -174,22 +207,34 @@ def as_requeued(
 
     A warning names the slices that have another one now.
     """
-    found, names = _changed_by(_as_requeued, context, slices)
-    if names:
-        context.warn(
-            f"{entity.called}: {first_of(names, MOST_NAMED)} changed since the last processing, and "
-            f"{'was' if len(names) == 1 else 'were'} requeued: what is there now is applied in its place"
-        )
-    return found
+
+    def is_requeued(_: AppliedSlice, item: Item) -> bool:
+        return item.verdict(context.application) is Verdict.READY
+
+    told = "changed since the last processing, and {} requeued: what is there now is applied in its place"
+    return _as_in_manifest(context, entity, slices, is_requeued, (told.format("was"), told.format("were")))
 
 
-def _as_requeued(applied: AppliedSlice, item: Item, application: Application) -> AppliedSlice:
-    if item.verdict(application) is not Verdict.READY:
-        return applied
-    requeued = item.fingerprint or {}
-    if not is_changed(applied.fingerprint, requeued):
-        return applied
-    return replace(applied, content={**applied.content, "fingerprint": dict(requeued)})
+def _as_in_manifest(
+    context: ProcessingContext,
+    entity: Entity,
+    slices: Sequence[AppliedSlice],
+    counts: Callable[[AppliedSlice, Item], bool],
+    told: tuple[str, str],
+) -> tuple[AppliedSlice, ...]:
+    """Return slices with the fingerprints of their items where these count, and warn of those that differ."""
+    items = context.ledger.store.read([each.item_id for each in slices])
+    found = [
+        replace(each, content={**each.content, "fingerprint": dict(item.fingerprint or {})})
+        if (item := items.get(each.item_id)) is not None
+        and is_changed(each.fingerprint, item.fingerprint or {})
+        and counts(each, item)
+        else each
+        for each in slices
+    ]
+    if names := [now.name for now, then in zip(found, slices, strict=True) if now is not then]:
+        context.warn(f"{entity.called}: {first_of(names, MOST_NAMED)} {told[len(names) > 1]}")
+    return tuple(found)
 
 
 def check_bronze(
@@ -223,7 +268,7 @@ def check_bronze(
     faults, changed, same, ready = [], [], [], []
     last = None
     for each in slices:
-        name = name_of(each)
+        name = each.name
         found = find_slice(bronze, name, context.lake)
         if found is not None and not is_changed(each.fingerprint, found.fingerprint):
             continue
@@ -259,7 +304,7 @@ def _requeuing(entity: Entity, changed: Sequence[AppliedSlice], rebuild: str | N
     """Return what a remedy says, after a comma, of slices that have changed; empty if none has."""
     if not changed:
         return ""
-    typed = command("requeue", *(called_name(entity.called, name_of(each)) for each in changed))
+    typed = command("requeue", *(called_name(entity.called, each.name) for each in changed))
     if rebuild is not None:
         return f", or apply what is there now in its place: `{typed} --late`, then `{rebuild}`"
     return f", or process what is there now: `{typed} --cascade`, then a run"

@@ -13,43 +13,37 @@ from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, UsageError
-from lakewright.lake.commit import Commit, read_commits
+from lakewright.lake.commit import Commit
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.store import Query
-from lakewright.slices.applied import (
+from lakewright.slices.chain import (
     AppliedSlice,
+    SliceChain,
     each_once,
-    effective_commits,
     foreign_since,
     since_empty,
+    version_before,
 )
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
-from lakewright.slices.moved_lake import HeldSlices, held_slices
 from lakewright.slices.past import past_fingerprint
-from lakewright.slices.replay_slices import KnownSlice
 from lakewright.slices.rewind.known_slices import (
+    Replay,
     as_accepted,
     as_requeued,
     check_bronze,
-    known_slices,
-    name_of,
-)
-from lakewright.slices.rewind.plan_undo import (
+    check_foreign,
     check_version,
-    skipped_items,
-    unlogged_slices,
-    version_before,
+    known_slices,
 )
 from lakewright.slices.rewind.side_table import plan_digest
 from lakewright.slices.time_check import requeueing_undo
-from lakewright.spec.words import counted, first_of
+from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
-    from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
@@ -81,7 +75,7 @@ class RebuildStart:
     def includes(self, applied: AppliedSlice) -> bool:
         """Return whether the rebuild starts with a slice, if it has not started before."""
         if self.slice is not None:
-            return name_of(applied) == self.slice
+            return applied.name == self.slice
         if self.time is not None:
             at = applied.content.get("processingTime")
             return at is not None and parse_instant(at) >= self.time
@@ -89,28 +83,18 @@ class RebuildStart:
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildPlan:
+class RebuildPlan(Replay):
     """How a table is built again.
 
     Attributes:
-        state: The table as it was observed.
-        base: The version whose rows the new table starts with; None for none.
-        slices: The slices that are applied again, in order.
-        kept: The slices that the table holds in that version.
+        foreign: Commits of other writers, of repairs and of an adoption that are lost.
         skipped: The items of slices that are left out, because they were skipped since they were processed.
         included: Names of the slices that waited, and are applied, too.
         requeued: Names of slices that were requeued, and are left out: the table has no commit of theirs.
-        foreign: Commits of other writers, of repairs and of an adoption that are lost.
-        digest: The same for rebuilds that can continue each other.
         missing: Data files that the table's last version lacks, so that its rows can't be read.
     """
 
-    state: TableState
-    base: int | None
-    slices: tuple[KnownSlice, ...]
-    kept: tuple[AppliedSlice, ...]
-    foreign: tuple[Commit, ...]
-    digest: str
+    foreign: tuple[Commit, ...] = ()
     skipped: tuple[Item, ...] = ()
     included: tuple[str, ...] = ()
     requeued: tuple[str, ...] = ()
@@ -168,17 +152,11 @@ def plan_rebuild(
         SliceError: Slices are gone from bronze, or have changed.
         MigrationError: The past versions of the entity can't be read.
     """
-    places = entity.places(context.lake.settings)
-    state = observe_table(context.lake, places.silver)
-    app = str(context.application)
-    log = read_commits(context.lake, places.silver) if state.exists else ()
-    chain = tuple(effective_commits(log, app))
-    every = held_slices(context.ledger.store, log, app, places.bronze)
-    versions = {commit.version for commit in chain}
-    held = [each for each in reversed(every) if each[0].version in versions]
-    logged = [each for _, slices in reversed(held) for each in slices]
-    applied = _with_included(_in_order(context, entity, logged, every), included)
-    skipped = skipped_items(context, applied)
+    silver, app = entity.places(context.lake.settings).silver, str(context.application)
+    state = observe_table(context.lake, silver)
+    chain = SliceChain.of(context.lake, context.ledger.store, entity, context.application)
+    applied = _with_included(_in_order(chain), included)
+    skipped = chain.skipped(applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))
     first = next(starts, None)
     is_whole = start == RebuildStart()
@@ -189,9 +167,9 @@ def plan_rebuild(
             f"{entity.called} has no processed slice{start.words if applied else ''}",
             remedy=f"`lakewright manifest ls --entity {entity.called}` lists the slices.",
         )
-    base = None if is_whole else _base(entity, held, applied[first])
+    base = None if is_whole else _base(entity, chain, applied[first])
     kept = () if is_whole else tuple(applied[:first])
-    _check_not_reverted(entity, kept, logged, every)
+    _check_not_reverted(entity, chain, kept)
     rest = applied[len(kept) :]
     again = [each for each in rest if each.item_id not in skipped]
     accepted = as_accepted(context, entity, again)
@@ -201,32 +179,31 @@ def plan_rebuild(
 
     def without(last: AppliedSlice) -> str:
         behind = list(dropwhile(lambda each: each.item_id != last.item_id, chosen))[1:]
-        return _keeping(context, entity, held, behind, frozenset(each.item_id for each in included))
+        return _keeping(context, entity, chain, behind, frozenset(each.item_id for each in included))
 
     rebuild = rebuild_command(entity) if is_whole else None
     check_bronze(context, entity, chosen, without=without, rebuild=rebuild)
     check_version(context, entity, base)
-    since = since_empty(log) if is_whole else [c for c in chain if base is None or c.version > base]
-    lost = foreign_since(since, app)
-    if lost and not is_over_foreign:
-        raise _foreign_error(entity, lost)
-    slices = known_slices(chosen, before=kept, strategy=entity.strategy, new=new)
+    since = (
+        since_empty(chain.log)
+        if is_whole
+        else [each for each in chain.commits if base is None or each.version > base]
+    )
+    lost = check_foreign(entity, foreign_since(since, app), is_allowed=is_over_foreign)
     past = past_fingerprint(context.lake, entity) if base is None else None
     digest = plan_digest({"base": base, "entity": entity.model_dump(mode="json"), "past": past})
-    left_out = tuple(skipped[each.item_id] for each in rest if each.item_id in skipped)
     return RebuildPlan(
         state,
         base,
-        slices,
+        known_slices(chosen, before=kept, strategy=entity.strategy, new=new),
         kept,
-        lost,
-        digest,
-        left_out,
-        included=tuple(name_of(each) for each in included),
+        f"{app}/rebuild/{digest}",
+        has_past=base is None,
+        foreign=lost,
+        skipped=tuple(skipped[each.item_id] for each in rest if each.item_id in skipped),
+        included=tuple(each.name for each in included),
         requeued=_requeued(context, entity, applied),
-        missing=tuple(missing_files(context.lake, places.silver, state.version))
-        if state.version is not None
-        else (),
+        missing=() if state.version is None else tuple(missing_files(context.lake, silver, state.version)),
     )
 
 
@@ -262,30 +239,18 @@ def _is_after(applied: AppliedSlice, at: datetime) -> bool:
     return time is not None and parse_instant(time) > at
 
 
-def _in_order(
-    context: ProcessingContext,
-    entity: Entity,
-    logged: Sequence[AppliedSlice],
-    every: Sequence[HeldSlices],
-) -> list[AppliedSlice]:
+def _in_order(chain: SliceChain) -> list[AppliedSlice]:
     """Return all processed slices, each once, in the order in which they were last applied.
 
     A RESTORE of another program may have reverted the commit that applied some of them last, as a rebuild
     does for all: they keep the order that they have there.
-
-    Args:
-        context: The context of the processing.
-        entity: The entity.
-        logged: The slices of the commits that the table's last version builds on, in order.
-        every: All commits that the log has, with their slices.
     """
-    unlogged = unlogged_slices(context, entity, logged)
-    once = each_once(sorted((*logged, *unlogged), key=lambda each: each.number))
-    items = context.ledger.store.read([each.item_id for each in once])
-    tokens = {name: item.tokens.get(context.application.key) for name, item in items.items()}
+    once = each_once(sorted((*chain.slices, *chain.unlogged), key=lambda each: each.number))
+    items = chain.store.read([each.item_id for each in once])
+    tokens = {name: item.tokens.get(chain.application.key) for name, item in items.items()}
     places = {
         (each.item_id, each.number): (each.number, index)
-        for _, slices in every
+        for _, slices in chain.logged
         for index, each in enumerate(slices)
     }
 
@@ -297,41 +262,36 @@ def _in_order(
     return sorted(once, key=place)
 
 
-def _base(entity: Entity, held: Sequence[HeldSlices], first: AppliedSlice) -> int | None:
+def _base(entity: Entity, chain: SliceChain, first: AppliedSlice) -> int | None:
     """Return the version that a table had before a slice.
 
     Raises:
         DataLossError: The log does not show it, or one commit holds it with slices before it.
     """
-    for commit, slices in held:
+    for commit, slices in reversed(chain.held):
         if any(each.item_id == first.item_id for each in slices):
             if slices[0].item_id == first.item_id:
                 return version_before(commit)
             raise DataLossError(
-                f"version {commit.version} of {entity.called} holds {name_of(first)} together with slices "
+                f"version {commit.version} of {entity.called} holds {first.name} together with slices "
                 "before it, so there is no version without it",
-                remedy=f"Start with {name_of(slices[0])}, or build the table from all slices.",
+                remedy=f"Start with {slices[0].name}, or build the table from all slices.",
             )
     raise DataLossError(
-        f"the log of {entity.called} does not show the commit of {name_of(first)}",
+        f"the log of {entity.called} does not show the commit of {first.name}",
         remedy="Start with a later slice, or build the table from all slices.",
     )
 
 
-def _check_not_reverted(
-    entity: Entity,
-    kept: Sequence[AppliedSlice],
-    logged: Sequence[AppliedSlice],
-    every: Sequence[HeldSlices],
-) -> None:
+def _check_not_reverted(entity: Entity, chain: SliceChain, kept: Sequence[AppliedSlice]) -> None:
     """Check that the version to start with holds the slices before the start.
 
     Raises:
         DataLossError: A RESTORE has reverted the commit of one.
     """
-    held = {each.item_id for each in logged}
-    committed = {each.item_id for _, slices in every for each in slices}
-    gone = [name_of(each) for each in kept if each.item_id in committed - held]
+    held = {each.item_id for each in chain.slices}
+    committed = {each.item_id for _, slices in chain.logged for each in slices}
+    gone = [each.name for each in kept if each.item_id in committed - held]
     if gone:
         raise DataLossError(
             f"{first_of(gone, MOST_NAMED)} of {entity.called} {'is' if len(gone) == 1 else 'are'} not in the "
@@ -344,21 +304,21 @@ def _check_not_reverted(
 
 def _all_skipped(entity: Entity, applied: Sequence[AppliedSlice]) -> UsageError:
     """Return the error of a table whose slices were all skipped: there is nothing to build it from."""
-    name = name_of(applied[-1])
+    name = applied[-1].name
     unskip, called = command("unskip", called_name(entity.called, name)), shlex.quote(entity.called)
     return UsageError(
         f"every slice that the table of {entity.called} holds was skipped: nothing is left to build it from",
         remedy=f"`{unskip}`, then `lakewright process {called}`, then `lakewright undo {called} "
         f"{shlex.quote(name)}` takes the rows of {name} out"
         + (", and so on, the newest first." if len(applied) > 1 else "."),
-        details={"slices": [name_of(each) for each in applied]},
+        details={"slices": [each.name for each in applied]},
     )
 
 
 def _keeping(
     context: ProcessingContext,
     entity: Entity,
-    held: Sequence[HeldSlices],
+    chain: SliceChain,
     behind: Sequence[AppliedSlice],
     included: frozenset[str],
 ) -> str:
@@ -370,7 +330,7 @@ def _keeping(
     Args:
         context: The context of the processing.
         entity: The entity.
-        held: The commits of the table with their slices, the newest first.
+        chain: The slices of the table.
         behind: The slices behind those that can't be applied again, in the order of a rebuild.
         included: Ids of the slices that wait, and are to be applied, too.
     """
@@ -378,11 +338,11 @@ def _keeping(
     if not included <= set(order):  # what is included comes before one that can't be applied
         return ""
     first = min(map(order.index, included), default=len(order))
-    waiting = included - {each.item_id for _, slices in held for each in slices}
+    waiting = included - {each.item_id for each in chain.slices}
     if waiting and waiting != included:
         return ""
     after = (each for each in behind[first:] if each.item_id not in included)
-    later = _first_start(context, entity, held, islice(after, 1) if waiting else behind[: first + 1])
+    later = _first_start(context, entity, chain, islice(after, 1) if waiting else behind[: first + 1])
     if later is None:
         return ""
     started = f"`{rebuild_command(entity)} --from {shlex.quote(later)}`"
@@ -391,26 +351,13 @@ def _keeping(
 
 
 def _first_start(
-    context: ProcessingContext,
-    entity: Entity,
-    held: Sequence[HeldSlices],
-    slices: Iterable[AppliedSlice],
+    context: ProcessingContext, entity: Entity, chain: SliceChain, slices: Iterable[AppliedSlice]
 ) -> str | None:
     """Return the name of the first of some slices with which a rebuild can start; None if there is none."""
     for each in slices:
         try:
-            check_version(context, entity, _base(entity, held, each))
+            check_version(context, entity, _base(entity, chain, each))
         except DataLossError:
             continue
-        return name_of(each)
+        return each.name
     return None
-
-
-def _foreign_error(entity: Entity, lost: Sequence[Commit]) -> DataLossError:
-    versions = ", ".join(f"{c.version} ({c.operation})" for c in lost[:MOST_NAMED])
-    count = counted(len(lost), "commit")
-    return DataLossError(
-        f"{count} to {entity.called} that no slice made would be lost: version {versions}",
-        remedy="Give --over-foreign if they may be lost. Nothing was written.",
-        details={"versions": [commit.version for commit in lost]},
-    )

@@ -6,44 +6,41 @@ Source: the rules of rewinds, "Undo"; Delta's documentation, "Restore a Delta ta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, UsageError
-from lakewright.lake.commit import Commit, read_commits
-from lakewright.lake.observation import missing_files, observe_table
-from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.lake.commit import Commit
+from lakewright.lake.observation import observe_table
+from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.manifest.store import Query
-from lakewright.slices.applied import AppliedSlice, each_once, effective_commits, foreign_since
+from lakewright.slices.chain import (
+    AppliedSlice,
+    SliceChain,
+    each_once,
+    foreign_since,
+    is_in_table,
+    version_before,
+)
 from lakewright.slices.discover import called_name, item_id, slice_name
-from lakewright.slices.in_table import is_in_table, may_hold
-from lakewright.slices.moved_lake import HeldSlices, held_slices, without_continued
-from lakewright.slices.processed import processed_items
 from lakewright.slices.reconcile import has_no_commit
-from lakewright.slices.rewind.known_slices import as_accepted, check_bronze, name_of
+from lakewright.slices.rewind.known_slices import as_accepted, check_bronze, check_foreign, check_version
 from lakewright.slices.rewind.undo import UndoPlan
 from lakewright.slices.time_check import requeueing_undo
 from lakewright.spec.suggestions import nearest
-from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
 
 if TYPE_CHECKING:
-    from lakewright.manifest.record import Application
-    from lakewright.manifest.store import Store
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "check_version",
     "plan_undo",
-    "skipped_items",
     "undoable",
-    "unlogged_slices",
-    "version_before",
     "with_requeue",
     "without_slice",
 ]
@@ -78,22 +75,20 @@ def plan_undo(
         DataLossError: Commits of other writers would be lost, or the slice's commit is gone from the log.
         SliceError: Slices after it are gone from bronze, or those that are applied again have changed.
     """
-    places = entity.places(context.lake.settings)
-    state = observe_table(context.lake, places.silver)
-    app = str(context.application)
-    log = read_commits(context.lake, places.silver) if state.exists else ()
-    chain = tuple(effective_commits(log, app))
-    stored = held_slices(context.ledger.store, chain[::-1], app, places.bronze)
-    item = _processed_item(context, entity, name, lambda item: may_hold(item, log, stored))
-    held = _Held.of(context, entity, stored, item)
+    state = observe_table(context.lake, entity.places(context.lake.settings).silver)
+    chain = SliceChain.of(context.lake, context.ledger.store, entity, context.application)
+    item = _processed_item(context, entity, name, chain.may_hold)
+    held = _Held.of(chain, item)
     if not held.is_written:
         _check_unwritten(context, entity, item, is_requeued=is_requeued)
         if len(held.since) == 1 or not (entity.settings.delete_missing and entity.watermarks):
             # Later slices would be applied in the same way without it.
             return UndoPlan(item, None, state, state.version, kept=held.others)
-    commits = [commit for commit in chain if held.first is not None and commit.version >= held.first.version]
+    commits = [
+        commit for commit in chain.commits if held.first is not None and commit.version >= held.first.version
+    ]
     base = None if held.first is None else version_before(held.first)
-    skipped = skipped_items(context, held.since)
+    skipped = chain.skipped(held.since)
     has_past = base is None and HISTORY_PROPERTY in state.properties
     unseen = held.unseen_reason(has_past=has_past, is_alone=not skipped)
     plan = UndoPlan(
@@ -106,13 +101,13 @@ def plan_undo(
         skipped=tuple(skipped.values()),
         repeated=held.repeated,
         is_requeued=is_requeued,
-        foreign=foreign_since(commits, app),
+        foreign=check_foreign(
+            entity, foreign_since(commits, str(context.application)), is_allowed=is_over_foreign
+        ),
         kept=held.before,
         version=held.first.version if held.first is not None and unseen is None else None,
         unseen=unseen,
     )
-    if plan.foreign and not is_over_foreign:
-        raise _foreign_error(entity, plan)
     applied = as_accepted(context, entity, plan.since if plan.is_checked else plan.others)
     check_bronze(
         context,
@@ -154,31 +149,30 @@ class _Held:
     repeated: tuple[str, ...]
 
     @classmethod
-    def of(cls, context: ProcessingContext, entity: Entity, chain: Sequence[HeldSlices], item: Item) -> _Held:
-        """Return where a slice stands in a table, given its effective commits with their slices."""
-        logged = [each for _, slices in chain for each in slices]
-        own = [each for each in logged if each.item_id == item.item_id]
-        unlogged = unlogged_slices(context, entity, logged)
-        undone = own[-1] if own else next(each for each in unlogged if each.item_id == item.item_id)
+    def of(cls, chain: SliceChain, item: Item) -> _Held:
+        """Return where a slice stands in a table."""
+        own = [each for each in chain.slices if each.item_id == item.item_id]
+        undone = own[-1] if own else next(each for each in chain.unlogged if each.item_id == item.item_id)
         start = own[0].number if own else undone.number
         first = next(
-            (c for c, slices in chain if any(s in own if own else s.number > start for s in slices)), None
+            (c for c, slices in chain.held if any(s in own if own else s.number > start for s in slices)),
+            None,
         )
         before: list[AppliedSlice] = []
         since: list[AppliedSlice] = []
         beside: tuple[AppliedSlice, ...] = ()
-        for commit, slices in chain:
+        for commit, slices in chain.held:
             is_before = first is None or commit.version < first.version
             (before if is_before else since).extend(slices)
             beside = tuple(slices) if commit is first else beside
-        for each in unlogged:
+        for each in chain.unlogged:
             is_later = each.item_id == item.item_id or (each.number > start and each.is_unwritten)
             (since if is_later else before).append(each)
         since.sort(key=lambda each: each.number)
         once = each_once(since)
         counts = Counter(each.item_id for each in since)
         again = [each for each in once if counts[each.item_id] > 1 and each.item_id != item.item_id]
-        return cls(undone, len(own), first, beside, tuple(before), once, tuple(map(name_of, again)))
+        return cls(undone, len(own), first, beside, tuple(before), once, tuple(each.name for each in again))
 
     @property
     def others(self) -> tuple[AppliedSlice, ...]:
@@ -299,86 +293,6 @@ def _is_held(context: ProcessingContext, entity: Entity, item: Item) -> bool:
     application = context.application
     return item.is_processed_by(application) or is_in_table(
         context.lake, context.ledger.store, entity, application, item
-    )
-
-
-def version_before(commit: Commit) -> int | None:
-    """Return the version that a commit builds on; None if it made the table's first rows."""
-    rewind = commit.content.get("rewind")
-    if rewind is not None:
-        base = rewind.get("base")
-        return None if base is None else int(base)
-    return commit.version - 1 if commit.version else None
-
-
-def skipped_items(context: ProcessingContext, applied: Sequence[AppliedSlice]) -> dict[str, Item]:
-    """Return the items of applied slices that the application skips now, by their ids, in their order."""
-    items = context.ledger.store.read([each.item_id for each in applied])
-    return {name: item for name, item in items.items() if item.is_skipped_for(context.application)}
-
-
-def unlogged_slices(
-    context: ProcessingContext, entity: Entity, logged: Collection[AppliedSlice]
-) -> tuple[AppliedSlice, ...]:
-    """Return processed slices that the log does not show, as the manifest tells them.
-
-    They changed nothing, or their commits are older than what the log keeps. A slice that the log shows is
-    among them if it was processed once more with another content, which changed nothing.
-    """
-    application, store = context.application, context.ledger.store
-    bronze = entity.places(context.lake.settings).bronze
-    last = {each.item_id: each for each in logged}
-    found = []
-    for item in without_continued(store, processed_items(store, application), bronze):
-        number, known = item.tokens.get(application.key), last.get(item.item_id)
-        if number is None or (known is not None and known.number == number):
-            continue
-        applied = AppliedSlice(item.item_id, number, _recorded_content(store, item, application))
-        if known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint)):
-            found.append(applied)
-    return tuple(sorted(found, key=lambda each: each.number))
-
-
-def _recorded_content(store: Store, item: Item, application: Application) -> Mapping[str, Any]:
-    """Return what the manifest says of a processed slice, in the form in which commits say it."""
-    marks = {mark.record_id for mark in item.processed if mark.application.covers(application)}
-    record = next(each for each in store.records(item.item_id) if each.record_id in marks)
-    names = ("fingerprint", "strategy", "watermarks", "metrics", "delta_version")
-    found = {name: record.content[name] for name in names if name in record.content}
-    at = record.content.get("processing_time")
-    return {
-        **found,
-        **({} if at is None else {"processingTime": at}),
-        "item": item.item_id,
-        "revision": item.revision,
-    }
-
-
-def check_version(context: ProcessingContext, entity: Entity, base: int | None) -> None:
-    """Raise an error if files of the version that a table goes back to were removed.
-
-    Raises:
-        DataLossError: They were; nothing was written.
-    """
-    silver = entity.places(context.lake.settings).silver
-    gone = [] if base is None else missing_files(context.lake, silver, base)
-    if gone:
-        raise DataLossError(
-            f"version {base} of {silver} is not whole any more: {counted(len(gone), 'file')} of it "
-            f"{'was' if len(gone) == 1 else 'were'} removed, such as {gone[0]}",
-            remedy="VACUUM removes files of old versions. Build the table again from its slices with "
-            f"`{rebuild_command(entity)}`. Nothing was written.",
-            details={"version": base, "files": len(gone)},
-        )
-
-
-def _foreign_error(entity: Entity, plan: UndoPlan) -> DataLossError:
-    versions = ", ".join(f"{c.version} ({c.operation})" for c in plan.foreign[:MOST_NAMED])
-    count = counted(len(plan.foreign), "commit")
-    return DataLossError(
-        f"{count} of other writers to {entity.called} would be lost with {plan.slice}: version {versions}",
-        remedy="Give --over-foreign if they may be lost. Nothing was written.",
-        details={"versions": [commit.version for commit in plan.foreign]},
     )
 
 

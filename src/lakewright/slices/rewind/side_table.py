@@ -20,7 +20,7 @@ from lakewright.lake.commit import Token, carrying_token, read_commits, strict_s
 from lakewright.lake.observation import delta_table, may_be_clustered, observe_table
 from lakewright.lake.table import drop_table, ensure_database, remove_uncommitted
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.slices.applied import slices_in
+from lakewright.slices.chain import slices_in
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.places import Address
 from lakewright.strategies.tuning import Tuning

@@ -2,78 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LeaseLost
-from lakewright.lake.commit import Commit, Token, carrying_token, read_commits, strict_session
+from lakewright.lake.commit import Commit, Token, carrying_token, read_commits
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.table import drop_entry_alone
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
+from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.recover_from_log import counter_of, last_given_number
-from lakewright.slices.rewind.side_table import swap_write
+from lakewright.slices.rewind.known_slices import watermarks_after
+from lakewright.slices.rewind.side_table import rewind_session, side_of, swap_write
 from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
-from lakewright.strategies.tuning import Tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
+    from lakewright.manifest.rewind import Rewind
+    from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.rewind.known_slices import Replay
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
 
-__all__ = ["commit_rewind", "find_rewind", "replayed_slices", "swap_in"]
+__all__ = ["commit_rewind", "find_rewind", "rewind_content", "swap_in"]
 
 
-def replayed_slices(
-    items: Mapping[str, Item], contents: Sequence[Mapping[str, Any]]
-) -> Iterator[RewoundSlice]:
-    """Yield slices that were applied again, for their new revisions.
-
-    The number of their commit and its version are known once it is made.
-    """
-    for each in contents:
-        item = items[each["item"]]
-        content = {
-            "slice": each["slice"],
-            "strategy": each["strategy"],
-            "processing_time": each["processingTime"],
-            "fingerprint": each["fingerprint"],
-            "watermarks": each["watermarks"],
-            "metrics": each["metrics"],
-        }
-        yield RewoundSlice(
-            item.item_id, item.revision, note={"fingerprint": each["fingerprint"]}, token=0, content=content
-        )
+def rewind_content(
+    rewind: Rewind, operation: str, base: int | None, reason: str, taints: Iterable[Put]
+) -> dict[str, Any]:
+    """Return what the commit of a rewind says of it, beside its slices and watermarks."""
+    return {
+        "id": rewind.rewind_id,
+        "operation": operation,
+        "base": base,
+        "reason": reason,
+        "taints": [{"key": put.key, "value": put.value} for put in taints],
+    }
 
 
 def swap_in(
     context: ProcessingContext,
     entity: Entity,
-    side: Entity,
-    state: TableState,
+    replay: Replay,
     told: Mapping[str, Any],
     *,
     contents: Sequence[Mapping[str, Any]],
+    gone: frozenset[str],
+    taken_back: Iterable[RewoundSlice] = (),
     check: Callable[[], None],
-    session: SparkSession | None = None,
 ) -> Commit:
     """Replace the rows of an entity's table by those of its side table, in one commit; return the commit.
 
     Args:
         context: The context of the processing.
         entity: The entity.
-        side: The entity with the place of the side table.
-        state: The entity's table as it was observed.
+        replay: What was applied beside the table.
         told: What the commit says of the rewind.
-        contents: What it says of each slice that it holds.
+        contents: What it says of each slice that was applied.
+        gone: Ids of the items that the table does not hold any more, or holds by other commits.
+        taken_back: Those of them that the table does not hold any more.
         check: Raises `LeaseLost` if the lease on the table is no longer held.
-        session: The session that makes the commit; by default one of its own.
 
     Raises:
         CommitConflict: The table has changed since it was observed; nothing was written.
@@ -84,28 +80,31 @@ def swap_in(
     number = max(last_given_number(context.ledger, silver), last) + 1
     # Before the commit: no slice may be given the number, or a smaller one, after it.
     raise_counter(store, counter_of(silver), number)
-    revisions = {each["item_id"]: each["revision"] + 1 for each in told["slices"]}
-    beside = side.places(lake.settings).silver
+    items = store.read([known.item_id for known in replay.slices])
+    applied = tuple(AppliedSlice(each["item"], each["number"], each) for each in contents)
+    beside = side_of(entity, lake).places(lake.settings).silver
     built = observe_table(lake, beside)
+    rewind = {
+        **told,
+        "slices": [asdict(each) for each in (*taken_back, *_replayed(items, contents, number))],
+        "watermarks": watermarks_after(context, gone, (*replay.kept, *applied)),
+    }
     content = {
         "run": context.holder.run_id,
         "record": told["id"],
         "hashVersion": built.properties.get(HASH_VERSION_PROPERTY),
-        "rewind": {**told, "slices": [_numbered(each, number) for each in told["slices"]]},
-        "items": [{**each, "number": number, "revision": revisions[each["item"]]} for each in contents],
+        "rewind": rewind,
+        "items": [
+            {**each, "number": number, "revision": items[each["item"]].revision + 1} for each in contents
+        ],
     }
-    session = session or strict_session(lake)
-    Tuning.of(built).apply(session, lake)
+    session = rewind_session(lake, built)
     reach_failpoint("before_swap")
-    if not state.exists:
+    if not replay.state.exists:
         drop_entry_alone(lake, silver)
     write = swap_write(lake, session, silver, beside, built)
     token = Token(app, number, content)
-    return commit_rewind(context, session, silver, state, token, write=write, check=check)
-
-
-def _numbered(rewound: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-    return rewound if rewound["token"] is None else {**rewound, "token": number}
+    return commit_rewind(context, session, silver, replay.state, token, write=write, check=check)
 
 
 def commit_rewind(
@@ -160,3 +159,14 @@ def find_rewind(context: ProcessingContext, address: Address, rewind_id: str) ->
         if (commit.content.get("rewind") or {}).get("id") == rewind_id:
             return commit
     return None
+
+
+def _replayed(
+    items: Mapping[str, Item], contents: Sequence[Mapping[str, Any]], number: int
+) -> Iterator[RewoundSlice]:
+    """Yield slices that were applied again, for their new revisions; the commit has a number."""
+    for each in contents:
+        item, names = items[each["item"]], ("slice", "strategy", "fingerprint", "watermarks", "metrics")
+        content = {**{name: each[name] for name in names}, "processing_time": each["processingTime"]}
+        note = {"fingerprint": each["fingerprint"]}
+        yield RewoundSlice(item.item_id, item.revision, note=note, token=number, content=content)

@@ -6,39 +6,45 @@ again, and one commit replaces the table's rows by the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lakewright.errors import DataLossError
 from lakewright.lake.commit import Commit, Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.table import restore_table
-from lakewright.manifest.item import Item
 from lakewright.manifest.rewind import Rewind, RewoundSlice
-from lakewright.slices.applied import AppliedSlice
-from lakewright.slices.discover import find_slice, natural_key, slice_name
-from lakewright.slices.replay_slices import KnownSlice, replay_slices
-from lakewright.slices.rewind.known_slices import known_slices, name_of, watermarks_after, watermarks_of
+from lakewright.slices.chain import AppliedSlice
+from lakewright.slices.discover import find_slice, natural_key, slice_name, slice_of_id
+from lakewright.slices.rewind.known_slices import Replay, known_slices, watermarks_after
+from lakewright.slices.rewind.rebuild import build_beside, compare_beside
 from lakewright.slices.rewind.settle import record_landed
 from lakewright.slices.rewind.side_table import (
     Beside,
-    begin_beside,
     look_beside,
     plan_digest,
+    remove_beside,
     rewind_session,
     side_of,
 )
-from lakewright.slices.rewind.swap import commit_rewind, replayed_slices, swap_in
+from lakewright.slices.rewind.swap import commit_rewind, rewind_content, swap_in
+from lakewright.spec.words import first_of
+from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.summary import deleted_rows, plain_names
 from lakewright.strategies.table_properties import HISTORY_PROPERTY
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
     from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
     from lakewright.manifest.store import Put
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["UndoPlan", "beside_undo", "undo"]
+__all__ = ["UndoPlan", "beside_undo", "check_each_once", "undo"]
+
+MOST_NAMED = 5
 
 
 def undo(
@@ -67,19 +73,29 @@ def undo(
         LeaseLost: The lease is lost; nothing was written.
         TargetError: A later slice cannot be applied again; nothing was written.
     """
-    told = {
-        "id": rewind.rewind_id,
-        "operation": "undo",
-        "base": plan.base,
-        "reason": reason,
-        "taints": [{"key": put.key, "value": put.value} for put in taints],
-    }
-    if plan.undone is None:
-        commit = _unwritten({**told, **_gone(context, entity, plan)})
-    elif plan.replayed:
-        commit = _replay(context, entity, plan, told, check)
+    told = rewind_content(rewind, "undo", plan.base, reason, taints)
+    taken_back = tuple(_taken_back(context, entity, plan))
+    if plan.undone is not None and plan.replayed:
+        replay = _replay_of(context, plan)
+        commit = swap_in(
+            context,
+            entity,
+            replay,
+            told,
+            contents=build_beside(context, entity, replay, check=check),
+            gone=plan.rewound_ids,
+            taken_back=taken_back,
+            check=check,
+        )
     else:
-        commit = _restore(context, entity, plan, {**told, **_gone(context, entity, plan)}, check)
+        told["slices"] = list(map(asdict, taken_back))
+        told["watermarks"] = watermarks_after(context, plan.rewound_ids, plan.kept)
+        is_written = plan.undone is not None
+        commit = (
+            _restore(context, entity, plan, told, check)
+            if is_written
+            else Commit(-1, None, "", {}, {"rewind": told})
+        )
     reach_failpoint("before_rewind_record")
     record_landed(context, entity, rewind, commit)
     return plan.state.version if plan.undone is None else commit.version
@@ -95,29 +111,60 @@ def beside_undo(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> B
         return None  # the table stays as it is, and so does what is beside it
     # What is beside the table makes room for the check of slices that were processed more than once.
     is_continued = plan.replayed and not plan.is_checked
-    app, known = _replay_of(context, plan) if is_continued else (None, ())
+    replay = _replay_of(context, plan) if is_continued else None
+    app, known = (None, ()) if replay is None else (replay.app, replay.slices)
     lake = context.lake
     return look_beside(lake, entity, side_of(entity, lake), plan.base, app=app, slices=known)
 
 
-def _replay_of(context: ProcessingContext, plan: UndoPlan) -> tuple[str, tuple[KnownSlice, ...]]:
-    """Return the application id of an undo's commits beside the table, and the slices that it applies."""
-    known = known_slices(plan.replayed, before=plan.kept)
+def _replay_of(
+    context: ProcessingContext, plan: UndoPlan, slices: Sequence[AppliedSlice] | None = None
+) -> Replay:
+    """Return what an undo applies beside the table, or other slices from the same version on."""
+    known = known_slices(plan.replayed if slices is None else slices, before=plan.kept)
     digest = plan_digest({"base": plan.base, "slices": [asdict(each) for each in known]})
-    return f"{context.application}/undo/{digest}", known
+    app = f"{context.application}/undo/{digest}"
+    return Replay(plan.state, plan.base, known, plan.kept, app, plan.has_past)
 
 
-def _unwritten(told: Mapping[str, Any]) -> Commit:
-    """Return what is recorded of an undo that leaves the table as it is."""
-    return Commit(-1, None, "", {}, {"rewind": told})
+def check_each_once(
+    context: ProcessingContext, entity: Entity, plan: UndoPlan, *, check: Callable[[], None]
+) -> None:
+    """Raise an error unless the slices that an undo applies again, each once, give the table as it is.
 
+    Only an undo after which slices were processed more than once is checked: bronze need not hold what they
+    were before. The slices are built beside the table, the undone one among them. Of a row that more than one
+    of them had, `lastSeen` and the name of the slice may differ: they follow from the slices that are left.
 
-def _gone(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> dict[str, Any]:
-    """Return the slices that the table does not hold any more, and the watermarks without them."""
-    return {
-        "slices": [asdict(each) for each in _taken_back(context, entity, plan)],
-        "watermarks": watermarks_after(context, plan.rewound_ids, plan.kept),
-    }
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: The plan of the undo, made under the lease on the table.
+        check: Raises an error if the undo must not go on.
+
+    Raises:
+        DataLossError: They give other rows; nothing was written.
+        TargetError: A slice cannot be applied again; nothing was written.
+    """
+    if not plan.is_checked:
+        return
+    build_beside(context, entity, _replay_of(context, plan, plan.since), check=check)
+    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
+    found = compare_beside(context, entity, plan.state, without=(system.filename,))
+    remove_beside(context, entity)
+    if found is None or replace(found, seen=0).is_none:
+        return
+    typed = f"{rebuild_command(entity)}{' --over-foreign' if plan.foreign else ''}"
+    others = ", without the commits of other writers," if plan.foreign else ""
+    names = first_of(plan.repeated, MOST_NAMED)
+    verb = "was" if len(plan.repeated) == 1 else "were"
+    raise DataLossError(
+        f"{names} of {entity.called} {verb} processed more than once, and each slice applied once{others} "
+        f"does not give the table as it is: {found.text}",
+        remedy=f"`{typed} --check` shows these rows. `{typed}` applies each slice once; then {plan.slice} "
+        "can be undone. Nothing was written.",
+        details={"slices": list(plan.repeated), "difference": found.as_json()},
+    )
 
 
 def _taken_back(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> Iterator[RewoundSlice]:
@@ -127,13 +174,13 @@ def _taken_back(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> I
         return
     bronze = entity.places(context.lake.settings).bronze
     times = {each.item_id: each.content.get("processingTime") for each in plan.requeued}
-    if list(times) != sorted(times, key=lambda each: natural_key(slice_name(Item(each)))):
+    if list(times) != sorted(times, key=lambda each: natural_key(slice_of_id(each))):
         # The next run takes them by their names, so that the times would not follow each other.
         times = dict.fromkeys(times)
     items = context.ledger.store.read(list(times))
     for name, at in times.items():
         # Any of them may have changed since it was processed: the next run takes what is there now.
-        present = find_slice(bronze, slice_name(Item(name)), context.lake)
+        present = find_slice(bronze, slice_of_id(name), context.lake)
         note: dict[str, Any] = {"fingerprint": {} if present is None else present.fingerprint}
         if at is not None:
             note["processing_time"] = at
@@ -156,43 +203,6 @@ def _restore(
         restore_table(session, silver, plan.base)
 
     return commit_rewind(context, session, silver, plan.state, token, write=write, check=check)
-
-
-def _replay(
-    context: ProcessingContext,
-    entity: Entity,
-    plan: UndoPlan,
-    told: Mapping[str, Any],
-    check: Callable[[], None],
-) -> Commit:
-    """Apply slices to the earlier version beside the table, and swap the result in."""
-    app, known = _replay_of(context, plan)
-    side, session = side_of(entity, context.lake), rewind_session(context.lake, plan.state)
-    begin_beside(context, entity, side, plan.base, app=app, slices=known, session=session)
-    marks = watermarks_of(plan.kept)
-    contents = replay_slices(
-        context,
-        side,
-        known,
-        app=app,
-        watermarks=marks,
-        check=check,
-        has_past=plan.has_past,
-        session=session,
-    )
-    items = context.ledger.store.read([each.item_id for each in known])
-    replayed = replayed_slices(items, contents)
-    left = (*plan.kept, *_as_applied(contents))
-    whole = {
-        **told,
-        "slices": [asdict(each) for each in (*_taken_back(context, entity, plan), *replayed)],
-        "watermarks": watermarks_after(context, plan.rewound_ids, left),
-    }
-    return swap_in(context, entity, side, plan.state, whole, contents=contents, check=check, session=session)
-
-
-def _as_applied(contents: Sequence[Mapping[str, Any]]) -> Iterable[AppliedSlice]:
-    return (AppliedSlice(each["item"], each["number"], each) for each in contents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,9 +309,9 @@ class UndoPlan:
             "version": self.state.version,
             "back_to": self.base,
             "counts": self.counts,
-            "replayed": [name_of(each) for each in self.replayed],
+            "replayed": [each.name for each in self.replayed],
             "repeated": list(self.repeated) if self.is_checked else [],
-            "requeued": [name_of(each) for each in self.requeued],
+            "requeued": [each.name for each in self.requeued],
             "skipped": self.skipped_names,
             "foreign_commits": [commit.version for commit in self.foreign],
         }

@@ -14,7 +14,7 @@ from lakewright.lake.commit_effects import replaces_all, restored_version
 from lakewright.lake.observation import last_commit_number, table_log
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
-from lakewright.slices.applied import AppliedSlice, effective_commits, slices_in
+from lakewright.slices.chain import AppliedSlice, effective_commits, slices_in
 from lakewright.slices.discover import slice_of_id
 from lakewright.slices.recover_from_log import counter_of, lacks_commits, unwritten_mark
 from lakewright.slices.rewind.known_slices import greatest_marks

@@ -1,0 +1,303 @@
+"""The slice chain: the slices that a table holds, as its log and the manifest have them, in order.
+
+Commits that a RESTORE reverted do not count. A commit that holds several slices counts once for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.commit import Commit, read_commits
+from lakewright.lake.commit_effects import empties, has_changed_rows, replaces_all, restored_version
+from lakewright.lake.observation import observe_table, observe_without_spark, table_log
+from lakewright.manifest.item import Item, is_changed
+from lakewright.slices.discover import item_id, slice_of_id
+from lakewright.slices.moved_lake import continued_in, without_continued
+from lakewright.slices.processed import processed_items
+from lakewright.strategies.past_load import past_app
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.manifest.record import Application
+    from lakewright.manifest.store import Store
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.discover import Listing
+    from lakewright.spec.models.entity import Entity
+
+__all__ = [
+    "AppliedSlice",
+    "HeldSlices",
+    "SliceChain",
+    "archived_for_undo",
+    "each_once",
+    "effective_commits",
+    "foreign_commits",
+    "foreign_since",
+    "is_in_table",
+    "since_empty",
+    "slices_in",
+    "version_before",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedSlice:
+    """One slice in the table.
+
+    Attributes:
+        item_id: Its item.
+        number: The number of its commit.
+        content: What the commit says of it: `fingerprint`, `processingTime`, `strategy`, `watermarks`,
+            `metrics`.
+    """
+
+    item_id: str
+    number: int
+    content: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the slice."""
+        return slice_of_id(self.item_id)
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """The fingerprint with which it was processed; empty if that is not known."""
+        return self.content.get("fingerprint") or {}
+
+    @property
+    def is_unwritten(self) -> bool:
+        """Whether the manifest says that the slice changed nothing, so that it has no commit."""
+        return "delta_version" in self.content and self.content["delta_version"] is None
+
+
+HeldSlices: TypeAlias = tuple[Commit, tuple[AppliedSlice, ...]]
+"""A commit, and the slices that it holds in the order in which they were applied."""
+
+
+@dataclass(frozen=True)
+class SliceChain:
+    """The slices that a table holds.
+
+    A commit names the item that its slice had then. If the lake was moved since, and `manifest move` has
+    copied the records, the slice has the item that it has in the bronze folder now.
+
+    Attributes:
+        log: The commits that the table's log still has, oldest first.
+    """
+
+    store: Store
+    application: Application
+    bronze: str
+    log: tuple[Commit, ...]
+
+    @classmethod
+    def of(cls, lake: Lake, store: Store, entity: Entity, application: Application) -> SliceChain:
+        """Return the slice chain of an entity's table."""
+        places = entity.places(lake.settings)
+        is_there = observe_table(lake, places.silver).exists
+        return cls(store, application, places.bronze, read_commits(lake, places.silver) if is_there else ())
+
+    @cached_property
+    def commits(self) -> tuple[Commit, ...]:
+        """The commits that the table's last version builds on, oldest first."""
+        return tuple(effective_commits(self.log, str(self.application)))[::-1]
+
+    @cached_property
+    def logged(self) -> tuple[HeldSlices, ...]:
+        """All commits of the log with their slices, oldest first, also those that were reverted."""
+        every = [(commit, slices_in(commit, str(self.application))) for commit in self.log]
+        moved = continued_in(
+            self.store, {each.item_id for _, slices in every for each in slices}, self.bronze
+        )
+
+        def now(applied: AppliedSlice) -> AppliedSlice:
+            to = moved.get(applied.item_id)
+            return (
+                applied
+                if to is None
+                else replace(applied, item_id=to, content={**applied.content, "item": to})
+            )
+
+        return tuple((commit, tuple(map(now, slices))) for commit, slices in every)
+
+    @cached_property
+    def held(self) -> tuple[HeldSlices, ...]:
+        """The commits that the table's last version builds on, with their slices, oldest first."""
+        versions = {commit.version for commit in self.commits}
+        return tuple(each for each in self.logged if each[0].version in versions)
+
+    @cached_property
+    def slices(self) -> tuple[AppliedSlice, ...]:
+        """The slices of these commits, as often as each was applied."""
+        return tuple(each for _, slices in self.held for each in slices)
+
+    @cached_property
+    def unlogged(self) -> tuple[AppliedSlice, ...]:
+        """The processed slices that the log does not show, as the manifest tells them.
+
+        They changed nothing, or their commits are older than what the log keeps. A slice that the log shows
+        is among them if it was processed once more with another content, which changed nothing.
+        """
+        store, application = self.store, self.application
+        last = {each.item_id: each for each in self.slices}
+        found = []
+        for item in without_continued(store, processed_items(store, application), self.bronze):
+            number, known = item.tokens.get(application.key), last.get(item.item_id)
+            if number is None or (known is not None and known.number == number):
+                continue
+            applied = AppliedSlice(item.item_id, number, _recorded_content(store, item, application))
+            if known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint)):
+                found.append(applied)
+        return tuple(sorted(found, key=lambda each: each.number))
+
+    def holds(self, item: str) -> bool:
+        """Return whether the table holds the slice of an item, whatever the manifest says."""
+        return any(each.item_id == item for each in self.slices)
+
+    def may_hold(self, item: Item) -> bool:
+        """Return whether the table holds a slice, or may, as the log does not reach back far enough."""
+        is_cut = bool(self.log) and self.log[0].version > 0
+        return self.holds(item.item_id) or (item.revision > 1 and is_cut)
+
+    def skipped(self, slices: Sequence[AppliedSlice]) -> dict[str, Item]:
+        """Return the items of slices that the application skips now, by their ids, in their order."""
+        items = self.store.read([each.item_id for each in slices])
+        return {name: item for name, item in items.items() if item.is_skipped_for(self.application)}
+
+
+def _recorded_content(store: Store, item: Item, application: Application) -> Mapping[str, Any]:
+    """Return what the manifest says of a processed slice, in the form in which commits say it."""
+    marks = {mark.record_id for mark in item.processed if mark.application.covers(application)}
+    record = next(each for each in store.records(item.item_id) if each.record_id in marks)
+    names = ("fingerprint", "strategy", "watermarks", "metrics", "delta_version")
+    found = {name: record.content[name] for name in names if name in record.content}
+    at = record.content.get("processing_time")
+    return {
+        **found,
+        **({} if at is None else {"processingTime": at}),
+        "item": item.item_id,
+        "revision": item.revision,
+    }
+
+
+def is_in_table(lake: Lake, store: Store, entity: Entity, application: Application, item: Item) -> bool:
+    """Return whether a table holds a slice as its log shows it, whatever the manifest says.
+
+    Spark is not started: of a table that only Spark can read, the manifest tells.
+    """
+    if observe_without_spark(lake, entity.places(lake.settings).silver) is None:
+        return item.is_processed_by(application)
+    return SliceChain.of(lake, store, entity, application).holds(item.item_id)
+
+
+def archived_for_undo(
+    context: ProcessingContext, entity: Entity, name: str, listing: Listing
+) -> tuple[str, ...] | None:
+    """Return the names of slices that are gone, and that an undo of a slice with `--requeue` needs.
+
+    These are the others of its commit, which are applied again, and those after it, which the next run takes;
+    not those that are skipped. None is returned if the slice has no commit, or if only Spark reads the log.
+    """
+    places = entity.places(context.lake.settings)
+    wanted = item_id(f"{places.bronze}/{name}")
+    try:
+        if places.silver.location is None or table_log(context.lake, places.silver) is None:
+            return None
+        chain = SliceChain.of(context.lake, context.ledger.store, entity, context.application)
+        slices = [found for _, found in chain.held]
+    except LakewrightError:  # a log that can't be read is told by itself
+        return None
+    first = next(
+        (number for number, found in enumerate(slices) if wanted in {each.item_id for each in found}), None
+    )
+    if first is None:
+        return None
+    present = {item_id(each.path) for each in listing.slices}
+    gone = {each.item_id: each for found in slices[first:] for each in found if each.item_id not in present}
+    skipped = chain.skipped(tuple(gone.values()))
+    return tuple(each.name for each in gone.values() if each.item_id not in skipped)
+
+
+def slices_in(commit: Commit, app: str) -> tuple[AppliedSlice, ...]:
+    """Return the slices that a commit of an application holds, in the order in which they were applied."""
+    content = commit.content
+    if content.get("app") != app:
+        return ()
+    several = content.get("items")
+    found = [content] if several is None else [{**content, **each} for each in several]
+    return tuple(AppliedSlice(each["item"], int(each["number"]), each) for each in found if "item" in each)
+
+
+def each_once(slices: Iterable[AppliedSlice]) -> tuple[AppliedSlice, ...]:
+    """Return each slice once, in the place of its last processing."""
+    listed = list(slices)
+    last = {each.item_id: each for each in listed}
+    return tuple(each for each in listed if last[each.item_id] is each)
+
+
+def effective_commits(log: Sequence[Commit], app: str) -> Iterator[Commit]:
+    """Yield the commits that the table's last version builds on, newest first.
+
+    RESTORE skips some, and so does a commit that puts the table back by replacing its rows.
+    """
+    by_version = {commit.version: commit for commit in log}
+    commit = log[-1] if log else None
+    while commit is not None and not _starts_over(commit, app):
+        yield commit
+        is_restored = commit.operation == "RESTORE" and "rewind" not in commit.content
+        before = restored_version(commit, log) if is_restored else version_before(commit)
+        commit = by_version.get(before) if before is not None and before < commit.version else None
+
+
+def version_before(commit: Commit) -> int | None:
+    """Return the version that a commit builds on; None if it made the table's first rows."""
+    rewind = commit.content.get("rewind")
+    if rewind is not None:
+        base = rewind.get("base")
+        return None if base is None else int(base)
+    return commit.version - 1 if commit.version else None
+
+
+def _starts_over(commit: Commit, app: str) -> bool:
+    """Return whether a commit of another writer, or of TRUNCATE, removed all rows before it."""
+    if commit.content.get("app") in (app, f"{app}/repair", f"{app}/undo", past_app(app)):
+        return False
+    return replaces_all(commit)
+
+
+def since_empty(log: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the commits after the last one that emptied a table, or that built it again from its slices."""
+    start = -1
+    for commit in log:
+        if empties(commit) or _builds_again(commit):
+            start = commit.version
+    return tuple(commit for commit in log if commit.version > start)
+
+
+def foreign_commits(log: Sequence[Commit]) -> tuple[Commit, ...]:
+    """Return the commits of other writers that changed rows, since Lakewright's first commit.
+
+    Those before a rebuild from all slices are left out: nothing of them is in the table.
+    """
+    own = [commit for commit in log if "app" in commit.content]
+    start = max([*own[:1], *filter(_builds_again, log)], key=lambda commit: commit.version, default=None)
+    later = (commit for commit in log if start is not None and commit.version > start.version)
+    return tuple(commit for commit in later if "app" not in commit.content and has_changed_rows(commit))
+
+
+def _builds_again(commit: Commit) -> bool:
+    """Return whether a commit built the table again from all its slices."""
+    rewind = commit.content.get("rewind")
+    return rewind is not None and rewind.get("base") is None
+
+
+def foreign_since(commits: Sequence[Commit], app: str) -> tuple[Commit, ...]:
+    """Return the commits that changed rows and are not of slices, rewinds or past versions, oldest first."""
+    own = (app, f"{app}/undo", past_app(app))
+    found = [c for c in commits if has_changed_rows(c) and c.content.get("app") not in own]
+    return tuple(sorted(found, key=lambda commit: commit.version))
