@@ -19,6 +19,7 @@ from lakewright.slices.deviations import (
     MOST_NAMED,
     CorrectedSlices,
     Deviations,
+    Repetition,
     changed_items,
     later_processed,
 )
@@ -29,6 +30,7 @@ from lakewright.slices.processed import last_processed, place_of
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands, requeueing_undo
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.discovery import DiscoveredSlice
@@ -65,11 +67,12 @@ def find_deviations(
     )
     if entity.settings.changed_slices == "ignore":
         return found
-    changed = changed_items(items.values(), listing, context.application)
+    changed = sorted(changed_items(items.values(), listing, context.application), key=place_of)
     corrected = changed_items(skipped, listing, context.application, Verdict.SKIPPED) if skipped else ()
     return replace(
-        _with_changed(context, entity, found, changed, items),
-        is_requeued_by_jobs=entity.settings.changed_slices == "requeue",
+        found,
+        changed=tuple(changed),
+        repetition=_repetition(context, entity, found, changed, items) if changed else None,
         corrected=_corrected(context, entity, found, corrected, items),
     )
 
@@ -143,43 +146,42 @@ def _archived_for_undo(
     return archived_for_undo(context, entity, name, deviations.listing) if deviations.vanished else None
 
 
-def _with_changed(
+def _repetition(
     context: ProcessingContext,
     entity: Entity,
     found: Deviations,
-    changed_slices: Iterable[Item],
+    changed: Sequence[Item],
     items: Mapping[str, Item],
-) -> Deviations:
-    """Return deviations with items that have changed, of all those known, and what processes them again."""
-    changed = tuple(sorted(changed_slices, key=lambda item: natural_key(slice_name(item))))
-    if not changed:
-        return found
-    again = _again(context, entity, changed, items)
-    is_partial = context.strategy_for(entity) is not Strategy.FULL
-    processes = repetition_commands(context, entity, again) if again else None
-    # A rebuild applies slices by the entity's own strategy, and all of them, also those that are gone.
-    is_timed = processes is not None and entity.strategy is Strategy.HISTORIC
-    names = list(map(slice_name, changed))
-    needed = _archived_for_undo(context, entity, found, names[0]) if is_timed else None
-    is_undone, is_rebuilt = needed is not None, is_timed and needed is None
-    if is_undone:
-        requeue = requeueing_undo(entity.called, names[0])
-    elif is_rebuilt:
-        requeue = f"{command('requeue', *(called_name(entity.called, name) for name in names))} --late"
-    else:
-        requeue = _requeue_command(context, entity, changed, items)
-    return replace(
-        found,
-        changed=changed,
-        requeue=requeue,
-        jobs=_jobs(context, again),
-        archived=needed or (),
-        is_undone=is_undone,
-        processes=None if is_undone else processes,
-        rebuild=rebuild_with(entity.called, names) if is_rebuilt else None,
-        keeps_records=is_partial and not entity.settings.delete_missing and not is_undone,
-        overtakes=_overtakes(context, entity, changed, items, has_archived=found.vanished > 0),
-    )
+) -> Repetition:
+    """Return how changed slices are processed again: at their own times if a run would refuse these."""
+    again, names = _again(context, entity, changed, items), list(map(slice_name, changed))
+    typed, it = [called_name(entity.called, name) for name in names], "it" if len(names) == 1 else "them"
+    jobs, words = _jobs(context, again), f"process {it} again with"
+    processes = repetition_commands(context, entity, again)
+    overtakes = _overtakes(context, entity, changed, items, has_archived=found.vanished > 0)
+    if processes is not None and entity.strategy is Strategy.HISTORIC:
+        needed = _archived_for_undo(context, entity, found, names[0])
+        if needed is None:  # a rebuild applies all slices, also those that are gone
+            requeue, rebuild = f"{command('requeue', *typed)} --late", rebuild_with(entity.called, names)
+            both = f"`{requeue}`, then `{rebuild}`, which keeps the slices' own times"
+            return Repetition((requeue, rebuild), f"{words} {both}")
+        undo = requeueing_undo(entity.called, names[0])
+        if needed:
+            archived = first_of(needed, MOST_NAMED)
+            words = f"bring {archived} back first, which the undo needs, and {words}"
+        return Repetition((undo, *jobs), f"{words} `{undo}`{_then(jobs)}", overtakes)
+    requeue = _requeue_command(context, entity, changed, items)
+    if processes is not None:
+        return Repetition((requeue,), f"{words} `{requeue}`, then with later times {processes}")
+    note = overtakes
+    if context.strategy_for(entity) is not Strategy.FULL and not entity.settings.delete_missing:
+        note += (
+            " Records that only the former content had stay when it is processed again; "
+            f"`{requeueing_undo(entity.called, names[0])}` instead takes them out."
+        )
+    if jobs and entity.settings.changed_slices == "requeue":
+        return Repetition(jobs, f"{words} {' and '.join(f'`{each}`' for each in jobs)}", note)
+    return Repetition((requeue, *jobs), f"{words} `{requeue}`{_then(jobs)}", note)
 
 
 def is_folder_missed(store: Store, application: Application, bronze: str) -> bool:
@@ -236,8 +238,6 @@ def _requeue_command(
     Slices that are ready count too: the run that names the command may have processed them by its end.
     Processed ones that are no longer in bronze can't be processed again, so that what comes before is late.
     """
-    if not changed:
-        return ""
     names = [called_name(entity.called, item) for item in changed]
     if entity.settings.late_slices == "apply":
         return command("requeue", *names)
@@ -257,11 +257,12 @@ def _overtakes(
     *,
     has_archived: bool,
 ) -> str:
-    """Return what changed slices do to rows of later ones if they are applied after them, as a sentence.
+    """Return what changed slices do to rows of later ones if they are applied after them.
 
-    With the other way, a rebuild; it includes all that are requeued. Empty if they do nothing to them.
+    It is a sentence that follows others, with the other way, a rebuild; it includes all that are requeued.
+    Empty if they do nothing to them.
     """
-    if not changed or entity.settings.late_slices != "apply":
+    if entity.settings.late_slices != "apply":
         return ""
     later = later_processed(changed[0], items.values(), context.application)
     if all(each in changed for each in later):
@@ -271,7 +272,7 @@ def _overtakes(
     if found.warning is None:
         return ""
     one = len(changed) == 1
-    told = f"Processing {'it' if one else 'them'} again {found.overwrites}"
+    told = f" Processing {'it' if one else 'them'} again {found.overwrites}"
     if found.rebuild is None or has_archived:  # a rebuild applies all slices
         return f"{told}."
     placed = "it in its place" if one else "them in their places"
@@ -284,7 +285,7 @@ def _again(
 ) -> list[str]:
     """Return the names of the slices that are processed again if the changed ones are, in order."""
     names = list(map(slice_name, changed))
-    if not changed or entity.settings.late_slices == "apply":
+    if entity.settings.late_slices == "apply":
         return names
     first = natural_key(names[0])
     later = {
@@ -349,7 +350,7 @@ def requeue_changed(
     else:
         new = {name: new_item(each) for name, each in found.items()}
     names = tuple(map(slice_name, again))
-    return replace(deviations, changed=(), requeue="", requeued=names), {**items, **new}
+    return replace(deviations, changed=(), repetition=None, requeued=names), {**items, **new}
 
 
 def new_item(found: DiscoveredSlice) -> Item:

@@ -9,7 +9,6 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,7 +26,14 @@ if TYPE_CHECKING:
     from lakewright.slices.bronze import Slice
     from lakewright.slices.discover import Listing
 
-__all__ = ["SLICES_CHANGED", "CorrectedSlices", "Deviations", "changed_items", "later_processed"]
+__all__ = [
+    "SLICES_CHANGED",
+    "CorrectedSlices",
+    "Deviations",
+    "Repetition",
+    "changed_items",
+    "later_processed",
+]
 
 SLICES_CHANGED = "slices_changed"
 """The code of the fault, and the alert, that processed slices have changed."""
@@ -86,6 +92,21 @@ class CorrectedSlices:
 
 
 @dataclass(frozen=True, slots=True)
+class Repetition:
+    """How changed slices are processed again.
+
+    Attributes:
+        commands: The commands, as far as they are known.
+        words: What to do, as a clause without a subject.
+        note: What it does to other rows, or leaves of them, as sentences that follow others; or empty.
+    """
+
+    commands: tuple[str, ...]
+    words: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Deviations:
     """How an entity's bronze folder deviates from what the manifest has recorded.
 
@@ -93,15 +114,7 @@ class Deviations:
         entity: Name of the entity.
         bronze: The folder.
         changed: Processed items whose slice has changed, in order.
-        requeue: The command that has the changed slices processed again.
-        jobs: Commands of the runs that then take them; empty if the present run does.
-        processes: Commands, as text, that take them instead of runs, which would refuse their declared times.
-        rebuild: The command that applies them at these times, after `requeue`; None if there is none.
-        archived: Names of slices that are gone and must be brought back before `requeue`.
-        is_undone: Whether `requeue` is an undo, after which runs take the slices at these times.
-        keeps_records: Whether records that only their former content had stay when they are processed again.
-        overtakes: What `requeue` does to rows of later slices, and the other way, as a sentence; or empty.
-        is_requeued_by_jobs: Whether these runs requeue the changed slices themselves.
+        repetition: How they are processed again; None if none has changed.
         requeued: Names of changed slices that are processed again in this run, and of those after them.
         left: Names of such slices that the run leaves to others.
         gone: Names of slices that are to be processed again after TRUNCATE or DESTROY, but are not there.
@@ -116,15 +129,7 @@ class Deviations:
     bronze: str
     listing: Listing
     changed: tuple[Item, ...] = ()
-    requeue: str = ""
-    jobs: tuple[str, ...] = ()
-    processes: str | None = None
-    rebuild: str | None = None
-    archived: tuple[str, ...] = ()
-    is_undone: bool = False
-    keeps_records: bool = False
-    overtakes: str = ""
-    is_requeued_by_jobs: bool = False
+    repetition: Repetition | None = None
     requeued: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -177,11 +182,7 @@ class Deviations:
     @property
     def again(self) -> tuple[str, ...]:
         """The commands that have the changed slices processed again, as far as they are known."""
-        if self.rebuild is not None:
-            return (self.requeue, self.rebuild)
-        if self.processes is not None:
-            return (self.requeue,)
-        return self.jobs if self._is_left_to_jobs else (self.requeue, *self.jobs)
+        return () if self.repetition is None else self.repetition.commands
 
     def idle_reason(self, takes: Callable[[str], bool]) -> str | None:
         """Return why there is no slice to process, if there is none; None if every slice has been processed.
@@ -253,33 +254,14 @@ class Deviations:
     @property
     def _remedy(self) -> str:
         """What to do about changed slices: first what harms nothing, if their rows may be the same."""
-        it = "it" if len(self.changed) == 1 else "them"
         accept = f"`{command('accept', *(called_name(self.entity, item) for item in self.changed))}`"
-        again = f"process {it} again with {self._typed}"
-        if self.archived:
-            again = f"bring {_named(self.archived)} back first, which the undo needs, and {again}"
+        again, note = ("", "") if self.repetition is None else (self.repetition.words, self.repetition.note)
         if not self._have_same_amounts:
-            return f"{again[0].upper()}{again[1:]}, or keep what was processed with {accept}.{self._more}"
+            return f"{again[:1].upper()}{again[1:]}, or keep what was processed with {accept}.{note}"
         size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
         return (
             f"{size} the same: if the rows are too, keep what was processed with {accept}. "
-            f"If not, {again}.{self._more}"
-        )
-
-    @property
-    def _more(self) -> str:
-        told = self.overtakes if self.processes is None else ""
-        return f" {told}{self._undo}" if told else self._undo
-
-    @property
-    def _undo(self) -> str:
-        """What takes records out that the slices no longer have, if processing them again does not."""
-        if not self.keeps_records or self.processes is not None:
-            return ""
-        undo = f"lakewright undo {shlex.quote(self.entity)} {shlex.quote(slice_name(self.changed[0]))}"
-        return (
-            " Records that only the former content had stay when it is processed again; "
-            f"`{undo} --requeue` instead takes them out."
+            f"If not, {again}.{note}"
         )
 
     @property
@@ -287,23 +269,6 @@ class Deviations:
         present = _by_item(self.listing)
         found = ((item.fingerprint, present.get(item.item_id)) for item in self.changed)
         return all(then and now and has_same_amounts(then, now.fingerprint) for then, now in found)
-
-    @property
-    def _is_left_to_jobs(self) -> bool:
-        """Whether runs requeue the changed slices by themselves, and take them."""
-        return bool(self.jobs) and self.is_requeued_by_jobs and not self.is_undone
-
-    @property
-    def _typed(self) -> str:
-        """The commands that have the changed slices processed again."""
-        if self.rebuild is not None:
-            return f"`{self.requeue}`, then `{self.rebuild}`, which keeps the slices' own times"
-        if self.processes is not None:
-            return f"`{self.requeue}`, then with later times {self.processes}"
-        jobs = " and ".join(f"`{command}`" for command in self.jobs)
-        if self._is_left_to_jobs:
-            return jobs
-        return f"`{self.requeue}`" + (f", then {jobs}" if jobs else "")
 
 
 def changed_items(

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.spark_errors import analysis_error
 from lakewright.notebook import json_value, values_text
+from lakewright.schema.convert import convert
 from lakewright.schema.diff import is_same
+from lakewright.schema.fits import united
+from lakewright.schema.shape import plain_type
 from lakewright.schema.spark import type_of
-from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import TEXT, Type
 from lakewright.spec.words import counted
 from lakewright.transform.row_values import object_sql, parse_values
 
@@ -130,12 +133,19 @@ def compare_rows(
     both = [name for name in before.columns if name.lower() in others and name.lower() not in ignored]
     apart = [name for name in both if seen is not None and name.lower() == seen.lower()]
     rest = [name for name in both if name not in apart]
-    differing = _differing_types(before, after, both)
-    retyped = tuple(_retyped(differing))
+    kinds_after = {field.name.lower(): field.dataType for field in after.schema.fields}
+    types = {
+        name: (type_of(before.schema[name].dataType), type_of(kinds_after[name.lower()])) for name in both
+    }
+    pairs = {name: each for name, each in types.items() if plain_type(each[0]) != plain_type(each[1])}
+    retyped = tuple(
+        Retyped(name, before.schema[name].dataType.simpleString(), kinds_after[name.lower()].simpleString())
+        for name, (old, new) in pairs.items()
+        if not is_same(old, new)
+    )
 
     def values_of(sign: int) -> dict[str, str]:
-        own = _Side(before, is_old=sign > 0)
-        return {name: own.sql(name_sql(name), *types) for name, types in differing.items()}
+        return {name: _value_sql(name_sql(name), *types, is_old=sign > 0) for name, types in pairs.items()}
 
     def side(frame: DataFrame, sign: int) -> DataFrame:
         values = values_of(sign)
@@ -182,24 +192,6 @@ def compare_rows(
     )
 
 
-def _differing_types(
-    before: DataFrame, after: DataFrame, names: Sequence[str]
-) -> dict[str, tuple[DataType, DataType]]:
-    """Return the columns whose types are not written alike, with both types."""
-    types = {field.name.lower(): field.dataType for field in after.schema.fields}
-    pairs = {f.name: (f.dataType, types[f.name.lower()]) for f in before.schema.fields if f.name in names}
-    return {
-        name: (old, new) for name, (old, new) in pairs.items() if old.simpleString() != new.simpleString()
-    }
-
-
-def _retyped(differing: Mapping[str, tuple[DataType, DataType]]) -> Iterator[Retyped]:
-    """Yield the columns with two types; the order of the fields of a struct is no part of its type."""
-    for name, (old, new) in differing.items():
-        if not is_same(type_of(old), type_of(new)):
-            yield Retyped(name, old.simpleString(), new.simpleString())
-
-
 def _columns(
     names: Sequence[str], kinds: Mapping[str, DataType], values: Mapping[str, str]
 ) -> Iterator[tuple[str, str, DataType | None]]:
@@ -208,82 +200,19 @@ def _columns(
         yield (name, values[name], None) if name in values else (name, name_sql(name), kinds[name])
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One of the tables, whose values are written so that equal ones are equal in both.
+def _value_sql(value: str, old: Type, new: Type, *, is_old: bool) -> str:
+    """Return SQL of a value of one of two tables, such that equal ones are equal in both.
 
-    Attributes:
-        frame: Any rows: Spark tells by them which types can be cast.
-        is_old: Whether it is the table before.
+    Fields are matched by their names, and what has two types is written as text: an old value that fits the
+    new type as one of that, any other as it is.
     """
-
-    frame: DataFrame
-    is_old: bool
-
-    def sql(self, value: str, old: DataType, new: DataType, depth: int = 0) -> str:
-        """Return SQL of a value: fields by their names, and other values of two types as text of the new one.
-
-        Args:
-            value: SQL of the value in this table.
-            old: Its type before.
-            new: Its type after.
-            depth: The number of lambdas around it.
-        """
-        from pyspark.sql.types import ArrayType, MapType, StructType
-
-        if old.simpleString() == new.simpleString():
-            return value
-        item = f"e{depth}"
-        if isinstance(old, ArrayType) and isinstance(new, ArrayType):
-            return (
-                f"transform({value}, {item} -> {self.sql(item, old.elementType, new.elementType, depth + 1)})"
-            )
-        if isinstance(old, MapType) and isinstance(new, MapType):
-            key = self.sql(f"{item}.key", old.keyType, new.keyType, depth + 1)
-            inner = self.sql(f"{item}.value", old.valueType, new.valueType, depth + 1)
-            return f"map_from_entries(transform(map_entries({value}), {item} -> struct({key}, {inner})))"
-        if isinstance(old, StructType) and isinstance(new, StructType):
-            fields = ", ".join(self._fields(value, old, new, depth))
-            return f"if({value} is null, null, named_struct({fields}))"
-        before, after = old.simpleString(), new.simpleString()
-        if not _is_valid(self.frame, _in_new_type(f"cast(null as {before})", before, after)):
-            return value
-        return _in_new_type(value, before, after) if self.is_old else f"cast({value} as string)"
-
-    def _fields(self, value: str, old: StructType, new: StructType, depth: int) -> Iterator[str]:
-        """Yield the fields that the struct has in this table; those that only the other one has are null."""
-        olds, news = ({field.name.lower(): field for field in kind.fields} for kind in (old, new))
-        for name, own in sorted((olds if self.is_old else news).items()):
-            other = (news if self.is_old else olds).get(name, own)
-            before, after = (own, other) if self.is_old else (other, own)
-            inner = self.sql(f"{value}.{name_sql(own.name)}", before.dataType, after.dataType, depth)
-            yield f"{text_sql(after.name)}, {inner}"
-
-
-def _in_new_type(value: str, before: str, after: str) -> str:
-    """Return an old value as text of the new type, or as it is if the cast would lose something.
-
-    A cast of a text loses what its number or time has beyond the new type, such as decimals or the time of a
-    day; any other cast, what the cast back does not bring.
-    """
-    new = f"try_cast({value} as {after})"
-    if before != "string":
-        is_kept = f"try_cast({new} as {before}) <=> {value}"
-    elif after.startswith("decimal"):
-        is_kept = f"try_cast({value} as decimal(38, 18)) = {new} or cast({new} as string) = {value}"
-    elif after == "date":
-        is_kept = f"try_cast({value} as timestamp_ntz) = cast({new} as timestamp_ntz)"
-    else:
-        is_kept = f"{new} is not null"
-    return f"case when {is_kept} then cast({new} as string) else cast({value} as string) end"
-
-
-def _is_valid(frame: DataFrame, text: str) -> bool:
-    """Return whether Spark can evaluate an expression over a frame; it knows which types can be cast."""
-    try:
-        return bool(frame.selectExpr(text).schema)
-    except analysis_error():
-        return False
+    texts = united(new, old, lambda one, other: one if is_same(one, other) else TEXT) or TEXT
+    if not is_old:
+        return convert(value, new, texts, column="").sql
+    kind = united(new, old, lambda one, _: one) or new
+    fitted, kept = convert(value, old, kind, column=""), convert(value, old, texts, column="").sql
+    shown = f"get(transform(array({fitted.sql}), own -> {convert('own', kind, texts, column='').sql}), 0)"
+    return shown if fitted.fault is None else f"if(({fitted.fault}) is null, {shown}, {kept})"
 
 
 def _some(grouped: DataFrame, seen: str, types: StructType) -> tuple[Mapping[str, Any], ...]:
