@@ -17,8 +17,8 @@ from lakewright.lake.observation import last_commit_number, observe_table, read_
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import foreign_commits
+from lakewright.slices.lost_table import Mismatch, has_no_commit, mismatches
 from lakewright.slices.moved_lake import without_continued
-from lakewright.slices.reconcile import Mismatch, has_no_commit, mismatches
 from lakewright.spec.models.places import Address
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.table_properties import canonical_form

@@ -30,12 +30,11 @@ from lakewright.errors import (
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.payload import REBUILD, failure
-from lakewright.slices.adopt import adopt_first
 from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.known_types import table_types
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.past import load_past_before
+from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.processing_time import future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice

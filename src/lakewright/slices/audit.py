@@ -21,8 +21,8 @@ from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.discover import called_name, slice_name, slice_of_id
 from lakewright.slices.inventory import Inventory
-from lakewright.slices.reconcile import has_no_commit
-from lakewright.slices.unrecorded import UNRECORDED_ADVICE
+from lakewright.slices.lost_table import has_no_commit
+from lakewright.slices.rewind.unrecorded import UNRECORDED_ADVICE
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command

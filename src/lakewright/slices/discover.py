@@ -9,12 +9,13 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from lakewright.errors import LakewrightError, SliceError, SliceUnsettled, StorageUnavailable
+from lakewright.errors import LakewrightError, SliceError, SliceUnsettled, SpecError, StorageUnavailable
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.payload import MAY_SKIP
@@ -29,6 +30,7 @@ from lakewright.slices.bronze import (
     unreadable_folder,
 )
 from lakewright.slices.list_hadoop import list_hadoop
+from lakewright.spec.expressions.age import parse_length
 from lakewright.spec.words import counted
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BRONZE_UNREADABLE",
+    "SETTLE",
     "Listing",
     "Slice",
     "called_name",
@@ -48,9 +51,13 @@ __all__ = [
     "item_id",
     "list_bronze",
     "list_slices",
+    "modified_seconds",
     "natural_key",
+    "seconds_to_settle",
+    "settle_of",
     "slice_name",
     "slice_of_id",
+    "without_unsettled",
 ]
 
 _DIGITS = re.compile(r"(\d+)")
@@ -64,7 +71,7 @@ class Listing:
         slices: The complete slices, in natural order of their names.
         unreadable: Names that can't be read, each with the reason.
         incomplete: Names of slices that are still being written.
-        unsettled: Those of them that only changed a moment ago. See `lakewright.slices.settle`.
+        unsettled: Those of them that only changed a moment ago: see `without_unsettled`.
         exists: Whether there is such a folder.
     """
 
@@ -346,3 +353,64 @@ def check_not_empty(slice_: Slice) -> None:
             remedy="Deliver it again, then resolve the item.",
             details={"path": slice_.path, MAY_SKIP: True},
         )
+
+
+SETTLE = "lakewright.bronze.settle"
+"""The configuration that says how long a slice must stay unchanged to count as complete."""
+
+_LEAST_NANOSECONDS = 10**16
+"""Times of files above this are in nanoseconds, others in milliseconds; as the former, it is April 1970."""
+
+
+def settle_of(config: Mapping[str, str]) -> timedelta:
+    """Return how long a slice must stay unchanged to count as complete; by default it need not.
+
+    Raises:
+        SpecError: The configured text is not a length of time.
+    """
+    try:
+        return parse_length(config.get(SETTLE, "0s"))
+    except ValueError as error:
+        raise SpecError.of(f"configuration {SETTLE}: {error}", remedy="Write 2s, 1m or PT10S.") from None
+
+
+def without_unsettled(listing: Listing, settle: timedelta, now: datetime) -> Listing:
+    """Return a listing in which slices that are still being written are not complete."""
+    if not settle:
+        return listing
+    young = frozenset(each.name for each in listing.slices if _is_unsettled(each, settle, now))
+    if not young:
+        return listing
+    return replace(
+        listing,
+        slices=tuple(each for each in listing.slices if each.name not in young),
+        incomplete=(*listing.incomplete, *sorted(young, key=natural_key)),
+        unsettled=young,
+    )
+
+
+def _is_unsettled(slice_: Slice, settle: timedelta, now: datetime) -> bool:
+    if SUCCESS in slice_.marks:
+        return False
+    # The time of a file that lies further ahead is that of another clock, and never gets old.
+    return abs(now.timestamp() - _changed(slice_)) < settle.total_seconds()
+
+
+def seconds_to_settle(listing: Listing, settle: timedelta, now: datetime) -> float | None:
+    """Return in how many seconds the next slice counts as complete; None if all that stand there do."""
+    young = [each for each in listing.slices if _is_unsettled(each, settle, now)]
+    return min((_changed(each) + settle.total_seconds() - now.timestamp() for each in young), default=None)
+
+
+def _changed(slice_: Slice) -> float:
+    return modified_seconds(max((file.modified for file in slice_.files), default=0))
+
+
+def modified_seconds(modified: int) -> float:
+    """Return the time of a file, which listings have in nanoseconds or milliseconds, in seconds since 1970.
+
+    Example:
+        >>> modified_seconds(1_700_000_000_500_000_000), modified_seconds(1_700_000_000_500)
+        (1700000000.5, 1700000000.5)
+    """
+    return modified / (1e9 if modified >= _LEAST_NANOSECONDS else 1e3)

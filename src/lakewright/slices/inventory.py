@@ -30,8 +30,7 @@ from lakewright.slices.recover_from_log import (
     last_given_number,
     unrecorded_commits,
 )
-from lakewright.slices.rewind.unrecorded import UnrecordedRewind, unrecorded_rewinds
-from lakewright.slices.unrecorded import unrecorded_items
+from lakewright.slices.rewind.unrecorded import UnrecordedRewind, unrecorded_items, unrecorded_rewinds
 
 if TYPE_CHECKING:
     from lakewright.errors import LakeMoved, LakewrightError

@@ -1,11 +1,12 @@
-"""Versions from before an entity's first slice: their rows are checked, read and loaded before it.
+"""What stands before an entity's first slice: past versions that are loaded, or a table that is adopted.
 
 Source: the rules of rewinds, "Rebuild".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +22,7 @@ from lakewright.errors import (
     SparkUnavailable,
     SpecError,
 )
+from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.file_probe import is_examinable
 from lakewright.lake.observation import observe_table, read_table
@@ -30,12 +32,14 @@ from lakewright.reader.csv import names_of_header
 from lakewright.reader.form import Form, form_of_slices
 from lakewright.reader.lines import first_of as first_line_of
 from lakewright.schema.sql import text_sql
-from lakewright.slices.discover import list_bronze
+from lakewright.slices.discover import find_unchanged_slice, list_bronze, slice_name
 from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import first_of
+from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.adoption.commit import adopt
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold_rows import lookup_sql
 from lakewright.strategies.past_load import (
@@ -46,6 +50,8 @@ from lakewright.strategies.past_load import (
     past_rows,
     whole_exports,
 )
+from lakewright.strategies.schema_fit import fit_slice
+from lakewright.strategies.slice_load import LoadRequest, fit_request
 from lakewright.transform.lacking_columns import with_optional_columns
 
 if TYPE_CHECKING:
@@ -53,13 +59,15 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
     from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
     from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.history_from import HistoryFrom
-    from lakewright.strategies.slice_load import LoadRequest
 
 __all__ = [
+    "adopt_first",
+    "adopt_table",
     "check_past",
     "exports_of",
     "lacks_past",
@@ -359,3 +367,67 @@ def _partitions(paths: Sequence[str]) -> Iterator[str]:
     """Yield the columns that the names of folders give, as in `day=2022-01-01`."""
     for path in paths:
         yield from (part.partition("=")[0] for part in path.split("/")[:-1] if "=" in part)
+
+
+def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mapping[str, int]:
+    """Adopt an entity's table; return the counts of its rows.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        item: The item of the next slice, whose columns say how rows are hashed; it is only read.
+
+    Raises:
+        TargetError: The slice cannot be read, or the meaning of the table's rows is not clear; nothing was
+            written.
+    """
+    name, session = slice_name(item), strict_session(context.lake)
+    slice_ = find_unchanged_slice(context.lake, entity.places(context.lake.settings).bronze, item)
+    at = context.clock().astimezone(UTC)
+    token = Token(str(context.application), 0, {"run": context.holder.run_id, "before": item.item_id})
+    try:
+        fit = fit_slice(
+            context.lake,
+            session,
+            entity,
+            read_slice(context.lake, session, slice_, entity),
+            slice_name=name,
+            strategy=entity.strategy,
+            at=at,
+            allow_data_loss=False,
+        )
+        return adopt(
+            context.lake, session, entity, fit.prepared, fit.state, at=at, token=token, check=lambda: None
+        )
+    except Exception as error:
+        raise translate_error(error, entity, name) from error
+
+
+def adopt_first(
+    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
+) -> Mapping[str, int] | None:
+    """Adopt the existing table before a slice is applied to it, if the entity asks for it.
+
+    Args:
+        lake: The lake.
+        session: The session of the load.
+        entity: The entity.
+        frame: The rows of the slice.
+        request: How the slice is applied.
+
+    Returns:
+        The counts of the table's rows; None if there is nothing to adopt.
+    """
+    if not is_adoptable(entity, observe_table(lake, entity.places(lake.settings).silver)):
+        return None
+    fit = fit_request(lake, session, entity, frame, request)
+    return adopt(
+        lake,
+        session,
+        entity,
+        fit.prepared,
+        fit.state,
+        at=request.at,
+        token=request.token,
+        check=request.check_lock,
+    )

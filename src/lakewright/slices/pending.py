@@ -24,7 +24,15 @@ from lakewright.slices.changed import (
     new_item,
     requeue_changed,
 )
-from lakewright.slices.discover import called_name, discovered, item_id, list_bronze, natural_key, slice_name
+from lakewright.slices.discover import (
+    called_name,
+    discovered,
+    item_id,
+    list_bronze,
+    natural_key,
+    slice_name,
+    without_unsettled,
+)
 from lakewright.slices.moved_lake import former_name_error, moved_lake_error, processed_by
 from lakewright.slices.processed import Place, first_processed, is_late, last_processed, place_of
 from lakewright.slices.recover_from_log import as_if_recovered, recover_slices
@@ -34,7 +42,6 @@ from lakewright.slices.rewind.unrecorded import (
     record_rewinds,
     unrecorded_rewinds,
 )
-from lakewright.slices.settle import without_unsettled
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError

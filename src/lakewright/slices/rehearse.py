@@ -31,7 +31,6 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
-from lakewright.slices.adopt import adopt_first
 from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import (
@@ -41,16 +40,16 @@ from lakewright.slices.discover import (
     list_bronze,
     natural_key,
     slice_name,
+    without_unsettled,
 )
 from lakewright.slices.known_types import table_types
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.past import load_past_before
+from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processed import is_late, last_processed
 from lakewright.slices.processing_time import ProcessingTimes, future_warning
 from lakewright.slices.read import read_slice
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
-from lakewright.slices.settle import without_unsettled
 from lakewright.slices.time_check import check_processing_times, is_late_allowed
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.models.places import Address

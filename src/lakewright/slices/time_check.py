@@ -78,23 +78,27 @@ def check_processing_times(
         BackdatedError: The processing time is too early.
     """
     timed = check_times_known(context, entity, chosen, times, late)
-    names = [slice_name(item) for item in timed]
-    if context.strategy_for(entity) is not Strategy.HISTORIC:
-        return
-    if not timed or context.options.permissions.allow_backdated:
+    if not _may_be_refused(context, entity, timed):
         return
     silver = entity.places(context.lake.settings).silver
-    if has_landed(context.lake, silver, timed[0], context.application):
-        return
     if is_adoptable(entity, observe_table(context.lake, silver)):
         return
     at = times.of_item(timed[0]) or context.clock()
     newest = latest_instant_since(context.lake, silver, _version_columns(context.lake, entity), at)
     if newest is not None:
-        placement = placement_in(context, entity)
+        names, placement = [slice_name(item) for item in timed], placement_in(context, entity)
         raise _backdated_error(
             entity, names, times, at=at, newest=newest, silver=str(silver), placement=placement
         )
+
+
+def _may_be_refused(context: ProcessingContext, entity: Entity, timed: Sequence[Item]) -> bool:
+    """Return whether versions of the table may refuse the time of the first of some slices."""
+    is_checked = context.strategy_for(entity) is Strategy.HISTORIC
+    if not timed or not is_checked or context.options.permissions.allow_backdated:
+        return False
+    silver = entity.places(context.lake.settings).silver
+    return not has_landed(context.lake, silver, timed[0], context.application)
 
 
 def check_times_known(
@@ -137,28 +141,14 @@ def backdated_note(
     Only the statistics of the table's files are read: a plan does not start Spark for it.
     """
     timed = _timed(context, entity, chosen, late)
-    names = [slice_name(item) for item in timed]
-    at = times.at(names[0]) if names else None
-    if at is None or context.strategy_for(entity) is not Strategy.HISTORIC:
+    if not _may_be_refused(context, entity, timed):
         return None
-    if context.options.permissions.allow_backdated:
-        return None
-    silver = entity.places(context.lake.settings).silver
-    if has_landed(context.lake, silver, timed[0], context.application):
-        return None
-    return early_note(context.lake, entity, names, times, placement=placement_in(context, entity))
+    names, placement = [slice_name(item) for item in timed], placement_in(context, entity)
+    return early_note(early_error(context.lake, entity, names, times, placement=placement))
 
 
-def early_note(
-    lake: Lake,
-    entity: Entity,
-    names: Sequence[str],
-    times: ProcessingTimes,
-    *,
-    placement: Placement | None = None,
-) -> str | None:
-    """Return that a run would refuse the time of the first of these slices; None if it would not."""
-    error = early_error(lake, entity, names, times, placement=placement)
+def early_note(error: BackdatedError | None) -> str | None:
+    """Return that a run would refuse a time, with the commands to type; None if it would not."""
     return None if error is None else f"the run refuses it: {error.message}. {error.remedy}"
 
 

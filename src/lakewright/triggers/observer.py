@@ -24,9 +24,8 @@ from lakewright.manifest.processed_marks import processed_mark
 from lakewright.manifest.record import Application
 from lakewright.slices.application import application_of
 from lakewright.slices.context import ProcessingOptions
-from lakewright.slices.discover import list_bronze
+from lakewright.slices.discover import list_bronze, seconds_to_settle
 from lakewright.slices.pending import find_pending
-from lakewright.slices.settle import seconds_to_settle
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context

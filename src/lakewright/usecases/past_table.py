@@ -18,7 +18,7 @@ from lakewright.schema.sql import name_sql
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import AppliedSlice, slices_in
 from lakewright.slices.discover import called_name, item_id
-from lakewright.slices.reconcile import has_no_commit
+from lakewright.slices.lost_table import has_no_commit
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.suggestions import suggestion
 from lakewright.transform.row_values import object_sql

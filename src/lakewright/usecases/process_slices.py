@@ -12,10 +12,10 @@ from lakewright.lake.tracing import span
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingOptions, strategy_of
+from lakewright.slices.discover import settle_of
 from lakewright.slices.other_runs import declared_time, processing_jobs
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult
-from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Entity
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.maintenance import maintain

@@ -15,8 +15,8 @@ from lakewright.notebook import html_table
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.run.execute import Interruption
 from lakewright.slices.context import ProcessingOptions, strategy_of
+from lakewright.slices.discover import settle_of
 from lakewright.slices.rehearse import Rehearsal, rehearsed
-from lakewright.slices.settle import settle_of
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.delete_inference import DeletePreview
 from lakewright.strategies.summary import Summary

@@ -10,7 +10,7 @@ from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.record import Application
 from lakewright.slices.chain import foreign_commits
-from lakewright.slices.reconcile import mismatches
+from lakewright.slices.lost_table import mismatches
 
 APP = Application.named("lakewright/shop/orders", "orders")
 START = datetime(2024, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ from lakewright.plan.status import Status
 from lakewright.serve.http.actions import document_for
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.page.drawing import draw_bars, draw_rows
-from lakewright.slices.settle import modified_seconds
+from lakewright.slices.discover import modified_seconds
 from lakewright.strategies.summary import plain_names
 from lakewright.usecases.entity_overview import EntityOverview, list_slices, read_entity
 from lakewright.usecases.entity_standing import read_standings

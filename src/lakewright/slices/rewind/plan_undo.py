@@ -26,7 +26,7 @@ from lakewright.slices.chain import (
     version_before,
 )
 from lakewright.slices.discover import called_name, item_id, slice_name
-from lakewright.slices.reconcile import has_no_commit
+from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.rewind.known_slices import as_accepted, check_bronze, check_foreign, check_version
 from lakewright.slices.rewind.undo import UndoPlan
 from lakewright.slices.time_check import requeueing_undo

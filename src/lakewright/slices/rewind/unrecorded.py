@@ -13,10 +13,14 @@ from lakewright.lake.commit import Commit, commits_since, read_commits
 from lakewright.lake.commit_effects import replaces_all, restored_version
 from lakewright.lake.observation import last_commit_number, table_log
 from lakewright.manifest.commit_counter import raise_counter
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
+from lakewright.manifest.store import Query
 from lakewright.slices.chain import AppliedSlice, effective_commits, slices_in
-from lakewright.slices.discover import slice_of_id
-from lakewright.slices.recover_from_log import counter_of, lacks_commits, unwritten_mark
+from lakewright.slices.changed import new_item
+from lakewright.slices.discover import discovered, item_id, list_slices, slice_of_id
+from lakewright.slices.processed import place_of
+from lakewright.slices.recover_from_log import as_if_recovered, counter_of, lacks_commits, unwritten_mark
 from lakewright.slices.rewind.known_slices import greatest_marks
 from lakewright.slices.rewind.settle import record_landed
 from lakewright.spec.words import counted, first_of
@@ -29,13 +33,15 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.places import Address
+    from lakewright.spec.models.places import Address, Places
 
 __all__ = [
+    "UNRECORDED_ADVICE",
     "UnrecordedRewind",
     "as_if_rewound",
     "count_commits",
     "record_rewinds",
+    "unrecorded_items",
     "unrecorded_rewinds",
 ]
 
@@ -243,3 +249,45 @@ def count_commits(context: ProcessingContext, entity: Entity) -> None:
     last = last_commit_number(context.lake, silver, str(context.application))
     if last is not None:
         raise_counter(context.ledger.store, counter_of(silver), last)
+
+
+UNRECORDED_ADVICE = (
+    "If the manifest is an older copy, bring the newer one back if there is one. Otherwise the next run "
+    "records these slices as the table's log tells them, without applying any of them twice"
+)
+
+_OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
+
+
+def unrecorded_items(
+    lake: Lake,
+    ledger: Ledger,
+    places: Places,
+    application: Application,
+    called: str,
+    *,
+    lists_bronze: bool = True,
+) -> tuple[Item, ...]:
+    """Return the items that the next run of an entity records from the table's log, as they are then.
+
+    Args:
+        lake: The lake.
+        ledger: The manifest.
+        places: Where the entity's slices and rows are.
+        application: The application that processes the slices.
+        called: What commands call the entity.
+        lists_bronze: Whether slices are looked for that the manifest does not list at all.
+    """
+    rewinds = unrecorded_rewinds(lake, ledger, places.silver, application)
+    rewound = as_if_rewound(ledger, rewinds, application)
+    if not lacks_commits(lake, ledger, places.silver, application):
+        return tuple(sorted(rewound.values(), key=place_of))
+    store, prefix = ledger.store, item_id(places.bronze) + "/"
+    items = {item.item_id: item for item in store.select(Query(verdicts=_OPEN, prefix=prefix))}
+    if lists_bronze:
+        found = (new_item(each) for each in discovered(list_slices(places.bronze, lake), application, called))
+        new = {item.item_id: item for item in found}
+        items = {**new, **store.read(list(new)), **items}
+    items |= rewound
+    recovered = {**rewound, **as_if_recovered(lake, ledger, places.silver, items.values(), application)}
+    return tuple(sorted(recovered.values(), key=place_of))

@@ -20,7 +20,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.recover_from_log import as_if_recovered
-from lakewright.slices.unrecorded import unrecorded_items
+from lakewright.slices.rewind.unrecorded import unrecorded_items
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.staleness.readers import dependents

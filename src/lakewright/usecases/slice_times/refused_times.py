@@ -21,7 +21,7 @@ from lakewright.slices.pending import sort_pending
 from lakewright.slices.processed import is_late, last_processed
 from lakewright.slices.recover_from_log import has_landed
 from lakewright.slices.selection import ALL_SLICES, SliceSelection
-from lakewright.slices.time_check import early_error, may_be_late
+from lakewright.slices.time_check import early_error, early_note, may_be_late, unknown_time_note
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
 from lakewright.usecases.slice_times.target_times import (
@@ -47,6 +47,7 @@ __all__ = [
     "refused_ready",
     "refused_time",
     "refused_waiting",
+    "requeued_time_note",
 ]
 
 _UNDONE = (Status.FAILED.value, Status.ABORTED.value, Status.BLOCKED.value)
@@ -120,18 +121,49 @@ def refused_arrived(app: App, entity: str, names: Sequence[str]) -> BackdatedErr
         entity: The entity.
         names: The slices, in order.
     """
-    for asked in timed_targets(app, entity, names[0]) if names else ():
+    for found, taken in _declared_times(app, entity, names):
         with suppress(LakewrightError, ValueError):  # it is only a forecast
+            placement = placement_of(app, found.entity)
+            error = early_error(app.lake, found.entity, taken, found.times, placement=placement)
+            if error is not None:
+                return error
+    return None
+
+
+def requeued_time_note(app: App, entity: Entity, names: Sequence[str]) -> str | None:
+    """Return that the next run refuses the processing times of slices, with the commands to type.
+
+    A requeued slice of a table of versions is processed again with the time that its target declares. If that
+    is the slice's own date, the table has later versions. A time may need a parameter that no slice tells:
+    then that is said, with the time that must be exceeded. None if the run takes the slices.
+
+    Args:
+        app: The project.
+        entity: Their entity.
+        names: The slices, in the order of processing.
+    """
+    note = early_note(refused_arrived(app, entity.called, names))
+    if note is not None:
+        return note
+    for found, taken in _declared_times(app, entity.called, names):
+        try:
+            found.times.at(taken[0])
+        except LakewrightError:
+            with suppress(LakewrightError):
+                note = note or unknown_time_note(app.lake, entity, str(found.times.text))
+    return note
+
+
+def _declared_times(app: App, entity: str, names: Sequence[str]) -> Iterator[tuple[TimedTarget, list[str]]]:
+    """Yield the targets that declare times for versions of an entity, each with the slices that it takes."""
+    for asked in timed_targets(app, entity, names[0]) if names else ():
+        with suppress(LakewrightError, ValueError):  # parameters are unknown or have changed
             found = timed_target(app, asked)
             if found is None or not _is_historic(found):
                 continue
             takes = SliceSelection(found.target.slices, found.target.until).takes
             if taken := list(filter(takes, names)):
-                placement = placement_of(app, found.entity)
-                error = early_error(app.lake, found.entity, taken, found.times, placement=placement)
-                if error is not None:
-                    return error
-    return None
+                yield found, taken
 
 
 def gives_place(error: BackdatedError) -> bool:
