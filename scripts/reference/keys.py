@@ -79,7 +79,8 @@ def keys_of(model: type[Model], *, without: type[Model] | None = None, before: s
         without: A base class whose keys are documented elsewhere.
         before: Path of the map.
     """
-    for name, field in model.model_fields.items():
+    # What a relation is comes first, how it is migrated last.
+    for name, field in sorted(model.model_fields.items(), key=lambda each: each[0].startswith("migration_")):
         is_elsewhere = without is not None and name in without.model_fields
         # Keys of every definition, unless a class describes them differently
         is_bare = name in Named.model_fields and not field.description

@@ -21,12 +21,10 @@ from tests.stores.s3 import CONCURRENT, Store, running_concurrent_store, running
 
 from lakewright.app import App
 from lakewright.errors import OperatorError, SequenceConflict, SliceError, SpecError, StorageUnavailable
-from lakewright.lake.bucket import Bucket
-from lakewright.lake.conditional_writes import check_conditional_writes
 from lakewright.lake.delta_log import StoredLog, read_log, state_of
+from lakewright.lake.files import ObjectFiles
 from lakewright.lake.lake import Lake
-from lakewright.lake.object_files import ObjectFiles
-from lakewright.lake.object_storage import ObjectStorage
+from lakewright.lake.object_storage import Bucket, ObjectStorage, check_conditional_writes
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger

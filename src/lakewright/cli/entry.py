@@ -147,7 +147,7 @@ def _faults_of_jvm(error: BaseException) -> Sequence[Fault]:
     """Return the fault of a JVM that has ended, or of a query that failed in it; none for other errors."""
     if "pyspark" not in sys.modules:
         return ()
-    from lakewright.lake.query_failures import query_failure
+    from lakewright.lake.spark_errors import query_failure
     from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 
     if is_jvm_failure(error):

@@ -1,4 +1,4 @@
-"""Folders and files of the lake: listed, renamed and removed.
+"""Folders and files of the lake: listed, read, renamed and removed.
 
 Local ones, and those in S3, need no Spark. On other systems (`hdfs://`, …) Hadoop's file systems are used,
 through the session.
@@ -9,83 +9,97 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
+import re
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from lakewright.lake.file_entry import FileEntry, is_hidden
-from lakewright.lake.file_systems import file_system
-from lakewright.lake.object_files import ObjectFiles
-from lakewright.lake.paths import is_s3, join, local_path, parent
+from lakewright.errors import NotInstalled
+from lakewright.lake.object_storage import Bucket, ObjectStorage
+from lakewright.lake.paths import is_s3, join, local_path, parent, split_url
+from lakewright.spark.jvm import full_text
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lakewright.lake.lake import Lake
 
 __all__ = [
     "FileEntry",
     "Files",
+    "ObjectFiles",
     "append_folder",
+    "file_system",
     "files_at",
+    "is_hidden",
+    "missing_file_system",
     "replace_folder",
 ]
+
 
 # Arguments of Linux's renameat2: AT_FDCWD (paths are relative to the working directory) and RENAME_EXCHANGE.
 _AT_CURRENT_FOLDER = -100
 _EXCHANGE = 2
 
 
-class Files(Protocol):
+class Files(ABC):
     """A file system; paths are local paths or URIs."""
 
+    @abstractmethod
     def exists(self, path: str) -> bool:
         """Return whether a file or folder exists."""
-        ...
 
+    @abstractmethod
     def listed(self, path: str) -> Iterator[FileEntry]:
         """Yield the files at or below `path`, sorted by name; none if it doesn't exist.
 
         Like Spark's readers, this skips names that start with `.`, and those that start with `_` unless they
         name the folder of a partition (`_year=2022`).
         """
-        ...
 
+    @abstractmethod
     def matching(self, pattern: str) -> list[str]:
         """Return the paths that match a pattern with `*`, `?` and `[…]`, sorted; an existing path matches."""
-        ...
 
     def make_folder(self, path: str) -> None:
-        """Create a folder and its parents, unless they exist."""
-        ...
+        """Create a folder and its parents, unless they exist; object stores have none."""
+        del path
 
+    @abstractmethod
     def rename(self, source: str, target: str) -> None:
         """Rename a file or folder to a path that doesn't exist yet; its parents are created."""
-        ...
 
     def exchange(self, one: str, other: str) -> bool:
         """Swap two folders atomically; return False if the system can't."""
-        ...
+        del one, other
+        return False
 
     def link(self, source: str, target: str) -> bool:
         """Give a file a second name (a hard link); return False if the system can't."""
-        ...
+        del source, target
+        return False
 
+    @abstractmethod
     def remove(self, path: str) -> None:
         """Remove a file, or a folder and everything below it, if it exists."""
-        ...
 
     def begin(self, path: str, size: int) -> bytes:
         """Return the first bytes of a file, at most `size`."""
-        ...
+        return self.read_range(path, 0, size)
 
+    @abstractmethod
     def read_range(self, path: str, start: int, size: int) -> bytes:
         """Return bytes of a file, by the position of the first one and their number."""
-        ...
 
+    @abstractmethod
     def write(self, path: str, content: bytes) -> None:
         """Write a file, in place of one that exists; its folder is created."""
-        ...
 
 
 def files_at(path: str, lake: Lake) -> Files:
@@ -130,7 +144,7 @@ def append_folder(files: Files, staged: str, target: str) -> None:
     files.remove(staged)
 
 
-class LocalFiles:
+class LocalFiles(Files):
     """Files of this machine."""
 
     def exists(self, path: str) -> bool:
@@ -189,10 +203,6 @@ class LocalFiles:
         else:
             file.unlink(missing_ok=True)
 
-    def begin(self, path: str, size: int) -> bytes:
-        """Return the first bytes of a file."""
-        return self.read_range(path, 0, size)
-
     def read_range(self, path: str, start: int, size: int) -> bytes:
         """Return bytes of a file, by the position of the first one and their number."""
         with _local(path).open("rb") as file:
@@ -211,7 +221,7 @@ class LocalFiles:
             staged.unlink(missing_ok=True)
 
 
-class HadoopFiles:
+class HadoopFiles(Files):
     """Files of any system that Hadoop knows, through the session's JVM."""
 
     def __init__(self, lake: Lake) -> None:
@@ -261,22 +271,10 @@ class HadoopFiles:
         if not system.rename(place, goal):
             raise OSError(f"{source} can't be renamed to {target}")
 
-    def exchange(self, one: str, other: str) -> bool:  # noqa: ARG002 - Hadoop can't
-        """Return False: Hadoop can't swap folders."""
-        return False
-
-    def link(self, source: str, target: str) -> bool:  # noqa: ARG002 - Hadoop can't
-        """Return False: Hadoop has no links."""
-        return False
-
     def remove(self, path: str) -> None:
         """Remove a file, or a folder and everything below it."""
         system, place = self._at(path)
         system.delete(place, True)
-
-    def begin(self, path: str, size: int) -> bytes:
-        """Return the first bytes of a file."""
-        return self.read_range(path, 0, size)
 
     def read_range(self, path: str, start: int, size: int) -> bytes:
         """Return bytes of a file, by the position of the first one and their number."""
@@ -306,3 +304,165 @@ def _local(path: str) -> Path:
 def _entry(file: Path, name: str) -> FileEntry:
     status = file.stat()
     return FileEntry(name, status.st_size, status.st_mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file that Spark's readers read.
+
+    Attributes:
+        name: Its path below the folder that was listed, with `/` between levels.
+        size: In bytes.
+        modified: In nanoseconds (local) or milliseconds since 1970.
+    """
+
+    name: str
+    size: int
+    modified: int
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether Spark's readers skip a name; that of a partition's folder may start with `_`."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+class ObjectFiles(Files):
+    """Files of the buckets of an object store, without Spark.
+
+    A folder is nothing but the common beginning of its objects' keys: it exists as long as one of them does.
+    A rename copies and removes each object, so that readers may see a part of it.
+    """
+
+    def __init__(self, storage: ObjectStorage) -> None:
+        self._storage = storage
+
+    def _at(self, path: str) -> tuple[Bucket, str]:
+        name, key = split_url(path)
+        return self._storage.bucket(name), key
+
+    def exists(self, path: str) -> bool:
+        """Return whether an object exists, or a folder that holds one."""
+        bucket, key = self._at(path)
+        return bucket.find(key) is not None or next(bucket.under(key), None) is not None
+
+    def listed(self, path: str) -> Iterator[FileEntry]:
+        """Yield the objects at or below `path`, sorted by name."""
+        bucket, key = self._at(path)
+        found = list(bucket.under(key))
+        if not found and (only := bucket.find(key)) is not None:
+            yield FileEntry(key.rpartition("/")[2], only.size, only.modified)
+            return
+        for each in sorted(found, key=lambda each: each.key):
+            name = each.key.removeprefix(f"{key}/")
+            if not any(is_hidden(part) for part in name.split("/")) and not bucket.is_folder_mark(each):
+                yield FileEntry(name, each.size, each.modified)
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the paths that match a pattern, sorted."""
+        if self.exists(pattern):
+            return [pattern]
+        bucket, key = self._at(pattern)
+        parts = key.split("/")
+        fixed = next((index for index, part in enumerate(parts) if _WILDCARD.search(part)), len(parts))
+        if fixed == len(parts):
+            return []
+        parts = [part.replace("[^", "[!") for part in parts]
+        scheme = pattern.partition("://")[0]
+        keys = {tuple(each.key.split("/")[: len(parts)]) for each in bucket.under("/".join(parts[:fixed]))}
+        paths = (
+            "/".join(key) for key in keys if len(key) == len(parts) and all(map(fnmatchcase, key, parts))
+        )
+        return sorted(f"{scheme}://{bucket.name}/{path}" for path in paths)
+
+    def rename(self, source: str, target: str) -> None:
+        """Copy an object, or all objects of a folder, to a path that doesn't exist yet; then remove them."""
+        bucket, key = self._at(source)
+        goal_bucket, goal = self._at(target)
+        if goal_bucket.name != bucket.name:
+            raise OSError(f"{source} can't be renamed to {target}: it is another bucket")
+        # The mark that a folder is complete comes last.
+        keys = sorted((each.key for each in bucket.under(key)), key=_is_mark) or [key]
+        for each in keys:
+            bucket.copy(each, goal + each.removeprefix(key))
+        bucket.remove(keys)
+
+    def remove(self, path: str) -> None:
+        """Remove an object, and everything below it, if it exists."""
+        bucket, key = self._at(path)
+        keys = [each.key for each in bucket.under(key)]
+        if bucket.find(key) is not None:
+            keys.append(key)
+        bucket.remove(keys)
+
+    def read_range(self, path: str, start: int, size: int) -> bytes:
+        """Return bytes of an object, by the position of the first one and their number."""
+        bucket, key = self._at(path)
+        return bucket.read_range(key, start, size)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write an object, in place of one that exists."""
+        bucket, key = self._at(path)
+        bucket.put(key, content)
+
+
+def _is_mark(key: str) -> bool:
+    return is_hidden(key.rpartition("/")[2])
+
+
+_MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")
+
+_ARTIFACTS = {"abfs": "hadoop-azure", "abfss": "hadoop-azure", "wasbs": "hadoop-azure"}
+"""Artifacts of Hadoop with the file system of a scheme."""
+
+
+def file_system(spark: SparkSession, location: str) -> tuple[Any, Any]:
+    """Return Hadoop's file system of a location, and the location as its path.
+
+    Raises:
+        NotInstalled: Spark has no jar with the file system.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark._jvm
+    place = jvm.org.apache.hadoop.fs.Path(location)
+    try:
+        return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
+    except Py4JJavaError as error:
+        raise missing_file_system(error, location) or error from error
+
+
+def missing_file_system(error: BaseException, location: str = "") -> NotInstalled | None:
+    """Return the error for a file system whose jar is missing, or None if `error` is another one."""
+    found = _MISSING_CLASS.search(full_text(error))
+    if found is None:
+        return None
+    scheme = location.partition("://")[0] or found[2] or _scheme_of(found[1])
+    why = f"its class {found[1]} is missing" if found[1] else "no jar has one for this scheme"
+    return NotInstalled(f"Spark cannot read or write {scheme}:// locations: {why}", remedy=_remedy(scheme))
+
+
+def _scheme_of(name: str) -> str:
+    """Return the scheme of a file system's class: Hadoop's packages have their names."""
+    parts = name.split(".")
+    return {"azurebfs": "abfss"}.get(parts[-2], parts[-2]) if len(parts) > 1 else name
+
+
+def _remedy(scheme: str) -> str:
+    if scheme in ("s3", "s3a"):
+        return "Declare the store: `storage: {s3: {}}`, with an endpoint_url if it isn't Amazon's."
+    artifact = _ARTIFACTS.get(scheme)
+    if artifact is None:
+        return "Add the jar of its file system to the project's config: spark.jars.packages or spark.jars."
+    package = f"org.apache.hadoop:{artifact}:{_hadoop_version()}"
+    return f"Add its jar to the project's config: - spark.jars.packages={package}"
+
+
+def _hadoop_version() -> str:
+    """Return the version of Hadoop that PySpark contains: jars of another one don't fit."""
+    spec = find_spec("pyspark")
+    folder = Path(spec.origin).parent / "jars" if spec is not None and spec.origin else Path()
+    names = (jar.name for jar in folder.glob("hadoop-client-api-*.jar"))
+    return next((name.removeprefix("hadoop-client-api-").removesuffix(".jar") for name in names), "VERSION")

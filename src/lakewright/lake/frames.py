@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
-from lakewright.lake.executor_python import has_python_functions
+from lakewright.lake.cluster import has_python_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

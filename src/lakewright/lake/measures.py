@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import date
 from datetime import time as clock_time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import Observation
+    from pyspark.sql import DataFrame, Observation
 
-__all__ = ["measured"]
+__all__ = ["counted", "measured"]
 
 PATIENCE = 2.0
 """Seconds that a measurement may arrive after the rows were computed: Spark sends it by its listeners."""
+
+
+def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
+    """Return the rows, and what returns their number when they have been computed."""
+    from pyspark.sql import Observation, functions
+
+    observed = Observation()
+    rows = frame.observe(observed, functions.count(functions.lit(1)).alias("rows"))
+    return rows, lambda: int(observed.get["rows"])
 
 
 def measured(observation: Observation) -> dict[str, Any] | None:

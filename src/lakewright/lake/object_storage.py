@@ -7,22 +7,36 @@ All take their settings from the project's `storage:` section, and from the envi
 from __future__ import annotations
 
 import configparser
-from collections.abc import Mapping
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from lakewright.errors import NotInstalled, SpecError
-from lakewright.lake.bucket import Bucket
-from lakewright.lake.stored_tables import StoredTables
+from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
+from lakewright.lake.paths import split_url
+from lakewright.lake.storage_errors import store_fault
 from lakewright.spec.models.storage import Credentials, S3Storage, StorageSettings
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable as DeltaFile
+    from obstore import ObjectMeta
     from obstore.store import S3Store
 
-__all__ = ["LOG_STORE", "ObjectStorage"]
+__all__ = [
+    "LOG_STORE",
+    "Bucket",
+    "ObjectStorage",
+    "StoredObject",
+    "StoredTables",
+    "check_conditional_writes",
+    "try_writes",
+]
+
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
 """Delta's log on S3, in which two drivers can't replace each other's commits; see `java/`."""
@@ -207,3 +221,258 @@ def _profile_keys(profile: str, environ: Mapping[str, str]) -> tuple[str, ...]:
             "environment (`aws configure export-credentials --format env`), with `credentials: environment`.",
         )
     return keys
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object.
+
+    Attributes:
+        key: Its path in the bucket.
+        size: In bytes.
+        modified: In milliseconds since 1970.
+        tag: What the store calls this content; another content has another tag. Empty if the store has none.
+    """
+
+    key: str
+    size: int
+    modified: int
+    tag: str = ""
+
+
+class Bucket:
+    """The objects of a bucket; keys have no slash at their ends.
+
+    Each method raises `StorageUnavailable` if the store can't be reached or refuses the request. The client
+    repeats requests that fail for a moment.
+    """
+
+    def __init__(self, name: str, store: S3Store, endpoint_url: str) -> None:
+        self.name = name
+        self._store = store
+        self._where = f"s3://{name}"
+        self._at = f" at {endpoint_url}" if endpoint_url else ""
+
+    def under(self, key: str, *, after: str = "") -> Iterator[StoredObject]:
+        """Yield the objects below a folder, by name; only those `after` a key.
+
+        They come from one flat listing of pages.
+        """
+        prefix = f"{key}/" if key else ""
+        try:
+            pages = self._store.list(prefix or None, offset=after or None)
+            for page in pages:
+                for meta in page:
+                    if meta["path"].startswith(prefix):
+                        yield _object(meta)
+        except Exception as error:
+            raise self.fault(error, key, "listed") from error
+
+    def is_folder_mark(self, found: StoredObject) -> bool:
+        """Return whether a listed object is the empty one with which Hadoop and others mark a folder.
+
+        Its real key ends with a slash, which listings leave out.
+        """
+        return found.size == 0 and self.find(found.key) is None
+
+    def find(self, key: str) -> StoredObject | None:
+        """Return an object, or None if there is none."""
+        try:
+            meta = self._store.head(key)
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise self.fault(error, key, "read") from error
+        return _object(meta)
+
+    def read(self, key: str) -> bytes | None:
+        """Return the content of an object, or None if there is none."""
+        try:
+            return bytes(self._store.get(key).bytes())
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise self.fault(error, key, "read") from error
+
+    def read_range(self, key: str, start: int, size: int) -> bytes:
+        """Return bytes of an object that is not empty, by the position of the first one and their number."""
+        try:
+            return bytes(self._store.get_range(key, start=start, length=size))
+        except Exception as error:
+            raise self.fault(error, key, "read") from error
+
+    def put(self, key: str, content: bytes) -> None:
+        """Write an object, in place of one that exists."""
+        try:
+            self._store.put(key, content)
+        except Exception as error:
+            raise self.fault(error, key, "written") from error
+
+    def put_if_absent(self, key: str, content: bytes) -> bool:
+        """Write an object unless it exists; return whether it was written, as far as the store says."""
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        try:
+            self._store.put(key, content, mode="create")
+        except (AlreadyExistsError, PreconditionError):
+            return False
+        except Exception as error:
+            raise self.fault(error, key, "written") from error
+        return True
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object inside the store, in place of one that exists."""
+        try:
+            self._store.copy(source, target)
+        except Exception as error:
+            raise self.fault(error, source, f"copied to {target}") from error
+
+    def remove(self, keys: list[str]) -> None:
+        """Remove objects; those that don't exist are left out."""
+        try:
+            for start in range(0, len(keys), _REMOVED_AT_ONCE):
+                self._store.delete(keys[start : start + _REMOVED_AT_ONCE])
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise self.fault(error, keys[0], "removed") from error
+
+    def fault(self, error: Exception, key: str, what: str) -> LakewrightError:
+        """Return the error for a request that failed: what can't be done with the object or folder."""
+        if isinstance(error, LakewrightError):
+            return error
+        found = store_fault(str(error))
+        place = f"{self._where}/{key}".rstrip("/") + self._at
+        return StorageUnavailable(f"{place} can't be {what}: {found.reason}", remedy=found.remedy)
+
+
+_REMOVED_AT_ONCE = 1000
+"""S3 removes at most this many objects by one request."""
+
+
+def _object(meta: ObjectMeta) -> StoredObject:
+    modified = int(meta["last_modified"].timestamp() * 1000)
+    return StoredObject(meta["path"], meta["size"], modified, meta["e_tag"] or "")
+
+
+MOST_TABLES = 64
+"""Tables that are kept; the names and statistics of a table's files take a kilobyte a file."""
+
+_COMMIT = re.compile(r"\d{20}\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A table that was opened, and the object of its newest commit at that time."""
+
+    table: DeltaFile
+    commit: StoredObject
+
+
+class StoredTables:
+    """The tables of an object store that were opened last. Several threads may use it.
+
+    Those who get a table must not change it, for example by loading another version: others get the same one.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def open(self, bucket: Bucket, key: str, load: Callable[[], DeltaFile]) -> DeltaFile:
+        """Return the table at a key as it is now.
+
+        A table that was kept is returned if its newest commit is the same object still, and none follows. So
+        a table that was removed and made again is another one, even if it has the same version.
+
+        Args:
+            bucket: The bucket of the table.
+            key: The table's folder.
+            load: Opens the table.
+        """
+        place = f"{bucket.name}/{key}"
+        with self._lock:
+            kept = self._kept.get(place)
+        listed = None if kept is None else _commits_from(bucket, kept.commit)
+        if kept is not None and listed is not None and len(listed) == 1:
+            return kept.table
+        with self._lock:
+            self._kept.pop(place, None)
+        table = load()
+        wanted = f"{key}/_delta_log/{table.version():020}.json"
+        # The listing that told of the change has told of this commit too, unless one came in between.
+        commit = next((each for each in listed or () if each.key == wanted), None) or bucket.find(wanted)
+        if commit is not None and commit.tag:
+            with self._lock:
+                self._kept[place] = _Kept(table, commit)
+                while len(self._kept) > MOST_TABLES:
+                    self._kept.popitem(last=False)
+        return table
+
+
+def _commits_from(bucket: Bucket, commit: StoredObject) -> list[StoredObject] | None:
+    """Return the objects of a commit and of those that follow it; None if it is not the same object still."""
+    folder, _, _ = commit.key.rpartition("/")
+    # `00….crc` and `00….checkpoint.parquet` come before `00….json`.
+    found = bucket.under(folder, after=commit.key.removesuffix("son"))
+    commits = [each for each in found if _COMMIT.fullmatch(each.key.rpartition("/")[2])]
+    # Listings tell the time of an object to the millisecond, answers about one object to the second.
+    same = commits and (commits[0].key, commits[0].size, commits[0].tag) == (
+        commit.key,
+        commit.size,
+        commit.tag,
+    )
+    return commits if same else None
+
+
+_FOLDER = ".lakewright"
+"""Folder in the lake for the object that is written twice."""
+
+
+def check_conditional_writes(storage: ObjectStorage, location: str, state_folder: Path) -> None:
+    """Raise an error if the store lets two writers create the same object.
+
+    It is asked by creating an object twice, which the second time must be refused. The answer is kept in the
+    project's state folder, so that a store is asked once.
+
+    Args:
+        storage: The project's object stores.
+        location: The lake's location.
+        state_folder: Where what is known of the project is kept.
+
+    Raises:
+        SpecError: The store creates the object twice.
+        StorageUnavailable: The store can't be reached, or refuses to write.
+    """
+    if storage.settings.single_driver:
+        return
+    name, _ = split_url(location)
+    known = state_folder / "conditional_writes" / f"{storage.endpoint_url or 'aws'}/{name}".replace("/", "_")
+    if known.exists():
+        return
+    try_writes(storage, location)
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.touch()
+
+
+def try_writes(storage: ObjectStorage, location: str) -> None:
+    """Raise an error if no object can be created and removed at a location, or if it can be created twice.
+
+    Raises:
+        SpecError: The store creates the object twice, and the project doesn't declare a single driver.
+        StorageUnavailable: The store can't be reached, or refuses to write or to remove.
+    """
+    name, key = split_url(location)
+    bucket = storage.bucket(name)
+    probe = f"{key}/{_FOLDER}/probe-{uuid4()}".lstrip("/")
+    bucket.put_if_absent(probe, b"first")
+    try:
+        is_refused = not bucket.put_if_absent(probe, b"second")
+    finally:
+        bucket.remove([probe])
+    if not is_refused and not storage.settings.single_driver:
+        raise SpecError.of(
+            f"the store of s3://{name} ignores `If-None-Match`: two drivers would lose each other's commits",
+            remedy="Use a version of the store with conditional writes, or declare "
+            "`storage: {single_driver: true}` if only one process at a time ever writes to the lake.",
+        )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import run_statement
+from lakewright.lake.commit_effects import sign_commits
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.paths import is_s3, local_path
-from lakewright.lake.signature import sign_commits
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.fields import Field

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, SpecError
-from lakewright.lake.executor_python import check_python
+from lakewright.lake.cluster import check_python
 from lakewright.lake.frames import active_session, holds_arrow
-from lakewright.lake.query_failures import query_failure
-from lakewright.lake.spark_errors import reason_with_position
+from lakewright.lake.spark_errors import query_failure, reason_with_position
 from lakewright.mappings.mapping import Input, Mapping
 from lakewright.spec.models.base import Listed, Reference
 from lakewright.spec.models.text_marks import FileText

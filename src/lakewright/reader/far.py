@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from lakewright.lake.file_probe import DAMAGED, begin_of_text, is_examinable
-from lakewright.lake.file_systems import file_system
+from lakewright.lake.files import file_system
 from lakewright.lake.paths import local_path, parent
 from lakewright.reader.faults import FileFault
 from lakewright.reader.first_record import FirstRecord, first_record

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.commit import LandedCommit, Token
 from lakewright.lake.commit_effects import EffectiveCommit, find_effective
 from lakewright.lake.commit_lock import commit_lock
-from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.observation import delta_table, observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
     canonical_partition,
-    partition_condition,
     partition_sql,
     typed_columns,
     typed_partition,
@@ -26,6 +26,7 @@ from lakewright.lake.partition import (
 )
 from lakewright.lake.past import read_table_at
 from lakewright.lake.table import (
+    MigrationStep,
     alter_table,
     create_table,
     drop_entry_alone,
@@ -34,33 +35,23 @@ from lakewright.lake.table import (
     truncate_table,
 )
 from lakewright.lake.table_state import TableState
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Answer
 from lakewright.plan.resource import Resource
-from lakewright.relations.delta_merge import (
+from lakewright.relations.delta_write import (
     Clause,
+    WriteTarget,
     inserted_sql,
     merge_rows,
     refusing_duplicates,
     same_key,
     unused_columns,
     with_unique_keys,
+    write_table,
     written_columns,
 )
-from lakewright.relations.delta_write import (
-    WriteTarget,
-    delta_table,
-    write_table,
-)
-from lakewright.relations.migration import (
-    Migration,
-    MigrationPolicyText,
-    MigrationStrategyText,
-    Shape,
-    default_policy,
-    default_strategy,
-    find_steps,
-)
-from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
+from lakewright.relations.migrated import MigratedTable, Present
+from lakewright.relations.migration import Migration, Shape, find_steps
+from lakewright.relations.relation import OutputMode, WriteSummary
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import TextMap, Texts
 from lakewright.spec.models.fields import Field
@@ -74,7 +65,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaRelation"]
 
 
-class DeltaRelation(StoredRelation):
+class DeltaRelation(MigratedTable):
     """A Delta table; each write is one commit."""
 
     keeps_past: ClassVar[bool] = True
@@ -94,12 +85,6 @@ class DeltaRelation(StoredRelation):
         default_factory=dict, description="Properties of a table that Lakewright creates."
     )
     merge_key: Texts = Declared(default=(), description="Columns that identify a row in mode UPDATE.")
-    migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences require a migration: RELAXED or STRICT."
-    )
-    migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
-    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -133,28 +118,22 @@ class DeltaRelation(StoredRelation):
         files = [] if place is None else [Resource.file(place, values)]
         return frozenset({Resource.table(str(address.name), values), *files})
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table exists, has rows and is as declared; only catalog tables need Spark."""
-        subject = max(self.resources(workspace, partition), key=lambda each: each.category)
-        try:
-            state = observe_table(workspace.lake, self.address(workspace))
-            if not state.exists:
-                return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
-            filled = self._is_filled(workspace, state, canonical_partition(self.partitions, partition or {}))
-            migration = self._migration(workspace, state)
-        except LakewrightError as error:
-            return Observation(str(subject), error=error.message)
-        return Observation(
-            str(subject),
-            exists=Answer.YES,
-            filled=Answer.of(filled),
-            changes=migration.changes(is_filled=_not(state.is_empty)),
-            refusal=migration.refusal(self.label),
-        )
+    def present(self, workspace: Workspace) -> Present | None:
+        """Return the table as it is, or None if there is none; only catalog tables need Spark."""
+        state = observe_table(workspace.lake, self.address(workspace))
+        if not state.exists:
+            return None
+        declared, strategy = self.declared(workspace), self.strategy(workspace)
+        steps: tuple[MigrationStep, ...] = ()
+        if declared is not None:
+            columns = tuple(each.name for each in self.partitions)
+            present = Shape(state.columns, state.partition_columns)
+            steps = find_steps(present, Shape(declared, columns), self.policy(workspace))
+        return Present(state.columns, Migration(steps, strategy), partial(self._is_filled, workspace, state))
 
     def _is_filled(self, workspace: Workspace, state: TableState, partition: Partition) -> bool | None:
         if not partition or state.is_empty:
-            return _not(state.is_empty)
+            return None if state.is_empty is None else not state.is_empty
         found = state.has_files(typed_partition(self.partitions, partition))
         return not self.read(workspace, [partition]).isEmpty() if found is None else found
 
@@ -173,20 +152,7 @@ class DeltaRelation(StoredRelation):
         declared = self.declared(workspace)
         if declared is not None:
             return declared
-        return self._present(workspace).columns
-
-    def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
-        """Return the names of its columns after CREATE; None if they are not known."""
-        state = observe_table(workspace.lake, self.address(workspace))
-        declared = self.declared(workspace) if is_created else None
-        names = None if declared is None else tuple(each.name for each in declared)
-        if not state.exists:
-            return names
-        return (
-            state.names
-            if names is None
-            else self._migration(workspace, state).names_after(state.names, names)
-        )
+        return self._existing(workspace).columns
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table, with the declared columns if there are any.
@@ -194,17 +160,15 @@ class DeltaRelation(StoredRelation):
         Raises:
             TargetError: The table does not exist.
         """
-        self._present(workspace)
+        self._existing(workspace)
         address, past = self.address(workspace), workspace.lake.past
         if past is None:
             frame = read_table(workspace.spark, address)
         else:
             frame = read_table_at(workspace.lake, workspace.spark, address, past.at)
-        wanted = [canonical_partition(self.partitions, each) for each in partitions]
-        frame = frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
-        return self.without_undeclared(workspace, frame)
+        return self.without_undeclared(workspace, self.within(frame, partitions))
 
-    def _present(self, workspace: Workspace) -> TableState:
+    def _existing(self, workspace: Workspace) -> TableState:
         state = observe_table(workspace.lake, self.address(workspace))
         if not state.exists:
             raise TargetError(
@@ -296,7 +260,7 @@ class DeltaRelation(StoredRelation):
         matches = condition or same_key(by)
         own = written_columns(frame.columns, [each.name for each in self.partitions], clauses)
         self.create(workspace, self.brought(frame.select(*map(name_sql, own))))
-        if unused := unused_columns(frame.columns, self._present(workspace).names, matches, clauses):
+        if unused := unused_columns(frame.columns, self._existing(workspace).names, matches, clauses):
             them = "it" if len(unused) == 1 else "them"
             warn(
                 f"{self.label} has no column {', '.join(unused)}: the merge leaves {them} out. "
@@ -308,7 +272,7 @@ class DeltaRelation(StoredRelation):
             if by:
                 frame = with_unique_keys(frame, by, inserted_sql(clauses))
             with refusing_duplicates(self.label):
-                return merge_rows(delta_table(workspace, address), frame, matches, clauses)
+                return merge_rows(delta_table(workspace.spark, address), frame, matches, clauses)
 
     def update_key(self) -> tuple[str, ...]:
         """Return the columns by which rows are updated.
@@ -369,44 +333,24 @@ class DeltaRelation(StoredRelation):
             # The catalog keeps the files of a table at a declared location.
             drop_table(workspace.lake, Address(location=place))
 
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Migrate the table to its declaration according to its strategy.
-
-        Raises:
-            MigrationError: The strategy does not allow it.
-            DataLossError: Rows or columns would be lost, and that is not permitted.
-        """
+    def replace(self, workspace: Workspace) -> None:
+        """Replace the table by an empty one that is as declared, in one commit."""
         address = self.address(workspace)
-        state = observe_table(workspace.lake, address)
-        migration = self._migration(workspace, state)
-        migration.check(self.label, is_filled=_not(state.is_empty), allow_data_loss=allow_data_loss)
         with commit_lock(address, _holder()):
-            if migration.replaces:
-                replace_table(
-                    workspace.lake,
-                    address,
-                    self.declared(workspace) or (),
-                    partition_columns=[each.name for each in self.partitions],
-                    properties=self.properties,
-                    comment=self.description,
-                )
-            elif migration.is_needed:
-                alter_table(workspace.lake, address, migration.steps)
+            replace_table(
+                workspace.lake,
+                address,
+                self.declared(workspace) or (),
+                partition_columns=[each.name for each in self.partitions],
+                properties=self.properties,
+                comment=self.description,
+            )
 
-    def _migration(self, workspace: Workspace, state: TableState) -> Migration:
-        config = workspace.project.config
-        declared = self.declared(workspace)
-        strategy = self.migration_strategy or default_strategy(config)
-        if declared is None:
-            return Migration((), strategy)
-        columns = tuple(each.name for each in self.partitions)
-        present = Shape(state.columns, state.partition_columns)
-        policy = self.migration_policy or default_policy(config)
-        return Migration(find_steps(present, Shape(declared, columns), policy), strategy)
-
-
-def _not(is_empty: bool | None) -> bool | None:
-    return None if is_empty is None else not is_empty
+    def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
+        """Run the statements of steps, each in a commit of its own."""
+        address = self.address(workspace)
+        with commit_lock(address, _holder()):
+            alter_table(workspace.lake, address, steps)
 
 
 def _holder() -> str:

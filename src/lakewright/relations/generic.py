@@ -10,7 +10,8 @@ from pydantic import Field as Declared
 from lakewright.errors import TargetError
 from lakewright.lake.columns import conform, fields_of, reader_schema
 from lakewright.lake.frames import created_frame
-from lakewright.lake.partition import Partition, partition_condition
+from lakewright.lake.measures import counted
+from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
@@ -60,7 +61,7 @@ class GenericRelation(StoredRelation):
         is_described = fields is not None and self.format.lower() != "jdbc"
         frame = (reader.schema(reader_schema(fields or ())) if is_described else reader).load()
         frame = frame if fields is None else conform(frame, fields)
-        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+        return self.within(frame, partitions)
 
     def create(self, workspace: Workspace) -> None:
         """Do nothing, because the data source manages its storage."""
@@ -82,19 +83,14 @@ class GenericRelation(StoredRelation):
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
         """Pass the rows to the data source."""
-        from pyspark.sql import Observation as Observed
-        from pyspark.sql import functions
-
         if partition:
             raise self._undivided()
         fields = self.declared(workspace)
         outgoing = frame if fields is None else conform(frame, fields, is_strict=True)
-        observed = Observed()
-        outgoing = outgoing.observe(observed, functions.count(functions.lit(1)).alias("rows"))
-        writer = outgoing.write.format(self.format).options(**self._options(workspace))
+        rows, count = counted(outgoing)
+        writer = rows.write.format(self.format).options(**self._options(workspace))
         writer.mode(_SAVE_MODES[mode]).save()
-        rows = int(observed.get["rows"])
-        return WriteSummary(rows, left_out=left_out(frame, fields_of(outgoing.schema)))
+        return WriteSummary(count(), left_out=left_out(frame, fields_of(outgoing.schema)))
 
     def _options(self, workspace: Workspace) -> dict[str, str]:
         return {

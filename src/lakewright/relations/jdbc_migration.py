@@ -6,11 +6,12 @@ Source: the lifecycle's rules, "CREATE and migration".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.lake.table import MigrationStep
-from lakewright.relations.migration import MigrationPolicy, Shape, find_former
+from lakewright.relations.migration import MigrationPolicy, Shape, Statements, find_steps
 from lakewright.schema.fits import fits
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
 from lakewright.spec.models.fields import Field
@@ -22,31 +23,38 @@ def find_table_steps(
     dialect: Dialect, table: TableName, present: DatabaseTable, wanted: DatabaseTable, policy: MigrationPolicy
 ) -> tuple[MigrationStep, ...]:
     """Return the differences as steps, in an order in which they can be executed."""
-    shape = Shape(present.columns)
     is_strict = policy is MigrationPolicy.STRICT
     # An undeclared key may have been created on purpose; only a strict policy drops it.
     key = wanted.primary_key or (() if is_strict else present.primary_key)
     has_other_key = sorted(_lower(key)) != sorted(_lower(present.primary_key))
-    steps = _drop_key(dialect, table, present) if has_other_key else []
-    taken = {field.name.lower() for field in wanted.columns}
-    for field in wanted.columns:
-        former = find_former(field, shape)
-        if former is not None:
-            taken.add(former.name.lower())
-            renaming = dialect.rename_column(table, former.name, field.name)
-            steps.append(MigrationStep(f"rename column {former.name} to {field.name}", renaming))
-    if is_strict:
-        steps += [_drop(dialect, table, each) for each in present.columns if each.name.lower() not in taken]
-    for field in wanted.columns:
-        actual = shape.column(field.name) or find_former(field, shape)
-        if actual is None:
-            steps.append(_add(dialect, table, field))
-        else:
-            is_in_key = field.name.lower() in _lower(key)
-            bound = field.model_copy(update={"nullable": False}) if is_in_key else field
-            steps += _alter(dialect, table, actual, bound, is_strict=is_strict)
-    steps += _add_key(dialect, table, key) if has_other_key else []
-    return (*steps, *_indexes(dialect, table, present, wanted.indexes or (), is_strict=is_strict))
+    columns = (
+        field.model_copy(update={"nullable": field.nullable and field.name.lower() not in _lower(key)})
+        for field in wanted.columns
+    )
+    statements = _statements(dialect, table)
+    return (
+        *(_drop_key(dialect, table, present) if has_other_key else ()),
+        *find_steps(Shape(present.columns), Shape(tuple(columns)), policy, statements),
+        *(_add_key(dialect, table, key) if has_other_key else ()),
+        *_indexes(dialect, table, present, wanted.indexes or (), is_strict=is_strict),
+    )
+
+
+def _statements(dialect: Dialect, table: TableName) -> Statements:
+    def retype(actual: Field, field: Field) -> str | None:
+        is_possible = _is_alterable(actual.type, dialect.stored(field.type))
+        return dialect.widen_column(table, field) if is_possible else None
+
+    return Statements(
+        rename=partial(dialect.rename_column, table),
+        drop=partial(dialect.drop_column, table),
+        add=partial(dialect.add_column, table),
+        retype=retype,
+        set_nullable=partial(dialect.set_nullable, table),
+        comment=partial(dialect.comment_column, table),
+        stored=dialect.stored,
+        holds=has_place,
+    )
 
 
 def has_place(narrow: Type, wide: Type) -> bool:
@@ -60,35 +68,6 @@ def has_place(narrow: Type, wide: Type) -> bool:
         is_padded = wide.is_fixed and narrow != wide
         return isinstance(narrow, Chars) and narrow.length <= wide.length and not is_padded
     return fits(narrow, wide)
-
-
-def _drop(dialect: Dialect, table: TableName, field: Field) -> MigrationStep:
-    lost = f"column {field.name}"
-    return MigrationStep(f"drop column {field.name}", dialect.drop_column(table, field.name), loses=lost)
-
-
-def _add(dialect: Dialect, table: TableName, field: Field) -> MigrationStep:
-    not_null = "" if field.nullable else " NOT NULL"
-    return MigrationStep(
-        f"add column {field.name} {field.type.ddl}{not_null}", dialect.add_column(table, field)
-    )
-
-
-def _alter(
-    dialect: Dialect, table: TableName, actual: Field, field: Field, *, is_strict: bool
-) -> Iterator[MigrationStep]:
-    stored = dialect.stored(field.type)
-    if actual.type != stored and (is_strict or not has_place(stored, actual.type)):
-        sql = dialect.widen_column(table, field) if _is_alterable(actual.type, stored) else None
-        yield MigrationStep(f"change column {field.name} from {actual.type.ddl} to {stored.ddl}", sql)
-    if field.nullable and not actual.nullable:
-        yield MigrationStep(f"allow nulls in column {field.name}", dialect.set_nullable(table, field))
-    elif is_strict and actual.nullable and not field.nullable:
-        yield MigrationStep(f"forbid nulls in column {field.name}", dialect.set_nullable(table, field))
-    if is_strict and (actual.description or "") != (field.description or ""):
-        yield MigrationStep(
-            f"change the comment of column {field.name}", dialect.comment_column(table, field)
-        )
 
 
 def _is_alterable(actual: Type, wanted: Type) -> bool:

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.connections.database import DatabaseTable, Index, TableName
-from lakewright.errors import LakewrightError, TargetError
+from lakewright.errors import TargetError
 from lakewright.lake.columns import conform, fields_of
-from lakewright.lake.partition import Partition, canonical_partition, partition_condition, typed_columns
-from lakewright.plan.observation import Answer, Observation
+from lakewright.lake.partition import Partition, canonical_partition, typed_columns
+from lakewright.lake.table import MigrationStep
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc import InDatabase
 from lakewright.relations.jdbc_migration import find_table_steps
 from lakewright.relations.jdbc_write import StagedRows, staging_name
-from lakewright.relations.migration import (
-    Migration,
-    MigrationPolicyText,
-    MigrationStrategyText,
-    default_policy,
-    default_strategy,
-)
-from lakewright.relations.relation import (
-    OutputMode,
-    StoredRelation,
-    WriteSummary,
-    left_out,
-    undeclared_columns,
-)
-from lakewright.spec.models.base import Listed, Model, Texts
+from lakewright.relations.migrated import MigratedTable, Present
+from lakewright.relations.migration import Migration
+from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
+from lakewright.spec.models.base import Listed, Model, Texts, from_text
 from lakewright.spec.models.fields import Field
 
 if TYPE_CHECKING:
@@ -39,7 +29,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["IndexSpec", "JdbcTableRelation"]
+__all__ = ["IndexSpec", "JdbcTableRelation", "SqlServerRelation"]
 
 
 class IndexSpec(Model):
@@ -54,7 +44,7 @@ class IndexSpec(Model):
     )
 
 
-class JdbcTableRelation(InDatabase, StoredRelation):
+class JdbcTableRelation(InDatabase, MigratedTable):
     """A table in a database; readers see each write as a whole, because it is one transaction.
 
     PostgreSQL is observed without Spark if its Python driver is installed. In other databases, Lakewright
@@ -79,12 +69,6 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         default=(),
         description="Statements that create the table, instead of columns; such a table is never migrated.",
     )
-    migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences require a migration: RELAXED or STRICT."
-    )
-    migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
-    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -106,33 +90,24 @@ class JdbcTableRelation(InDatabase, StoredRelation):
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the declared columns, or those of the database."""
-        return self.declared(workspace) or self._present(workspace).columns
+        return self.declared(workspace) or self._existing(workspace).columns
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table exists, has rows and matches its declaration."""
-        (subject,) = self.resources(workspace, partition)
-        try:
-            present = self._find(workspace)
-            if present is None:
-                return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
-            is_filled = self._has_rows(workspace, partition or {})
-            # An empty partition says nothing about the others.
-            whole = is_filled if is_filled or not partition else None
-            migration = self._migration(workspace, present)
-        except LakewrightError as error:
-            return Observation(str(subject), error=error.message)
-        return Observation(
-            str(subject),
-            exists=Answer.YES,
-            filled=Answer.of(is_filled),
-            changes=migration.changes(is_filled=whole),
-            refusal=migration.refusal(self.label),
-        )
+    def present(self, workspace: Workspace) -> Present | None:
+        """Return the table as it is, or None if there is none."""
+        found, steps = self._find(workspace), tuple[MigrationStep, ...]()
+        if found is None:
+            return None
+        wanted = self._wanted(workspace)
+        if wanted is not None and not self.sql and not found.is_view:
+            dialect = self.dialect(workspace)
+            steps = find_table_steps(dialect, self.table_name, found, wanted, self.policy(workspace))
+        migration = Migration(steps, self.strategy(workspace))
+        return Present(found.columns, migration, partial(self._has_rows, workspace))
 
     def _find(self, workspace: Workspace) -> DatabaseTable | None:
         return self.dialect(workspace).find(self.table_name)
 
-    def _present(self, workspace: Workspace) -> DatabaseTable:
+    def _existing(self, workspace: Workspace) -> DatabaseTable:
         present = self._find(workspace)
         if present is None:
             raise TargetError(
@@ -143,8 +118,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
 
     def _has_rows(self, workspace: Workspace, partition: Partition) -> bool:
         dialect = self.dialect(workspace)
-        condition = dialect.condition(self.partitions, canonical_partition(self.partitions, partition))
-        return dialect.has_rows(self.table_name, condition)
+        return dialect.has_rows(self.table_name, dialect.condition(self.partitions, partition))
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table, with the declared columns if there are any.
@@ -152,10 +126,9 @@ class JdbcTableRelation(InDatabase, StoredRelation):
         Raises:
             TargetError: The table does not exist.
         """
-        self._present(workspace)
+        self._existing(workspace)
         frame = self.loaded(workspace, dbtable=self.dialect(workspace).table(self.table_name))
-        wanted = [canonical_partition(self.partitions, each) for each in partitions]
-        frame = frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+        frame = self.within(frame, partitions)
         fields = self.declared(workspace)
         return frame if fields is None else conform(frame, fields)
 
@@ -188,37 +161,14 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             comment=self.description,
         )
 
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Migrate the table to its declaration, in one transaction if the database can.
-
-        Raises:
-            MigrationError: The strategy does not allow it.
-            DataLossError: Rows or columns would be lost, and that is not permitted.
-        """
-        present = self._find(workspace)
-        if present is None:
-            return
-        migration = self._migration(workspace, present)
-        if not migration.is_needed:
-            return
-        is_filled = self._has_rows(workspace, {})
-        migration.check(self.label, is_filled=is_filled, allow_data_loss=allow_data_loss)
+    def replace(self, workspace: Workspace) -> None:
+        """Replace the table by an empty one that is as declared, in one transaction if the database can."""
         dialect = self.dialect(workspace)
-        if migration.replaces:
-            drop = dialect.drop(self.table_name, is_view=present.is_view)
-            dialect.database.run([drop, *self.creation_sql(workspace)])
-        else:
-            dialect.database.run([step.sql for step in migration.steps if step.sql is not None])
+        dialect.database.run([dialect.drop(self.table_name), *self.creation_sql(workspace)])
 
-    def _migration(self, workspace: Workspace, present: DatabaseTable) -> Migration:
-        config = workspace.project.config
-        strategy = self.migration_strategy or default_strategy(config)
-        wanted = self._wanted(workspace)
-        if wanted is None or self.sql or present.is_view:
-            return Migration((), strategy)
-        policy = self.migration_policy or default_policy(config)
-        dialect = self.dialect(workspace)
-        return Migration(find_table_steps(dialect, self.table_name, present, wanted, policy), strategy)
+    def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
+        """Run the statements of steps, in one transaction if the database can."""
+        self.dialect(workspace).database.run([step.sql for step in steps if step.sql is not None])
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or those of a partition."""
@@ -269,7 +219,7 @@ class JdbcTableRelation(InDatabase, StoredRelation):
 
         Without a schema, they are those that table and rows have.
         """
-        present = self._present(workspace)
+        present = self._existing(workspace)
         declared = self.declared(workspace)
         if declared is not None:
             own = {field.name.lower(): field.name for field in present.columns}
@@ -281,3 +231,24 @@ class JdbcTableRelation(InDatabase, StoredRelation):
             return (*fields, *also), also
         brought = {field.name.lower() for field in fields_of(frame.schema)} | {n.lower() for n in partition}
         return tuple(field for field in present.columns if field.name.lower() in brought), ()
+
+
+class SqlServerRelation(JdbcTableRelation):
+    """A table in SQL Server: a `jdbcTable` that may be stored by columns.
+
+    The driver's jar is added with `spark.jars`.
+    """
+
+    storage_format: Annotated[Literal["ROWSTORE", "COLUMNSTORE"], from_text(str.upper)] = Declared(
+        default="ROWSTORE", description="`COLUMNSTORE` creates a clustered columnstore index."
+    )
+
+    def creation_sql(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> list[str]:
+        """Return the statements that create the table and its storage."""
+        statements = super().creation_sql(workspace, brought)
+        if statements and self.storage_format == "COLUMNSTORE" and not self.sql:
+            dialect = self.dialect(workspace)
+            index = dialect.name(f"{self.table}_columnstore")
+            on = dialect.table(self.table_name)
+            statements.append(f"CREATE CLUSTERED COLUMNSTORE INDEX {index} ON {on}")
+        return statements

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from lakewright.connections.database import TableName, accept
 from lakewright.connections.dialect import Dialect
 from lakewright.errors import LakewrightError, LeaseLost, SpecError, TargetError
+from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition
 from lakewright.relations.relation import OutputMode
 from lakewright.spec.models.fields import Field, PartitionField
@@ -89,13 +90,10 @@ class StagedRows:
             self.dialect.database.run([self.dialect.drop(self.staged)])
 
     def _stage(self, frame: DataFrame, options: dict[str, str]) -> int:
-        from pyspark.sql import Observation, functions
-
-        observed = Observation()
-        counted = frame.observe(observed, functions.count(functions.lit(1)).alias("rows"))
-        writer = counted.write.format("jdbc").options(**options)
+        rows, count = counted(frame)
+        writer = rows.write.format("jdbc").options(**options)
         writer.option("dbtable", self.dialect.table(self.staged)).mode("append").save()
-        return int(observed.get["rows"])
+        return count()
 
     def _statements(self, partition: Partition, mode: OutputMode) -> Sequence[str]:
         columns = [field.name for field in self.fields]

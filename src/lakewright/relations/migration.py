@@ -8,7 +8,7 @@ decides which differences matter, and the migration strategy how they are handle
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, TypeVar
@@ -21,7 +21,7 @@ from lakewright.plan.observation import TableChange
 from lakewright.schema.fits import fits
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, MapOf, Struct
+from lakewright.schema.types import Array, MapOf, Struct, Type
 from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 from lakewright.spec.suggestions import hint
@@ -33,6 +33,7 @@ __all__ = [
     "MigrationStrategy",
     "MigrationStrategyText",
     "Shape",
+    "Statements",
     "Tolerated",
     "data_loss",
     "default_policy",
@@ -183,17 +184,63 @@ def _configured(config: Mapping[str, str], name: str, kind: type[T], default: T)
         raise SpecError.of(message, remedy=hint(config[key], kind)) from error
 
 
-def find_steps(present: Shape, declared: Shape, policy: MigrationPolicy) -> tuple[MigrationStep, ...]:
-    """Return the differences as steps, in an order in which they can be executed."""
-    renamed = [field for field in declared.columns if find_former(field, present) is not None]
-    former = {str(field.renamed_from).lower() for field in renamed}
-    steps = [_rename(field) for field in renamed]
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The statements with which a place alters a table; one that it does not support is None.
+
+    Attributes:
+        rename: Renames a column, by its former and its new name.
+        drop: Drops a column.
+        add: Adds a column.
+        retype: Changes the type of a column, by what it is and what it shall be.
+        set_nullable: Allows or forbids nulls in a column.
+        comment: Sets the comment of a column.
+        stored: Returns the type that a column of a declared type has.
+        holds: Returns whether the second type has a place for all values of the first.
+    """
+
+    rename: Callable[[str, str], str | None]
+    drop: Callable[[str], str | None]
+    add: Callable[[Field], str | None]
+    retype: Callable[[Field, Field], str | None]
+    set_nullable: Callable[[Field], str | None]
+    comment: Callable[[Field], str | None]
+    stored: Callable[[Type], Type] = plain_type
+    holds: Callable[[Type, Type], bool] = fits
+
+
+def find_steps(
+    present: Shape, declared: Shape, policy: MigrationPolicy, statements: Statements | None = None
+) -> tuple[MigrationStep, ...]:
+    """Return the differences as steps, in an order in which they can be executed.
+
+    Args:
+        present: The table as it is.
+        declared: The table as it shall be.
+        policy: Which differences count.
+        statements: The statements of its place; default: what follows `ALTER TABLE …` for Delta tables.
+    """
+    place = statements or _OF_DELTA
+    renamed = {
+        former.name: field
+        for field in declared.columns
+        if (former := find_former(field, present)) is not None
+    }
+    steps = [
+        MigrationStep(
+            f"rename column {former} to {field.name}",
+            place.rename(former, field.name),
+            needs_mapping=True,
+            removes=former,
+        )
+        for former, field in renamed.items()
+    ]
     if policy is MigrationPolicy.STRICT:
-        kept = {field.name.lower() for field in declared.columns} | former
-        steps += [_drop(field) for field in present.columns if field.name.lower() not in kept]
+        kept = {name.lower() for name in (*renamed, *(field.name for field in declared.columns))}
+        steps += [_drop(place, field) for field in present.columns if field.name.lower() not in kept]
     for field in declared.columns:
         actual = present.column(field.name) or find_former(field, present)
-        steps += [_add(field)] if actual is None else _alter(actual, field, policy)
+        steps += [_add(place, field)] if actual is None else _alter(place, actual, field, policy)
     if [name.lower() for name in present.partition_columns] != [
         name.lower() for name in declared.partition_columns
     ]:
@@ -208,60 +255,57 @@ def find_former(field: Field, present: Shape) -> Field | None:
     return present.column(field.renamed_from)
 
 
-def _rename(field: Field) -> MigrationStep:
-    old, new = name_sql(str(field.renamed_from)), name_sql(field.name)
+def _drop(place: Statements, field: Field) -> MigrationStep:
+    column = f"column {field.name}"
     return MigrationStep(
-        f"rename column {field.renamed_from} to {field.name}",
-        f"RENAME COLUMN {old} TO {new}",
-        needs_mapping=True,
-        removes=field.renamed_from,
+        f"drop {column}", place.drop(field.name), loses=column, needs_mapping=True, removes=field.name
     )
 
 
-def _drop(field: Field) -> MigrationStep:
-    return MigrationStep(
-        f"drop column {field.name}",
-        f"DROP COLUMN {name_sql(field.name)}",
-        loses=f"column {field.name}",
-        needs_mapping=True,
-        removes=field.name,
-    )
+def _add(place: Statements, field: Field) -> MigrationStep:
+    not_null = "" if field.nullable else " NOT NULL"
+    return MigrationStep(f"add column {field.name} {field.type.ddl}{not_null}", place.add(field))
 
 
-def _add(field: Field) -> MigrationStep:
-    comment = f" COMMENT {text_sql(field.description)}" if field.description else ""
-    sql = f"ADD COLUMNS ({name_sql(field.name)} {field.type.ddl}{comment})"
-    if field.nullable:
-        return MigrationStep(f"add column {field.name} {field.type.ddl}", sql)
-    return MigrationStep(f"add column {field.name} {field.type.ddl} NOT NULL", None)
-
-
-def _alter(actual: Field, field: Field, policy: MigrationPolicy) -> list[MigrationStep]:
+def _alter(
+    place: Statements, actual: Field, field: Field, policy: MigrationPolicy
+) -> Iterator[MigrationStep]:
     is_strict = policy is MigrationPolicy.STRICT
-    column = f"ALTER COLUMN {name_sql(field.name)}"
-    steps = []
-    if plain_type(actual.type) != plain_type(field.type) and (is_strict or not fits(field.type, actual.type)):
-        steps.append(_retype(actual, field, column))
+    stored = place.stored(field.type)
+    if actual.type != stored and (is_strict or not place.holds(stored, actual.type)):
+        change = f"change column {field.name} from {actual.type.ddl} to {stored.ddl}"
+        yield MigrationStep(change, place.retype(actual, field), widens=True)
     if field.nullable and not actual.nullable:
-        steps.append(MigrationStep(f"allow nulls in column {field.name}", f"{column} DROP NOT NULL"))
+        yield MigrationStep(f"allow nulls in column {field.name}", place.set_nullable(field))
     elif is_strict and actual.nullable and not field.nullable:
-        steps.append(MigrationStep(f"forbid nulls in column {field.name}", None))
+        yield MigrationStep(f"forbid nulls in column {field.name}", place.set_nullable(field))
     if is_strict and (actual.description or "") != (field.description or ""):
-        steps.append(
-            MigrationStep(
-                f"change the comment of column {field.name}",
-                f"{column} COMMENT {text_sql(field.description or '')}",
-            )
-        )
-    return steps
+        yield MigrationStep(f"change the comment of column {field.name}", place.comment(field))
 
 
-def _retype(actual: Field, field: Field, column: str) -> MigrationStep:
-    description = f"change column {field.name} from {actual.type.ddl} to {field.type.ddl}"
+def _add_sql(field: Field) -> str | None:
+    comment = f" COMMENT {text_sql(field.description)}" if field.description else ""
+    added = f"ADD COLUMNS ({name_sql(field.name)} {field.type.ddl}{comment})"
+    return added if field.nullable else None
+
+
+def _retype_sql(actual: Field, field: Field) -> str | None:
     is_nested = isinstance(actual.type, (Array, MapOf, Struct))
     if is_nested or not fits(actual.type, field.type):
-        return MigrationStep(description, None)
-    return MigrationStep(description, f"{column} TYPE {plain_type(field.type).ddl}", widens=True)
+        return None
+    return f"ALTER COLUMN {name_sql(field.name)} TYPE {plain_type(field.type).ddl}"
+
+
+_OF_DELTA = Statements(
+    rename=lambda old, new: f"RENAME COLUMN {name_sql(old)} TO {name_sql(new)}",
+    drop=lambda name: f"DROP COLUMN {name_sql(name)}",
+    add=_add_sql,
+    retype=_retype_sql,
+    set_nullable=lambda field: (
+        f"ALTER COLUMN {name_sql(field.name)} DROP NOT NULL" if field.nullable else None
+    ),
+    comment=lambda field: f"ALTER COLUMN {name_sql(field.name)} COMMENT {text_sql(field.description or '')}",
+)
 
 
 def _repartition(present: Shape, declared: Shape) -> MigrationStep:

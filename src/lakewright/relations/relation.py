@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.lake.partition import Partition
+from lakewright.lake.partition import Partition, canonical_partition, partition_condition
 from lakewright.plan.observation import Observation
 from lakewright.plan.resource import Resource
 from lakewright.schema.shape import lost_fields
@@ -212,6 +212,11 @@ class Relation(Named):
         names = {field.name.lower() for field in self.declared(workspace) or ()}
         kept = [name for name in frame.columns if name.lower() in names]
         return frame if len(kept) == len(frame.columns) else frame.select(*map(name_sql, kept))
+
+    def within(self, frame: DataFrame, partitions: Sequence[Partition]) -> DataFrame:
+        """Return the rows of partitions; all rows if none is given."""
+        wanted = [canonical_partition(self.partitions, each) for each in partitions]
+        return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
 
     def brought(self, frame: DataFrame) -> tuple[Field, ...]:
         """Return the columns of rows, with partition columns at the end unless they are among them.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
 from lakewright.lake.files import Files, append_folder, replace_folder
+from lakewright.lake.measures import counted
 from lakewright.lake.paths import join, parent
 from lakewright.relations.relation import OutputMode
 
@@ -49,16 +50,13 @@ class StagedFiles:
         return rows
 
     def _write(self, frame: DataFrame, divided_by: Sequence[str]) -> int:
-        from pyspark.sql import Observation, functions
-
-        observation = Observation()
         self._prepare()
-        writer = frame.observe(observation, functions.count(functions.lit(1)).alias("rows")).write
-        writer = writer.format(self.format).options(**self.options)
+        rows, count = counted(frame)
+        writer = rows.write.format(self.format).options(**self.options)
         if divided_by:
             writer = writer.partitionBy(*divided_by)
         writer.save(f"file://{self.folder}" if self.folder.startswith("/") else self.folder)
-        return int(observation.get["rows"])
+        return count()
 
     @contextmanager
     def _removed_on_failure(self) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import TargetError
-from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, run_statement
+from lakewright.lake.catalog import find_entry, full_name, quoted, run_statement
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform
 from lakewright.lake.files import files_at
@@ -18,31 +18,15 @@ from lakewright.lake.partition import (
     Partition,
     canonical_partition,
     check_in_catalog,
-    partition_condition,
     partition_folder,
     with_told_folders,
 )
 from lakewright.lake.paths import join, local_path
 from lakewright.lake.table import MigrationStep, ensure_database
-from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.hive_format import hive_options, spark_format
-from lakewright.relations.migration import (
-    Migration,
-    MigrationPolicyText,
-    MigrationStrategyText,
-    Shape,
-    default_policy,
-    default_strategy,
-    find_steps,
-)
-from lakewright.relations.relation import (
-    OutputMode,
-    StoredRelation,
-    WriteSummary,
-    left_out,
-    undeclared_columns,
-)
+from lakewright.relations.migrated import MigratedTable, Present
+from lakewright.relations.migration import Migration, Shape, find_steps
+from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
 from lakewright.relations.staging import StagedFiles
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.base import TextMap, from_text
@@ -54,7 +38,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["TableRelation"]
+__all__ = ["TableRelation", "hive_options", "spark_format"]
 
 
 TableFormat = Annotated[
@@ -62,7 +46,7 @@ TableFormat = Annotated[
 ]
 
 
-class TableRelation(StoredRelation):
+class TableRelation(MigratedTable):
     """A catalog table in a format other than Delta.
 
     Each write goes to a staging folder and replaces the previous files by a single rename, so that a query
@@ -100,12 +84,6 @@ class TableRelation(StoredRelation):
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
     properties: TextMap = Declared(
         default_factory=dict, description="Properties of a table that Lakewright creates."
-    )
-    migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences require a migration."
-    )
-    migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="What happens about differences."
     )
 
     @model_validator(mode="after")
@@ -147,22 +125,27 @@ class TableRelation(StoredRelation):
             {Resource.table(self.qualified(), canonical_partition(self.partitions, partition or {}))}
         )
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the table exists, has rows and matches its declaration."""
-        (subject,) = self.resources(workspace, partition)
+    def present(self, workspace: Workspace) -> Present | None:
+        """Return the table as it is, or None if there is none."""
         entry = find_entry(workspace.lake, self.qualified())
         if entry is None:
-            return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
-        is_empty = self.read(workspace, [partition] if partition else []).isEmpty()
-        # An empty partition says nothing about the others.
-        whole = None if is_empty and partition else not is_empty
-        migration = self._migration(workspace, entry)
-        return Observation(
-            str(subject),
-            exists=Answer.YES,
-            filled=Answer.of(not is_empty),
-            changes=migration.changes(is_filled=whole),
-            refusal=migration.refusal(self.label),
+            return None
+        declared, steps = self.declared(workspace), tuple[MigrationStep, ...]()
+        if declared is not None:
+            # These formats do not store whether a column is nullable.
+            present, wanted = (
+                tuple(field.model_copy(update={"nullable": True}) for field in fields)
+                for fields in (entry.columns, declared)
+            )
+            steps = find_steps(
+                Shape(present, entry.partition_columns),
+                Shape(wanted, tuple(each.name for each in self.partitions)),
+                self.policy(workspace),
+            )
+        return Present(
+            entry.columns,
+            Migration(tuple(map(_by_catalog, steps)), self.strategy(workspace)),
+            lambda partition: not self.read(workspace, [partition] if partition else []).isEmpty(),
         )
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
@@ -177,9 +160,7 @@ class TableRelation(StoredRelation):
             )
         workspace.spark.catalog.refreshTable(quoted(self.qualified()))
         frame = workspace.spark.table(quoted(self.qualified()))
-        wanted = [canonical_partition(self.partitions, each) for each in partitions]
-        frame = frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
-        return self.without_undeclared(workspace, frame)
+        return self.without_undeclared(workspace, self.within(frame, partitions))
 
     def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
         """Create the table; without a declared schema, the first write does so, with its columns."""
@@ -203,27 +184,15 @@ class TableRelation(StoredRelation):
             parts.append(f"TBLPROPERTIES ({_pairs(self.properties)})")
         run_statement(workspace.lake, " ".join(parts))
 
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Add columns and change comments; any other difference replaces the table if the strategy allows it.
+    def replace(self, workspace: Workspace) -> None:
+        """Replace the table by an empty one that is as declared."""
+        self.destroy(workspace)
+        self.create(workspace)
 
-        Raises:
-            MigrationError: The strategy does not allow it.
-            DataLossError: Rows would be lost, and that is not permitted.
-        """
-        entry = find_entry(workspace.lake, self.qualified())
-        if entry is None:
-            return
-        migration = self._migration(workspace, entry)
-        if not migration.steps:
-            return
-        is_filled = not self.read(workspace).isEmpty()
-        migration.check(self.label, is_filled=is_filled, allow_data_loss=allow_data_loss)
-        if migration.replaces:
-            self.destroy(workspace)
-            self.create(workspace)
-        elif migration.is_needed:
-            for step in migration.steps:
-                run_statement(workspace.lake, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
+    def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
+        """Add columns and change comments."""
+        for step in steps:
+            run_statement(workspace.lake, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or those of a partition."""
@@ -320,40 +289,6 @@ class TableRelation(StoredRelation):
         last = (each.as_field() for each in self.partitions if each.name in open_columns)
         return [*plain, *last], also
 
-    def migration(self, workspace: Workspace) -> Migration:
-        """Return what makes the existing table match its declaration; nothing if there is no table."""
-        entry = find_entry(workspace.lake, self.qualified())
-        strategy = self.migration_strategy or default_strategy(workspace.project.config)
-        return Migration((), strategy) if entry is None else self._migration(workspace, entry)
-
-    def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
-        """Return the names of its columns after CREATE; None if they are not known."""
-        entry = find_entry(workspace.lake, self.qualified())
-        declared = self.declared(workspace) if is_created else None
-        names = None if declared is None else tuple(each.name for each in declared)
-        if entry is None:
-            return names
-        present = tuple(each.name for each in entry.columns)
-        return present if names is None else self._migration(workspace, entry).names_after(present, names)
-
-    def _migration(self, workspace: Workspace, entry: CatalogEntry) -> Migration:
-        config = workspace.project.config
-        strategy = self.migration_strategy or default_strategy(config)
-        declared = self.declared(workspace)
-        if declared is None:
-            return Migration((), strategy)
-        # These formats do not store whether a column is nullable.
-        columns = tuple(field.model_copy(update={"nullable": True}) for field in declared)
-        steps = find_steps(
-            Shape(
-                tuple(field.model_copy(update={"nullable": True}) for field in entry.columns),
-                entry.partition_columns,
-            ),
-            Shape(columns, tuple(each.name for each in self.partitions)),
-            self.migration_policy or default_policy(config),
-        )
-        return Migration(tuple(map(_by_catalog, steps)), strategy)
-
 
 def _by_catalog(step: MigrationStep) -> MigrationStep:
     """Return the step as the catalog supports it: it can only add columns and change comments."""
@@ -369,3 +304,64 @@ def _column_sql(field: Field) -> str:
 
 def _pairs(entries: TextMap) -> str:
     return ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in entries.items())
+
+
+_BY_CLASS = {
+    "ParquetHiveSerDe": "parquet",
+    "MapredParquetInputFormat": "parquet",
+    "OrcSerde": "orc",
+    "OrcInputFormat": "orc",
+    "AvroSerDe": "avro",
+    "AvroContainerInputFormat": "avro",
+    "JsonSerDe": "json",
+    "OpenCSVSerde": "csv",
+    "LazySimpleSerDe": "csv",
+    "TextInputFormat": "csv",
+}
+"""Spark's format by the last part of the class."""
+
+_OPTIONS = {
+    "separatorChar": "sep",
+    "quoteChar": "quote",
+    "escapeChar": "escape",
+    "field.delim": "sep",
+    "serialization.format": "sep",
+    "escape.delim": "escape",
+    "serialization.null.format": "nullValue",
+}
+"""Option of Spark's CSV by the property of a SerDe."""
+
+_TEXT = {"sep": "\x01", "nullValue": "\\N", "quote": "", "escape": "\\"}
+"""How Hive writes text by default."""
+
+
+def spark_format(format_name: str | None, row_format: str | None, input_format: str | None) -> str:
+    """Return Spark's format of a table's files.
+
+    Raises:
+        ValueError: A class is not known.
+    """
+    for kind, written in (("rowFormat", row_format), ("inputFormat", input_format)):
+        if written is not None:
+            name = written.rpartition(".")[2]
+            if name not in _BY_CLASS:
+                raise ValueError(f"{kind} {written!r} is not supported; known are {', '.join(_BY_CLASS)}")
+            return _BY_CLASS[name]
+    return "csv" if format_name == "textfile" else format_name or "parquet"
+
+
+def hive_options(
+    format_name: str | None, row_format: str | None, input_format: str | None, properties: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the options with which Spark reads and writes the files as Hive does.
+
+    Example:
+        >>> hive_options(None, "org.apache.hadoop.hive.serde2.OpenCSVSerde", None, {"separatorChar": ";"})
+        {'sep': ';'}
+    """
+    name = (row_format or "").rpartition(".")[2]
+    is_text = name == "LazySimpleSerDe" or (
+        not name and (format_name == "textfile" or (input_format or "").endswith(".TextInputFormat"))
+    )
+    own = {_OPTIONS[key]: text for key, text in properties.items() if key in _OPTIONS}
+    return {**_TEXT, **own} if is_text else own

@@ -11,17 +11,12 @@ from pydantic import model_validator
 
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import find_entry, full_name, quoted, refresh_tables, run_statement
-from lakewright.lake.partition import Partition, canonical_partition, partition_condition
-from lakewright.lake.table import ensure_database
+from lakewright.lake.partition import Partition, canonical_partition
+from lakewright.lake.table import MigrationStep, ensure_database
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
-from lakewright.relations.migration import (
-    MigrationPolicyText,
-    MigrationStrategy,
-    MigrationStrategyText,
-    Tolerated,
-    default_strategy,
-)
+from lakewright.relations.migrated import MigratedRelation
+from lakewright.relations.migration import MigrationStrategy, MigrationStrategyText
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary
 from lakewright.relations.table import TableFormat, TableRelation
 from lakewright.schema.sql import name_sql
@@ -37,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["UnionTableRelation"]
 
 
-class UnionTableRelation(StoredRelation):
+class UnionTableRelation(MigratedRelation, StoredRelation):
     """A view that unites tables named `prefix_1`, `prefix_2` and so on; the last one is written.
 
     New columns are added to the last table. A column whose type or nullability doesn't fit begins another
@@ -55,9 +50,6 @@ class UnionTableRelation(StoredRelation):
     format: TableFormat | None = Declared(default=None, description="Format of the files.")
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
     properties: TextMap = Declared(default_factory=dict, description="Properties of new tables.")
-    migration_policy: MigrationPolicyText | None = Declared(
-        default=None, description="Which differences require a migration."
-    )
     migration_strategy: MigrationStrategyText | None = Declared(
         default=None, description="NEVER keeps the tables, FAIL refuses; all others add columns or a table."
     )
@@ -127,12 +119,12 @@ class UnionTableRelation(StoredRelation):
             str(subject),
             exists=Answer.YES,
             filled=Answer.of(filled),
-            changes=changes,
+            changes=self.planned(workspace, changes),
             refusal=None if refusal is None else refusal.as_fault(),
         )
 
     def _refusal(self, workspace: Workspace, changes: Sequence[TableChange]) -> MigrationError | None:
-        if not changes or self._strategy(workspace) is not MigrationStrategy.FAIL:
+        if not changes or self.strategy(workspace) is not MigrationStrategy.FAIL:
             return None
         return MigrationError(
             f"{self.label}: {self.qualified} differs from its declaration: {changes[0].description}",
@@ -140,25 +132,16 @@ class UnionTableRelation(StoredRelation):
         )
 
     def _changes(self, workspace: Workspace, last: TableRelation) -> tuple[TableChange, ...]:
-        steps = last.migration(workspace).steps
-        if not steps:
-            return ()
+        steps = _steps(workspace, last)
         named = "; ".join(step.description for step in steps)
-        if any(step.sql is None for step in steps):
-            named = f"begin another table: {named}"
-        if self._strategy(workspace) is MigrationStrategy.NEVER:
-            return (Tolerated(named),)
-        return (TableChange(named),)
-
-    def _strategy(self, workspace: Workspace) -> MigrationStrategy:
-        return self.migration_strategy or default_strategy(workspace.project.config)
+        is_other = any(step.sql is None for step in steps)
+        return (TableChange(f"begin another table: {named}" if is_other else named),) if steps else ()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the view."""
         refresh_tables(workspace.spark, [self.qualified])
         frame = workspace.spark.table(quoted(self.qualified))
-        wanted = [canonical_partition(self.partitions, each) for each in partitions]
-        return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
+        return self.within(frame, partitions)
 
     def create(self, workspace: Workspace) -> None:
         """Create the first table, and the view."""
@@ -174,12 +157,11 @@ class UnionTableRelation(StoredRelation):
         """
         tables = self.tables(workspace)
         changes = self._changes(workspace, tables[-1])
-        strategy = self._strategy(workspace)
-        if not changes or strategy is MigrationStrategy.NEVER:
+        if not changes or self.strategy(workspace) is MigrationStrategy.NEVER:
             return
         if (refusal := self._refusal(workspace, changes)) is not None:
             raise refusal
-        if any(step.sql is None for step in tables[-1].migration(workspace).steps):
+        if any(step.sql is None for step in _steps(workspace, tables[-1])):
             self.table(len(tables) + 1).create(workspace)
         else:
             tables[-1].migrate(workspace, allow_data_loss=allow_data_loss)
@@ -225,6 +207,11 @@ class UnionTableRelation(StoredRelation):
             for table in others:
                 table.truncate(workspace, partition)
         return summary
+
+
+def _steps(workspace: Workspace, table: TableRelation) -> Sequence[MigrationStep]:
+    present = table.present(workspace)
+    return () if present is None else present.migration.steps
 
 
 def _column_sql(field: Field, present: set[str]) -> str:

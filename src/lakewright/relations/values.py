@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field as Declared
 
+from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import frame_of_records
-from lakewright.lake.partition import Partition, partition_condition
+from lakewright.lake.measures import counted
+from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
-from lakewright.relations.relation import Relation
-from lakewright.spec.models.base import Rows
+from lakewright.relations.relation import OutputMode, Relation, StoredRelation, WriteSummary
+from lakewright.spec.models.base import Reference, Rows
 from lakewright.spec.models.fields import Field, TypeText
+from lakewright.spec.models.records import without_others
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["ValuesRelation"]
+__all__ = ["EmptyRelation", "MockRelation", "ValuesRelation"]
 
 
 class ValuesRelation(Relation):
@@ -55,9 +58,110 @@ class ValuesRelation(Relation):
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the records."""
         frame = frame_of_records(workspace.spark, self.declared(workspace) or (), self.records)
-        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+        return self.within(frame, partitions)
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return the rows themselves."""
+        del workspace, partitions
+        return self.model_dump_json()
+
+
+class EmptyRelation(StoredRelation):
+    """Has the declared columns and no rows; written rows are computed and discarded."""
+
+    keeps_past: ClassVar[bool] = True
+
+    modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return nothing, because there is no storage."""
+        del workspace, partition
+        return frozenset()
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return that it exists and is empty."""
+        del workspace, partition
+        return Observation(f"empty:{self.name}", exists=Answer.YES, filled=Answer.NO)
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return a frame with the declared columns and no rows."""
+        del partitions
+        return frame_of_records(workspace.spark, self.declared(workspace) or (), [])
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return a constant, because the content never changes."""
+        del workspace, partitions
+        return ""
+
+    def create(self, workspace: Workspace) -> None:
+        """Do nothing, because it always exists."""
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Do nothing, because it contains nothing."""
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Do nothing, because there is nothing to remove."""
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Do nothing, because it is always empty."""
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Compute, count and discard the rows."""
+        del workspace, partition, mode
+        rows, count = counted(frame)
+        rows.write.format("noop").mode("overwrite").save()
+        return WriteSummary(count())
+
+
+class MockRelation(EmptyRelation):
+    """Replaces another relation in a test: returns its own records, and discards what is written.
+
+    Without `relation`, it mocks the relation with its own name that the test overrides.
+    """
+
+    relation: str | None = Declared(default=None, description="Relation whose columns it has.")
+    records: Rows = Declared(
+        default_factory=list, description="Rows: lists of values, or maps; partition columns come last."
+    )
+
+    def references(self) -> Iterable[Reference]:
+        """Return the mocked relation."""
+        named = [] if self.relation is None else [Reference("relation", self.relation, ("relation",))]
+        return [*super().references(), *named]
+
+    def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
+        """Return the columns of the mocked relation, unless it declares its own."""
+        own = super().declared(workspace)
+        if own is not None:
+            return own
+        mocked = workspace.original_relation(self.relation or self.name)
+        if mocked is self or mocked.name == self.name == "":
+            raise SpecError.of(f"{self.label} mocks itself", remedy="Name the relation to mock.")
+        try:
+            return mocked.fields(workspace)
+        except TargetError as error:
+            raise SpecError.of(
+                f"{self.label}: the columns of what it mocks are only known from data: {error.message}",
+                remedy="Give the mock a `schema` with the columns that the test uses.",
+            ) from error
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return that it exists, and whether it has records."""
+        del workspace, partition
+        return Observation(f"mock:{self.name}", exists=Answer.YES, filled=Answer.of(bool(self.records)))
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the records."""
+        fields = self.declared(workspace) or ()
+        records, dropped = without_others(fields, self.records)
+        for text in dropped:
+            workspace.note(f"{self.label}: {text}")
+        frame = frame_of_records(workspace.spark, fields, records)
+        return self.within(frame, partitions)
+
+    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
+        """Return the records themselves."""
         del workspace, partitions
         return self.model_dump_json()

@@ -9,23 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field as Declared
 from pydantic import model_validator
 
-from lakewright.errors import Fault, MigrationError, SpecError, TargetError
+from lakewright.errors import Fault, SpecError, TargetError
 from lakewright.lake.catalog import CatalogEntry, find_entry, full_name, quoted, refresh_tables, run_statement
 from lakewright.lake.delta_log import is_uncommitted
-from lakewright.lake.partition import Partition, partition_condition
+from lakewright.lake.partition import Partition
 from lakewright.lake.paths import local_path
 from lakewright.lake.spark_errors import analysis_error
 from lakewright.lake.table import ensure_database
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
-from lakewright.relations.migration import (
-    MigrationPolicyText,
-    MigrationStrategy,
-    MigrationStrategyText,
-    Tolerated,
-    default_strategy,
-)
-from lakewright.relations.relation import ManagedRelation
+from lakewright.relations.migrated import MigratedView
+from lakewright.relations.migration import MigrationStrategy
 from lakewright.schema.sql import text_sql
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.places import Address
@@ -51,7 +45,7 @@ class WaitingView(Observation):
     inputs: tuple[str, ...] = ()
 
 
-class ViewRelation(ManagedRelation):
+class ViewRelation(MigratedView):
     """A view in the catalog; its rows are computed when it is read.
 
     With `sql`, every table is a catalog table. With `mapping`, the query is that of a mapping of kind sql,
@@ -65,13 +59,6 @@ class ViewRelation(ManagedRelation):
         default=None, description="File with the query, relative to the project's folder."
     )
     mapping: str | None = Declared(default=None, description="Mapping that defines the query.")
-    migration_policy: MigrationPolicyText | None = Declared(
-        default=None,
-        description="Accepted for Flowman's projects: a view differs if its query does, in both policies.",
-    )
-    migration_strategy: MigrationStrategyText | None = Declared(
-        default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
-    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -127,15 +114,13 @@ class ViewRelation(ManagedRelation):
         if found is None:
             inputs, fault = self.missing(workspace), self._query_fault(workspace)
             return WaitingView(str(subject), exists=Answer.NO, filled=Answer.NO, inputs=inputs, refusal=fault)
-        strategy = self.migration_strategy or default_strategy(workspace.project.config)
         changes = self._changes(workspace, found)
-        if strategy is MigrationStrategy.NEVER:
-            changes = tuple(Tolerated(change.description) for change in changes)
-        refusal = self._refusal(found, changes, strategy)
+        refusal = self.refused(workspace, self.qualified(), changes)
         fault = None if refusal is None else refusal.as_fault()
-        is_made = changes and refusal is None and strategy is not MigrationStrategy.NEVER
+        is_made = changes and refusal is None and self.strategy(workspace) is not MigrationStrategy.NEVER
+        changes = self.planned(workspace, changes)
         if is_made and found.defect is not None and (inputs := self.missing(workspace)):
-            return WaitingView(str(subject), exists=Answer.YES, changes=changes, refusal=fault, inputs=inputs)
+            return WaitingView(str(subject), exists=Answer.YES, changes=changes, inputs=inputs)
         return Observation(str(subject), exists=Answer.YES, changes=changes, refusal=fault)
 
     def _query_fault(self, workspace: Workspace) -> Fault | None:
@@ -146,26 +131,12 @@ class ViewRelation(ManagedRelation):
             return error.as_fault()
         return None
 
-    def _refusal(
-        self, found: CatalogEntry, changes: Sequence[TableChange], strategy: MigrationStrategy
-    ) -> MigrationError | None:
-        is_table = found.view_text is None and strategy is not MigrationStrategy.NEVER
-        if not changes or not (is_table or strategy is MigrationStrategy.FAIL):
-            return None
-        return MigrationError(
-            f"{self.label}: {self.qualified()} differs from its declaration: {changes[0].description}",
-            remedy="Remove what is there, or set migrationStrategy: REPLACE.",
-        )
-
     def _changes(self, workspace: Workspace, found: CatalogEntry) -> tuple[TableChange, ...]:
-        if found.view_text is None:
-            return (TableChange("replace the table with a view", "the table"),)
-        if _squeezed(found.view_text) != _squeezed(self.query(workspace)):
-            return (TableChange("replace the view's query"),)
         # The view keeps the columns that its query had when it was made.
-        return (
-            () if found.defect is None else (TableChange(f"make the view anew: {found.defect.rstrip('.')}"),)
-        )
+        other = None if found.defect is None else f"make the view anew: {found.defect.rstrip('.')}"
+        if _squeezed(found.view_text or "") != _squeezed(self.query(workspace)):
+            other = "replace the view's query"
+        return self.view_changes(other, is_view=found.view_text is not None)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the query.
@@ -183,7 +154,7 @@ class ViewRelation(ManagedRelation):
             raise TargetError(
                 f"{self.label}: there is no view {self.qualified()}", remedy="Run the phase that creates it."
             ) from error
-        return frame.where(partition_condition(self.partitions, partitions)) if partitions else frame
+        return self.within(frame, partitions)
 
     def create(self, workspace: Workspace) -> None:
         """Create the view."""
@@ -200,10 +171,9 @@ class ViewRelation(ManagedRelation):
         """
         del allow_data_loss
         found = find_entry(workspace.lake, self.qualified())
-        strategy = self.migration_strategy or default_strategy(workspace.project.config)
-        if found is None or strategy is MigrationStrategy.NEVER:
+        if found is None or self.strategy(workspace) is MigrationStrategy.NEVER:
             return
-        if (refusal := self._refusal(found, self._changes(workspace, found), strategy)) is not None:
+        if refusal := self.refused(workspace, self.qualified(), self._changes(workspace, found)):
             raise refusal
         self.create(workspace)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable
 from lakewright.lake.damaged_log import DAMAGED, IN_PLACE, damage_in_text, damage_told
-from lakewright.lake.file_systems import missing_file_system
-from lakewright.lake.query_failures import query_failure
+from lakewright.lake.files import missing_file_system
+from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.storage_errors import storage_error
 from lakewright.plan.observation import Observation
 

@@ -16,9 +16,9 @@ from itertools import count
 from threading import Event, Thread
 
 from lakewright.errors import SpecError, TargetTimeout, retryable_codes
-from lakewright.lake.file_systems import missing_file_system
+from lakewright.lake.files import missing_file_system
 from lakewright.lake.lake import Lake
-from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.tracing import span
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.status import Status

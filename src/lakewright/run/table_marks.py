@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.commit import latest_commits
-from lakewright.lake.commit_effects import is_effective
+from lakewright.lake.commit_effects import foreign_changes, is_effective
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
-from lakewright.lake.signature import foreign_changes
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
+    from lakewright.lake.commit_effects import Foreign
     from lakewright.lake.lake import Lake
-    from lakewright.lake.signature import Foreign
     from lakewright.plan.resource import Resource
 
 __all__ = [

@@ -17,7 +17,7 @@ from lakewright.lake.cluster import check_written
 from lakewright.lake.files import Files, files_at, replace_folder
 from lakewright.lake.measures import measured
 from lakewright.lake.paths import join, local_path, parent
-from lakewright.lake.query_failures import failures_told
+from lakewright.lake.spark_errors import failures_told
 from lakewright.notebook import html_table
 from lakewright.reader.form import form_of_slices
 from lakewright.schema.convert import convert

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import NotInstalled
-from lakewright.lake.file_systems import file_system
+from lakewright.lake.files import file_system
 from lakewright.slices.bronze import File, Slice, is_partition, is_visible, unreadable_folder
 from lakewright.spark.jvm import is_jvm_failure
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from lakewright.lake.bucket import Bucket, StoredObject
-from lakewright.lake.object_storage import ObjectStorage
+from lakewright.lake.object_storage import Bucket, ObjectStorage, StoredObject
 from lakewright.lake.paths import join, split_url
 from lakewright.slices.bronze import File, Slice, is_partition, is_visible
 

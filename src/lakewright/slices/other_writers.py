@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.commit import commit_text, commits_since
+from lakewright.lake.commit_effects import is_own, standing_changes
 from lakewright.lake.observation import observe_table
-from lakewright.lake.signature import is_own, standing_changes
 from lakewright.slices.processed import first_processed
 from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import is_adoptable

@@ -16,7 +16,7 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
-from lakewright.lake.query_failures import (
+from lakewright.lake.spark_errors import (
     EVERYWHERE,
     STORAGE,
     Meaning,

@@ -13,7 +13,7 @@ from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.relations.delta import DeltaRelation
-from lakewright.relations.delta_merge import Clause
+from lakewright.relations.delta_write import Clause
 from lakewright.relations.relation import OutputMode
 from lakewright.spec.models.base import Listed, Model, TextMap, Texts, lower
 from lakewright.spec.models.text_marks import SqlText

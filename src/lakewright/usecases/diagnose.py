@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
 from lakewright.lake.cluster import check_cluster_settings, lake_master
-from lakewright.lake.conditional_writes import try_writes
 from lakewright.lake.files import files_at
+from lakewright.lake.object_storage import try_writes
 from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.lake.storage_errors import store_fault
 from lakewright.spark.class_archive import archive_path

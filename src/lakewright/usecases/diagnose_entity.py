@@ -15,7 +15,7 @@ from lakewright.doctor.plan_repair import RepairPlan
 from lakewright.doctor.rules import KEY_ALIKE
 from lakewright.errors import LakewrightError, StorageUnavailable
 from lakewright.lake.observation import missing_files, observe_table
-from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import query_failure
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.slices.application import application_of

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.lake.frames import created_frame
-from lakewright.lake.query_failures import query_failure
-from lakewright.lake.spark_errors import analysis_error, first_line, spark_errors
+from lakewright.lake.spark_errors import analysis_error, first_line, query_failure, spark_errors
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.schema.sql import name_sql
 from lakewright.spec.project import Project

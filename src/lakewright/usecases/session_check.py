@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakewright.app import App
 from lakewright.lake.cluster import check_cluster_settings
-from lakewright.lake.conditional_writes import check_conditional_writes
+from lakewright.lake.object_storage import check_conditional_writes
 from lakewright.lake.paths import is_s3
 from lakewright.run.session_settings import state_folder
 

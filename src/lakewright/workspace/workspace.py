@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lakewright.errors import SpecError
 from lakewright.lake.catalog import refresh_tables, unpersist
+from lakewright.lake.commit_effects import sign_commits
 from lakewright.lake.measures import measured
 from lakewright.lake.paths import local_path
-from lakewright.lake.signature import sign_commits
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import pytest
 from pyspark.sql import functions as f
@@ -15,8 +15,8 @@ from tests.sessions import same
 from tests.spark.relations.relations import Row, by_text, rows_by_name, stored
 
 from lakewright.errors import LakewrightError, SparkUnavailable, SpecError, TargetError
-from lakewright.lake import executor_python
-from lakewright.lake.executor_python import check_python
+from lakewright.lake import cluster
+from lakewright.lake.cluster import check_python
 from lakewright.lake.lake import Lake
 from lakewright.relations.relation import OutputMode
 from lakewright.spark.conf import SessionSettings
@@ -548,8 +548,8 @@ def test_python_functions_in_a_frame_are_found_and_their_python_is_asked_for(
             frame.where(frame.id == twice(f.lit(1)).select(f.max("id")).scalar()).exists()
         ),
     }
-    monkeypatch.setattr(executor_python, "is_cluster", lambda _: True)
-    monkeypatch.setattr(executor_python, "_passed", WeakSet())
+    monkeypatch.setattr(cluster, "is_cluster", lambda _: True)
+    monkeypatch.setattr(cluster, "_passed", WeakKeyDictionary())
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/no/such/python")
     lake = Lake(
         LakeSettings(root_folder="s3://b/lake"), SessionSettings(Path("unused")), sessions=same(spark)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from lakewright.errors import LakewrightError
-from lakewright.lake.query_failures import query_failure
-from lakewright.lake.spark_errors import spark_errors
+from lakewright.lake.spark_errors import query_failure, spark_errors
 from lakewright.relations.relation import Relation, StoredRelation
 from lakewright.schema.fault import Fault
 from lakewright.transform.fault_words import fault_of

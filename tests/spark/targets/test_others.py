@@ -12,8 +12,7 @@ from tests.projects import make_workspace
 from tests.sessions import same
 
 from lakewright.errors import DataLossError, SpecError, TargetError, VerificationError
-from lakewright.lake.query_failures import query_failure
-from lakewright.lake.spark_errors import spark_errors
+from lakewright.lake.spark_errors import query_failure, spark_errors
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.permissions import Permissions

@@ -15,8 +15,8 @@ import pytest
 from tests.sessions import no_session
 
 from lakewright.errors import SparkUnavailable
-from lakewright.lake import executor_python
-from lakewright.lake.executor_python import check_python
+from lakewright.lake import cluster
+from lakewright.lake.cluster import check_python
 from lakewright.lake.lake import Lake
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
@@ -51,8 +51,8 @@ class FakeContext:
 
 @pytest.fixture
 def frame(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    monkeypatch.setattr(executor_python, "runs_python", lambda frame: frame.runs_python)
-    monkeypatch.setattr(executor_python, "cancelled_without_executors", lambda *_: nullcontext())
+    monkeypatch.setattr(cluster, "runs_python", lambda frame: frame.runs_python)
+    monkeypatch.setattr(cluster, "cancelled_without_executors", lambda *_: nullcontext())
 
     def make(context: FakeContext, *, runs_python: bool = True) -> Any:
         session = SimpleNamespace(sparkContext=context)

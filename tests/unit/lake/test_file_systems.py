@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakewright.lake.file_systems import missing_file_system
+from lakewright.lake.files import missing_file_system
 
 S3A = (
     "An error occurred while calling o55.getFileSystem.\n: java.lang.RuntimeException: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PythonException
 
-from lakewright.lake.query_failures import query_failure
+from lakewright.lake.spark_errors import query_failure
 
 TRACEBACK = """
   An exception was thrown from the Python worker. Please see the stack trace below.

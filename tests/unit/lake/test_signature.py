@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from lakewright.lake.commit import Commit, Since
-from lakewright.lake.commit_effects import is_effective
-from lakewright.lake.signature import Foreign, changes_of_others
+from lakewright.lake.commit_effects import Foreign, changes_of_others, is_effective
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,9 +13,9 @@ from lakewright.connections.postgres import PostgresDialect
 from lakewright.connections.sql import SqlDatabase
 from lakewright.errors import SpecError
 from lakewright.relations.jdbc_migration import find_table_steps
+from lakewright.relations.jdbc_table import SqlServerRelation
 from lakewright.relations.migration import MigrationPolicy
 from lakewright.relations.relation import Relation
-from lakewright.relations.sql_server import SqlServerRelation
 from lakewright.relations.table import TableRelation
 from lakewright.spec.models.fields import Field, parse_type
 

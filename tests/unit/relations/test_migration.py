@@ -51,8 +51,8 @@ LONG, INT = field("a bigint"), field("a int")
         (
             LONG,
             field("b decimal(20,0)", was="A"),
-            ["rename column A to b", "change column b from bigint to decimal(20,0)"],
-            ["rename column A to b", "change column b from bigint to decimal(20,0)"],
+            ["rename column a to b", "change column b from bigint to decimal(20,0)"],
+            ["rename column a to b", "change column b from bigint to decimal(20,0)"],
         ),
     ],
 )

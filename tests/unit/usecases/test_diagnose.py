@@ -10,8 +10,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from lakewright.app import App
-from lakewright.lake.bucket import Bucket
-from lakewright.lake.object_storage import ObjectStorage
+from lakewright.lake.object_storage import Bucket, ObjectStorage
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.stores.delta.backend import DeltaBackend
 from lakewright.stores.sqlite.backend import SqliteBackend

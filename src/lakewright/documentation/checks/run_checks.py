@@ -14,8 +14,7 @@ from lakewright.documentation.document import CheckResult, CheckStatus, Sample
 from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.columns import column as column_of
 from lakewright.lake.columns import find_column
-from lakewright.lake.query_failures import query_failure
-from lakewright.lake.spark_errors import analysis_error, first_line
+from lakewright.lake.spark_errors import analysis_error, first_line, query_failure
 from lakewright.spec.suggestions import hint
 from lakewright.workspace.query import all_rows, mapping_names
 

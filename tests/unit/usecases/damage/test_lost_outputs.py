@@ -11,7 +11,7 @@ from tests.unit.usecases.staleness.test_downstream import built, lake
 from tests.unit.usecases.test_lost_rows import DAYS, emptied
 
 from lakewright.app import App
-from lakewright.lake.object_files import ObjectFiles
+from lakewright.lake.files import ObjectFiles
 from lakewright.usecases.damage import lost_outputs as lost
 from lakewright.usecases.damage.lost_outputs import lost_outputs
 from lakewright.usecases.inbox import read_inbox
