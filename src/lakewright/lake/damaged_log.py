@@ -9,9 +9,11 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from lakewright.errors import MigrationError, TargetError
+from lakewright.errors import LakewrightError, MigrationError, TargetError
 from lakewright.lake.paths import is_s3, local_path
+from lakewright.plan.observation import Observation
 from lakewright.spec.words import counted
 
 __all__ = [
@@ -19,9 +21,9 @@ __all__ = [
     "IN_PLACE",
     "LACKS",
     "damage_in_text",
-    "damage_told",
     "damaged_commits",
     "damaged_log_error",
+    "failed_observation",
     "file_in_place_error",
     "known_remedy",
     "lost_files_error",
@@ -39,11 +41,6 @@ LACKS = "missing_files"
 """The entry of an error's details that has the data files which a table lacks."""
 
 _COMMIT = re.compile(r"\d{20}\.json")
-_TOLD = re.compile(r"the table (.+?) can't be read: its log file \S+ is (?:damaged|missing)")
-_LOST = re.compile(r"(.+) has files of rows, but no Delta log")
-_IN_PLACE = re.compile(
-    r"a file stands at (.+), where (?:the table's folder|the folder of the table (.+)) belongs"
-)
 _OF_SPARK = re.compile(
     r"(?:Encountered error while reading file|Checksum error:) (\S+)/_delta_log/(\d{20}\.json|\S+?\.parquet)"
 )
@@ -101,15 +98,12 @@ def damage_in_text(text: str) -> TargetError | None:
     return damaged_log_error(table, ((found[2], "damaged"),))
 
 
-def damage_told(message: str) -> TargetError | None:
-    """Return the error of a log whose message is known only, as text; None for other messages."""
-    if found := _TOLD.search(message):
-        return TargetError(message, remedy=_remedy(found[1]), details={DAMAGED: found[1]})
-    if found := _LOST.search(message):
-        return lost_log_error(found[1])
-    if found := _IN_PLACE.search(message):
-        return file_in_place_error(found[2] or found[1], found[1])
-    return None
+def failed_observation(subject: str, error: LakewrightError) -> Observation:
+    """Return the observation of what could not be looked at; it warns if a table is damaged or in the way."""
+    warning = None
+    if DAMAGED in error.details or IN_PLACE in error.details:
+        warning = replace(error.as_fault(), message=f"the run will fail: {error.message}")
+    return Observation(subject, error=error.message, warning=warning)
 
 
 def lost_log_error(table: str) -> MigrationError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
+from lakewright.lake.damaged_log import failed_observation
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import Partition
 from lakewright.lake.past import read_table_at, timestamp_sql
@@ -89,7 +90,7 @@ class EntityRelation(Relation):
         try:
             state = observe_table(workspace.lake, self.address(workspace))
         except LakewrightError as error:
-            return Observation(str(subject), error=error.message)
+            return failed_observation(str(subject), error)
         filled = None if state.is_empty is None else not state.is_empty
         return Observation(str(subject), exists=Answer.of(state.exists), filled=Answer.of(filled))
 

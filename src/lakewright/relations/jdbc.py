@@ -13,6 +13,7 @@ from lakewright.connections.database import DatabaseTable, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
 from lakewright.errors import LakewrightError, SpecError
+from lakewright.lake.damaged_log import failed_observation
 from lakewright.lake.partition import Partition
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
@@ -137,7 +138,7 @@ class JdbcViewRelation(QueryRelation, InDatabase, MigratedView):
         try:
             found = self.dialect(workspace).find(self.view_name)
         except LakewrightError as error:
-            return Observation(str(subject), error=error.message)
+            return failed_observation(str(subject), error)
         if found is None:
             return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
         changes = self._changes(workspace, found)

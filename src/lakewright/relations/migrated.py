@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, MigrationError
+from lakewright.lake.damaged_log import failed_observation
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import Answer, Observation, TableChange
@@ -98,7 +99,7 @@ class MigratedTable(MigratedRelation, StoredRelation):
             others_count = present.migration.replaces and wanted and not is_filled
             whole = present.is_filled({}) if others_count else is_filled
         except LakewrightError as error:
-            return Observation(subject, error=error.message)
+            return failed_observation(subject, error)
         return Observation(
             subject,
             exists=Answer.YES,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakewrightError, SpecError, StorageUnavailable
-from lakewright.lake.damaged_log import DAMAGED, IN_PLACE, damage_in_text, damage_told
+from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
+from lakewright.lake.damaged_log import damage_in_text, failed_observation
 from lakewright.lake.files import missing_file_system
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.storage_errors import storage_error
@@ -33,18 +32,14 @@ def look(target: Target, context: Context, tell: Callable[[SpecError], None]) ->
     """
     subject = f"target:{target.name}"
     try:
-        seen = target.observe(context)
-        damage = None if seen.error is None else damage_told(seen.error)
-        return seen if damage is None else replace(seen, warning=_failing(damage.as_fault()))
+        return target.observe(context)
     except SpecError as error:
         tell(error)
         found = error.message
     except StorageUnavailable as error:
         found = f"{error.message} ({error.remedy})"
     except LakewrightError as error:
-        if DAMAGED in error.details or IN_PLACE in error.details:
-            return Observation(subject, error=error.message, warning=_failing(error.as_fault()))
-        found = error.message
+        return failed_observation(subject, error)
     except OSError as error:
         ours = storage_error(error, f"{target.name} can't be observed")
         found = f"{ours.message} ({ours.remedy})"
@@ -52,13 +47,9 @@ def look(target: Target, context: Context, tell: Callable[[SpecError], None]) ->
         if (missing := missing_file_system(error)) is not None:
             found = f"{missing.message} ({missing.remedy})"
         elif (damage := damage_in_text(str(error))) is not None:
-            return Observation(subject, error=damage.message, warning=_failing(damage.as_fault()))
+            return failed_observation(subject, damage)
         else:
             told = query_failure(error, f"while {target.label} was observed")
             found = f"{type(error).__name__}: {error}" if told is None else told.message
             log.warning("%s could not be observed: %s", target.name, found)
     return Observation(subject, error=found)
-
-
-def _failing(fault: Fault) -> Fault:
-    return replace(fault, message=f"the run will fail: {fault.message}")

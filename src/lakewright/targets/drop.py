@@ -67,7 +67,7 @@ class DropTarget(Target):
         """
         found = self.managed(context.workspace).observe(context.workspace)
         if found.error is not None:
-            return Observation(f"drop {found.subject}", error=found.error)
+            return Observation(f"drop {found.subject}", error=found.error, warning=found.warning)
         return Observation(f"drop {found.subject}", exists=_OPPOSITE[found.exists], filled=found.exists)
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:

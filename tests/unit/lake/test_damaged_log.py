@@ -11,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from lakewright.errors import MigrationError, TargetError
-from lakewright.lake.damaged_log import damage_in_text, damage_told
+from lakewright.lake.damaged_log import damage_in_text, failed_observation
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import last_commit_number, observe_table, observe_without_spark
@@ -53,9 +53,12 @@ def test_the_file_is_named_and_what_makes_the_table_again(
     assert raised.value.message == f"the table {tmp_path} can't be read: {told}"
     assert f"`mv {tmp_path} {tmp_path}.damaged`" in str(raised.value.remedy)
     assert "`lakewright rebuild ENTITY --yes`" in str(raised.value.remedy)
-    again = damage_told(raised.value.message)
-    assert again is not None
-    assert (again.message, again.remedy) == (raised.value.message, raised.value.remedy)
+    warning = failed_observation("x", raised.value).warning
+    assert warning is not None
+    assert (warning.message, warning.remedy) == (
+        f"the run will fail: {raised.value.message}",
+        raised.value.remedy,
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def test_what_spark_says_of_it_is_told_in_the_same_way(text: str) -> None:
     assert error is not None
     assert error.message == told
     assert damage_in_text("reading file file:///lake/sales/part-0.parquet") is None
-    assert damage_told("is empty") is None
+    assert failed_observation("x", TargetError("is empty")).warning is None
 
 
 def test_files_of_rows_without_a_log_are_told_as_a_table_that_lost_it(tmp_path: Path) -> None:
@@ -95,6 +98,4 @@ def test_files_of_rows_without_a_log_are_told_as_a_table_that_lost_it(tmp_path: 
         with pytest.raises(MigrationError, match="has files of rows, but no Delta log") as raised:
             look()
         assert f"`mv '{folder}' '{folder}.damaged'`" in str(raised.value.remedy)
-        again = damage_told(raised.value.message)
-        assert again is not None
-        assert again.remedy == raised.value.remedy
+        assert failed_observation("x", raised.value).warning is not None
