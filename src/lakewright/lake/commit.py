@@ -11,7 +11,7 @@ Source: Delta's documentation, "Idempotent table writes"; `processing-manifest.m
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,7 +44,6 @@ __all__ = [
     "find_commit",
     "is_superseded",
     "item_contents",
-    "latest_commits",
     "read_commits",
     "slice_key",
     "strict_session",
@@ -166,7 +165,10 @@ def find_commit(
     last = last_commit_number(lake, address, app_id, opened=opened)
     if last is None or last < number:
         return None
-    found = _find(partial(_history, lake, address, log, opened[1]), app_id, number)
+    commits, is_found = _newest(
+        partial(_history, lake, address, log, opened[1]), lambda each: each.is_numbered(app_id, number)
+    )
+    found = LandedCommit(commits[-1].version, commits[-1].content) if is_found else None
     own = found if found is None or item_id is None else _of_item(found, item_id)
     if own is not None:
         return own
@@ -207,19 +209,28 @@ def is_superseded(lake: Lake, address: Address, app_id: str, number: int, item_i
     return is_whole or min(numbers, default=number) < number
 
 
-def _find(
-    history: Callable[[int | None], list[dict[str, Any]]], app_id: str, number: int
-) -> LandedCommit | None:
+def _newest(
+    read: Callable[[int | None], Iterable[Mapping[str, Any]]],
+    is_wanted: Callable[[Commit], bool],
+    most: int | None = None,
+) -> tuple[list[Commit], bool]:
+    """Return the newest commits of a log down to the first that is wanted, and whether there is one.
+
+    Args:
+        read: Returns some of the newest entries of the log, or all of them.
+        is_wanted: The condition.
+        most: How many of them are looked at; None for all.
+    """
+    commits: list[Commit] = []
     # The newest commit is nearly always the one; in S3, each other one costs a request.
-    for limit in (1, FEW, None):
-        entries = history(limit)
-        for entry in entries:
-            content = _content(entry.get("userMetadata"))
-            if content.get("app") == app_id and content.get("number") == number:
-                return LandedCommit(int(entry["version"]), content)
-        if limit is not None and len(entries) < limit:
+    for limit in (1, FEW, most):
+        commits = list(map(_commit, read(limit)))
+        for number, commit in enumerate(commits, 1):
+            if is_wanted(commit):
+                return commits[:number], True
+        if limit is not None and len(commits) < limit:
             break
-    return None
+    return commits, False
 
 
 def _of_item(found: LandedCommit, item_id: str) -> LandedCommit | None:
@@ -278,6 +289,10 @@ class Commit:
         """What it says of each of its items, in order: several if slices were folded into it."""
         return item_contents(self.content)
 
+    def is_numbered(self, app_id: str, number: int) -> bool:
+        """Return whether it is the commit of an application with a number."""
+        return (self.content.get("app"), self.content.get("number")) == (app_id, number)
+
     def holds(self, item_id: str) -> bool:
         """Return whether it is a commit of the item, by itself or with others."""
         return any(_is_same(each["item"], item_id) for each in self.items)
@@ -309,15 +324,6 @@ class Since:
     commits: tuple[Commit, ...]
 
 
-def latest_commits(lake: Lake, address: Address, is_last: Callable[[Commit], bool]) -> tuple[Commit, ...]:
-    """Return the latest commits of a table, newest first, before the first that meets a condition.
-
-    None are returned if none meets it.
-    """
-    found = commits_since(lake, address, is_last)
-    return () if found is None else tuple(reversed(found.commits))
-
-
 def commits_since(
     lake: Lake, address: Address, is_last: Callable[[Commit], bool], *, most: int | None = None
 ) -> Since | None:
@@ -335,17 +341,14 @@ def commits_since(
     is_read, table = read_log(log)
     if table is None and (is_read or not observe_table(lake, address).exists):
         return None
-    for limit in (1, FEW, most):
-        entries = (
-            _history(lake, address, log, table, limit) if table is None else read_history(log, table, limit)
-        )
-        commits = [_commit(entry) for entry in entries or ()]
-        for number, commit in enumerate(commits):
-            if is_last(commit):
-                return Since(commit, tuple(reversed(commits[:number])))
-        if limit is not None and len(commits) < limit:
-            break
-    return None
+
+    def read(limit: int | None) -> Iterable[Mapping[str, Any]]:
+        if table is None:
+            return _history(lake, address, log, table, limit)
+        return read_history(log, table, limit) or ()
+
+    commits, is_found = _newest(read, is_last, most)
+    return Since(commits[-1], tuple(reversed(commits[:-1]))) if is_found else None
 
 
 def commits_from(lake: Lake, address: Address, app_id: str, number: int) -> tuple[Commit, ...]:
@@ -355,14 +358,8 @@ def commits_from(lake: Lake, address: Address, app_id: str, number: int) -> tupl
     request.
     """
     log = table_log(lake, address)
-    table, commits = read_log(log)[1], list[Commit]()
-    for limit in (1, FEW, None):
-        commits = list(map(_commit, _history(lake, address, log, table, limit)))
-        for index, commit in enumerate(commits):
-            if (commit.content.get("app"), commit.content.get("number")) == (app_id, number):
-                return tuple(reversed(commits[: index + 1]))
-        if limit is not None and len(commits) < limit:
-            break
+    read = partial(_history, lake, address, log, read_log(log)[1])
+    commits, _ = _newest(read, lambda each: each.is_numbered(app_id, number))
     return tuple(reversed(commits))
 
 

@@ -155,12 +155,11 @@ def find_effective(
     if number is None:
         return EffectiveCommit(0, None)
     log = commits_from(lake, address, app_id, number)
-    content = log[0].content if log else {}
-    is_found = (content.get("app"), content.get("number")) == (app_id, number)
-    version = log[0].version if is_found else None
-    if not is_effective(-1 if version is None else version, log, partition):
+    first = log[0] if log and log[0].is_numbered(app_id, number) else None
+    if not is_effective(-1 if first is None else first.version, log, partition):
         return EffectiveCommit(number, None)
-    return EffectiveCommit(number, LandedCommit(version, content if is_found else {}))
+    found = LandedCommit(None, {}) if first is None else LandedCommit(first.version, first.content)
+    return EffectiveCommit(number, found)
 
 
 def _time_of(restore: Commit) -> datetime | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
 from lakewright.lake.catalog import run_statement
-from lakewright.lake.commit_effects import sign_commits
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.files import HadoopFiles, files_at
 from lakewright.lake.observation import observe_table, read_table
@@ -32,7 +31,6 @@ __all__ = [
     "drop_table",
     "ensure_database",
     "remove_uncommitted",
-    "replace_table",
     "restore_table",
     "set_comments",
     "set_properties",
@@ -72,23 +70,26 @@ def create_table(
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
     place: str | None = None,
+    replaces: bool = False,
 ) -> None:
     """Create an empty table, in one commit; a table with a name may have its files at a given place.
 
-    If there is a Delta table at that place already, the name becomes another one of it.
+    If there is a Delta table at that place already, the name becomes another one of it. A table that is
+    replaced keeps its history.
 
     Raises:
-        MigrationError: The address already holds a table or something else.
+        MigrationError: The address already holds a table, which is not to be replaced, or something else.
     """
-    if observe_table(lake, address).exists:
-        raise MigrationError(f"the table {address} exists already")
-    ensure_database(lake, address)
-    drop_entry_alone(lake, address)
+    if not replaces:
+        if observe_table(lake, address).exists:
+            raise MigrationError(f"the table {address} exists already")
+        ensure_database(lake, address)
+        drop_entry_alone(lake, address)
     if place is not None and observe_table(lake, Address(location=place)).exists:
         run_statement(lake, f"CREATE TABLE {address.sql} USING delta LOCATION {text_sql(place)}")
         return
     listed = ", ".join(_column_sql(column) for column in columns)
-    parts = [f"CREATE TABLE {address.sql} ({listed}) USING delta"]
+    parts = [f"{'REPLACE' if replaces else 'CREATE'} TABLE {address.sql} ({listed}) USING delta"]
     if partition_columns:
         parts.append(f"PARTITIONED BY ({', '.join(name_sql(name) for name in partition_columns)})")
     if place is not None:
@@ -110,38 +111,6 @@ def drop_entry_alone(lake: Lake, address: Address) -> None:
         if not is_entry_alone(error):
             raise
         run_statement(lake, f"DROP TABLE {address.sql}")
-
-
-def replace_table(
-    lake: Lake,
-    address: Address,
-    columns: Iterable[Field],
-    *,
-    partition_columns: Sequence[str] = (),
-    properties: Mapping[str, str] | None = None,
-    comment: str | None = None,
-) -> None:
-    """Replace a table by an empty one, in one commit; its history stays."""
-    from delta.tables import DeltaTable
-
-    session = lake.new_session()
-    sign_commits(session)
-    builder = DeltaTable.replace(session)
-    if address.location is not None:
-        builder = builder.location(address.location)
-    else:
-        builder = builder.tableName(address.sql)
-    for field in columns:
-        builder = builder.addColumn(
-            field.name, field.type.ddl, nullable=field.nullable, comment=field.description
-        )
-    if partition_columns:
-        builder = builder.partitionedBy(*partition_columns)
-    for key, value in (properties or {}).items():
-        builder = builder.property(key, value)
-    if comment:
-        builder = builder.comment(comment)
-    builder.execute()
 
 
 def ensure_database(lake: Lake, address: Address) -> None:

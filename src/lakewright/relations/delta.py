@@ -31,7 +31,6 @@ from lakewright.lake.table import (
     create_table,
     drop_entry_alone,
     drop_table,
-    replace_table,
     truncate_table,
 )
 from lakewright.lake.table_state import TableState
@@ -299,15 +298,26 @@ class DeltaRelation(MigratedTable):
         if fields is None:
             drop_entry_alone(workspace.lake, self.address(workspace))
         else:
-            create_table(
-                workspace.lake,
-                self.address(workspace),
-                fields,
-                partition_columns=[each.name for each in self.partitions],
-                properties=self.properties,
-                comment=self.description,
-                place=self._place(workspace),
-            )
+            self._create(workspace, fields, place=self._place(workspace))
+
+    def _create(
+        self,
+        workspace: Workspace,
+        fields: Sequence[Field],
+        *,
+        place: str | None = None,
+        replaces: bool = False,
+    ) -> None:
+        create_table(
+            workspace.lake,
+            self.address(workspace),
+            fields,
+            partition_columns=[each.name for each in self.partitions],
+            properties=self.properties,
+            comment=self.description,
+            place=place,
+            replaces=replaces,
+        )
 
     def _known_columns(self, workspace: Workspace) -> tuple[Field, ...] | None:
         try:
@@ -335,16 +345,8 @@ class DeltaRelation(MigratedTable):
 
     def replace(self, workspace: Workspace) -> None:
         """Replace the table by an empty one that is as declared, in one commit."""
-        address = self.address(workspace)
-        with commit_lock(address, _holder()):
-            replace_table(
-                workspace.lake,
-                address,
-                self.declared(workspace) or (),
-                partition_columns=[each.name for each in self.partitions],
-                properties=self.properties,
-                comment=self.description,
-            )
+        with commit_lock(self.address(workspace), _holder()):
+            self._create(workspace, self.declared(workspace) or (), replaces=True)
 
     def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
         """Run the statements of steps, each in a commit of its own."""

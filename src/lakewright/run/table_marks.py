@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.commit import latest_commits
+from lakewright.lake.commit import commits_since
 from lakewright.lake.commit_effects import foreign_changes, is_effective
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
@@ -69,8 +69,8 @@ class TableMark:
             folder: The folder of the table.
             partition: The partition that counts; empty for the whole table.
         """
-        since = latest_commits(lake, Address(location=folder), lambda each: each.version <= self.version)
-        return is_effective(self.version, tuple(reversed(since)), partition)
+        since = commits_since(lake, Address(location=folder), lambda each: each.version <= self.version)
+        return is_effective(self.version, () if since is None else since.commits, partition)
 
 
 @dataclass(frozen=True, slots=True)
