@@ -30,16 +30,14 @@ from lakewright.errors import (
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.payload import REBUILD, failure
-from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import find_unchanged_slice, slice_name
-from lakewright.slices.known_types import table_types
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.processing_time import future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
-from lakewright.slices.read import read_slice
+from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
-from lakewright.slices.result import SliceResult
+from lakewright.slices.result import SliceResult, is_slice_at_fault
 from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
@@ -156,7 +154,7 @@ class SliceProcessor:
 
     def is_at_fault(self, error: LakewrightError) -> bool:
         """Return whether an error is the fault of the slice, which is then recorded as failed."""
-        return is_slice_at_fault(self.context, self.entity, error)
+        return is_slice_at_fault(self.context.lake, self.entity, error)
 
     def release(
         self,

@@ -27,7 +27,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command
 
-__all__ = ["RecordedBy", "Repair", "audit", "repairs"]
+__all__ = ["Repair", "audit", "repairs"]
 
 RecordedBy = Callable[[Entity, Sequence[str]], Sequence[str]]
 """Returns the commands whose runs record slices of an entity's table."""

@@ -15,7 +15,6 @@ from lakewright.lake.paths import join
 __all__ = [
     "BRONZE_UNREADABLE",
     "SUCCESS",
-    "TEMPORARY",
     "UNFINISHED",
     "File",
     "Slice",

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AppliedSlice",
-    "HeldSlices",
     "SliceChain",
     "archived_for_undo",
     "each_once",

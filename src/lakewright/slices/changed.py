@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "VanishedSlices",
     "find_deviations",
     "is_folder_missed",
     "is_requeued_here",

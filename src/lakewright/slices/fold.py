@@ -31,9 +31,15 @@ from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.slices.attempt import ATTEMPTS
 from lakewright.slices.discover import slice_name
-from lakewright.slices.known_types import KnownTypes, table_types, with_types_of
 from lakewright.slices.quarantine import save_bad_rows
-from lakewright.slices.read import read_slice, read_together, same_columns
+from lakewright.slices.read import (
+    KnownTypes,
+    read_slice,
+    read_together,
+    same_columns,
+    table_types,
+    with_types_of,
+)
 from lakewright.slices.recover_from_log import metrics_content
 from lakewright.slices.result import SliceReport, SliceResult
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
 
-__all__ = ["LandedSlice", "OddNumbers", "check_slice_name", "land_slice"]
+__all__ = ["LandedSlice", "check_slice_name", "land_slice"]
 
 LONGEST_NAME = 255
 """Bytes that a name may have on the usual file systems."""

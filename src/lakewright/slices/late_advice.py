@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.placement import Placement
+    from lakewright.slices.processed import Placement
     from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
 

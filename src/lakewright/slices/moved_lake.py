@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.store import Store
     from lakewright.spec.models.places import Address
 
-__all__ = [
-    "continued_in",
-    "former_name_error",
-    "moved_lake_error",
-    "processed_by",
-    "without_continued",
-]
+__all__ = ["continued_in", "former_name_error", "moved_lake_error", "processed_by", "without_continued"]
 
 
 def moved_lake_error(store: Store, application: Application, place: str, names: Set[str]) -> LakeMoved | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun
-from lakewright.slices.selection import SliceSelection
+from lakewright.slices.context import SliceSelection
 from lakewright.spec.expressions.values import Value, ValueType
 from lakewright.spec.models.entity import Strategy
 

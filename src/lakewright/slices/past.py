@@ -69,14 +69,10 @@ __all__ = [
     "adopt_first",
     "adopt_table",
     "check_past",
-    "exports_of",
     "lacks_past",
     "load_past_before",
     "past_fingerprint",
     "planned_past",
-    "reader_of",
-    "table_of",
-    "unreadable_past",
 ]
 
 MOST_NAMED = 5

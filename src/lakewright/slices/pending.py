@@ -46,10 +46,9 @@ from lakewright.slices.rewind.unrecorded import (
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.slices.bronze import Slice
-    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.context import ProcessingContext, SliceSelection
     from lakewright.slices.deviations import Deviations
     from lakewright.slices.discover import Listing
-    from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Places
 

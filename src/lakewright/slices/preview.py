@@ -11,9 +11,8 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
-from lakewright.slices.known_types import table_types
 from lakewright.slices.past import lacks_past
-from lakewright.slices.read import read_slice
+from lakewright.slices.read import read_slice, table_types
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable

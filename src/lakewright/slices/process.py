@@ -30,8 +30,7 @@ from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.fold import FoldResult, fold_slices
 from lakewright.slices.fold_choice import FEWEST, choose_fold, one_by_one_reason, one_by_one_text
-from lakewright.slices.lost_table import check_table_not_lost
-from lakewright.slices.other_writers import find_other_writers
+from lakewright.slices.lost_table import check_table_not_lost, find_other_writers
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of

@@ -17,8 +17,7 @@ from lakewright.errors import LakewrightError, NullKeyError, SchemaDriftError, S
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import join, local_path
 from lakewright.reader.lines import lines_of
-from lakewright.slices.known_types import table_types
-from lakewright.slices.read import read_slice
+from lakewright.slices.read import read_slice, table_types
 from lakewright.strategies.bad_rows import (
     SHOWN,
     BadRow,

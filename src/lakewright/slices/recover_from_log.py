@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = [
-    "Recovery",
     "as_if_recovered",
     "counter_of",
     "find_recovery",

@@ -42,13 +42,12 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
-from lakewright.slices.known_types import table_types
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processed import is_late, last_processed
 from lakewright.slices.processing_time import ProcessingTimes, future_warning
-from lakewright.slices.read import read_slice
+from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
 from lakewright.slices.time_check import check_processing_times, is_late_allowed
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure

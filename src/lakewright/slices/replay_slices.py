@@ -27,10 +27,9 @@ from lakewright.slices.chain import slices_in
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import fold_sources
 from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
-from lakewright.slices.known_types import table_types
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
-from lakewright.slices.read import read_slice
+from lakewright.slices.read import read_slice, table_types
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.bad_rows import rows_text

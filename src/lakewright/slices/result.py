@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import Fault, LakewrightError, OperatorError, RunFailed, StoreUnavailable
+from lakewright.errors import (
+    BackdatedError,
+    CommitTooLate,
+    DataLossError,
+    Fault,
+    LakewrightError,
+    LateSliceError,
+    MigrationError,
+    NotInstalled,
+    OperatorError,
+    RetryableError,
+    RunFailed,
+    SparkUnavailable,
+    SpecError,
+    StoreUnavailable,
+    UsageError,
+)
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
@@ -14,7 +32,11 @@ from lakewright.slices.discover import slice_of_id
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 
-__all__ = ["ProcessResult", "SliceReport", "SliceResult", "named_fault"]
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["ProcessResult", "SliceReport", "SliceResult", "is_slice_at_fault", "named_fault"]
 
 
 def named_fault(error: LakewrightError) -> Fault:
@@ -221,3 +243,42 @@ class ProcessResult:
     def error(self) -> LakewrightError | None:
         """The first error, or None."""
         return self.errors[0] if self.errors else None
+
+
+_NOT_OF_SLICE = (
+    BackdatedError,
+    MigrationError,
+    NotInstalled,
+    OperatorError,
+    RetryableError,
+    SparkUnavailable,
+    SpecError,
+    UsageError,
+)
+
+
+def is_slice_at_fault(
+    lake: Lake, entity: Entity, error: LakewrightError, *, earlier: Iterable[str] = ()
+) -> bool:
+    """Return whether a slice of an entity fails because of its content or its order.
+
+    A slice without a column that no slice had before is not at fault: the column is declared wrongly, or too
+    early.
+
+    Args:
+        lake: The lake.
+        entity: The entity.
+        error: The error with which the slice's processing ended.
+        earlier: Columns of slices before it that are not processed yet.
+    """
+    if isinstance(error, CommitTooLate | LateSliceError):
+        return True
+    if isinstance(error, _NOT_OF_SLICE):
+        return False
+    if isinstance(error, DataLossError):
+        return bool(error.details.get("of_slice"))
+    if error.details.get("lacks"):
+        state = observe_table(lake, entity.places(lake.settings).silver)
+        known = {name.lower() for name in (*state.names, *earlier)}
+        return any(entity.silver_name(name).lower() in known for name in error.details["lacks"])
+    return True

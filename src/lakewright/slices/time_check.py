@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import BackdatedError, LakewrightError
 from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
 from lakewright.slices.discover import slice_name
-from lakewright.slices.placement import Placement
+from lakewright.slices.processed import Placement
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import has_landed
 from lakewright.spec.expressions.scope import Scope
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.placement import OlderSlice
+    from lakewright.slices.processed import OlderSlice
     from lakewright.spec.models.entity import Entity
 
 __all__ = [

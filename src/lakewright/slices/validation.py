@@ -28,11 +28,10 @@ from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import tell_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
-from lakewright.slices.blame import is_slice_at_fault
 from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
-from lakewright.slices.known_types import table_types
-from lakewright.slices.read import read_slice
+from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.recover_from_log import counter_of, has_landed
+from lakewright.slices.result import is_slice_at_fault
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
@@ -152,7 +151,7 @@ class _Validator:
             if isinstance(ours, NotInstalled | SpecError):
                 raise ours from error
             earlier = self.first.prepared.frame.columns if self.first is not None else ()
-            if is_slice_at_fault(self.context, self.entity, ours, earlier=earlier):
+            if is_slice_at_fault(self.context.lake, self.entity, ours, earlier=earlier):
                 return ours
             if isinstance(ours, OperatorError | RetryableError):
                 return None

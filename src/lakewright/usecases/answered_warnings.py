@@ -14,8 +14,8 @@ from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.kept_rows import KEPT_ROWS
 from lakewright.run.losses import LOST_ROWS
+from lakewright.slices.lost_table import ROWS_CHANGED
 from lakewright.slices.other_runs import entity_name
-from lakewright.slices.other_writers import ROWS_CHANGED
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.usecases.staleness.earlier_builds import former_names
 from lakewright.usecases.staleness.emptying import emptying_commands

@@ -18,7 +18,7 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import find_deviations, is_folder_missed, vanished_slices
-from lakewright.slices.context import ProcessingContext, ProcessingOptions
+from lakewright.slices.context import ALL_SLICES, ProcessingContext, ProcessingOptions, SliceSelection
 from lakewright.slices.deviations import CorrectedSlices, Deviations, changed_items
 from lakewright.slices.discover import (
     Listing,
@@ -37,7 +37,6 @@ from lakewright.slices.other_runs import (
     processing_jobs,
 )
 from lakewright.slices.processed import last_processed
-from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.placed import placed_entities

@@ -13,7 +13,7 @@ from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.discover import natural_key, slice_name
-from lakewright.slices.placement import APART
+from lakewright.slices.processed import APART
 from lakewright.slices.time_check import ALL_DECLARED
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.items import find_or_record_item, inventory_of
@@ -22,7 +22,7 @@ from lakewright.usecases.slice_times.target_times import declared_slice_time, pl
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
-    from lakewright.slices.placement import Placement, SlicePlace
+    from lakewright.slices.processed import Placement, SlicePlace
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["included_slices"]

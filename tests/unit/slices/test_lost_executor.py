@@ -14,8 +14,7 @@ from lakewright.errors import ExecutorLost
 from lakewright.lake.lake import Lake
 from lakewright.manifest.claim import Claim
 from lakewright.slices.attempt import ATTEMPTS, SliceProcessor
-from lakewright.slices.blame import is_slice_at_fault
-from lakewright.slices.result import SliceResult
+from lakewright.slices.result import SliceResult, is_slice_at_fault
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address
@@ -57,4 +56,4 @@ def test_a_slice_whose_executors_are_lost_each_time_is_not_at_fault(tmp_path: Pa
     with pytest.raises(ExecutorLost) as told:
         losing._find_or_apply(CLAIM, lambda: None)
     assert losing.attempts == ATTEMPTS
-    assert not is_slice_at_fault(losing.context, cast("Any", None), told.value)
+    assert not is_slice_at_fault(losing.context.lake, cast("Any", None), told.value)

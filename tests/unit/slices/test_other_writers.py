@@ -15,8 +15,8 @@ from tests.unit.slices.test_recover_from_log import pa
 from lakewright.lake import commit
 from lakewright.lake.commit import Commit
 from lakewright.lake.delta_log import read_history
-from lakewright.slices import other_writers
-from lakewright.slices.other_writers import commits_of_others, others_fault
+from lakewright.slices import lost_table
+from lakewright.slices.lost_table import commits_of_others, others_fault
 from lakewright.spec.models.places import Address
 
 
@@ -60,7 +60,7 @@ def test_a_truncate_that_the_manifest_lost_is_not_called_another_programs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After an older manifest was put back, Lakewright's own TRUNCATE was."""
-    monkeypatch.setattr(other_writers, "rebuild_command", lambda _: "lakewright rebuild orders")
+    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
     orders: Any = SimpleNamespace(called="orders")
     own = Commit(7, None, "DELETE", {}, {"by": "lakewright", "emptied": {}})
     other = Commit(8, None, "UPDATE", {}, {})

@@ -41,7 +41,7 @@ _STORAGE = frozenset({StorageUnavailable.code, StoreUnavailable.code, StoreBusy.
 """Codes of failures of the storage of the lake, or of the manifest."""
 
 _PASSING = retryable_codes() - {CommitTooLate.code}
-"""Codes of errors after which a slice is ready for the next run; see `lakewright.slices.blame`."""
+"""Codes of errors after which a slice is ready for the next run; see `lakewright.slices.validation`."""
 
 
 @dataclass(frozen=True, slots=True)

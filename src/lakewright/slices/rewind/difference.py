@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["Retyped", "TableDifference", "compare_rows"]
+__all__ = ["TableDifference", "compare_rows"]
 
 SHOWN = 5
 """Number of rows of each kind that are shown."""

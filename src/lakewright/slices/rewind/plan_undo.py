@@ -38,12 +38,7 @@ if TYPE_CHECKING:
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
-__all__ = [
-    "plan_undo",
-    "undoable",
-    "with_requeue",
-    "without_slice",
-]
+__all__ = ["plan_undo"]
 
 MOST_NAMED = 5
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.lake.commit import Commit
+from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import TAINT, Journal
@@ -22,14 +22,14 @@ from lakewright.slices.discover import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.side_table import remove_beside
-from lakewright.slices.rewind.swap import find_rewind
 
 if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address
 
-__all__ = ["check_not_rewinding", "conclude", "record_landed", "settle_rewind"]
+__all__ = ["check_not_rewinding", "conclude", "find_rewind", "record_landed", "settle_rewind"]
 
 
 def check_not_rewinding(context: ProcessingContext, entity: Entity) -> None:
@@ -147,3 +147,11 @@ def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:
     content = {**rewound.content, "metrics": metrics, "delta_version": commit.version}
     rows = metrics.get("quarantined")
     return replace(rewound, content={**content, "quarantined": rows} if rows else content)
+
+
+def find_rewind(context: ProcessingContext, address: Address, rewind_id: str) -> Commit | None:
+    """Return the commit of a rewind, if the table's log has it."""
+    for commit in reversed(read_commits(context.lake, address)):
+        if (commit.content.get("rewind") or {}).get("id") == rewind_id:
+            return commit
+    return None

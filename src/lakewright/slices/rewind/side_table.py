@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "REHEARSAL",
     "Beside",
-    "LeftBeside",
     "begin_beside",
     "error_of_table",
     "is_outlived",

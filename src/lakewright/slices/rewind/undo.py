@@ -18,7 +18,13 @@ from lakewright.manifest.rewind import Rewind, RewoundSlice
 from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.discover import find_slice, natural_key, slice_name, slice_of_id
 from lakewright.slices.rewind.known_slices import Replay, known_slices, watermarks_after
-from lakewright.slices.rewind.rebuild import build_beside, compare_beside
+from lakewright.slices.rewind.rebuild import (
+    build_beside,
+    commit_rewind,
+    compare_beside,
+    rewind_content,
+    swap_in,
+)
 from lakewright.slices.rewind.settle import record_landed
 from lakewright.slices.rewind.side_table import (
     Beside,
@@ -28,7 +34,6 @@ from lakewright.slices.rewind.side_table import (
     rewind_session,
     side_of,
 )
-from lakewright.slices.rewind.swap import commit_rewind, rewind_content, swap_in
 from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.summary import deleted_rows, plain_names

@@ -11,17 +11,16 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import VECTORS
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
+from lakewright.slices.context import ALL_SLICES
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
-from lakewright.slices.lost_table import find_older_table, lost_table_error
-from lakewright.slices.other_writers import find_other_writers
+from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.recover_from_log import counter_of, lacks_commits
 from lakewright.slices.rewind.side_table import left_beside
-from lakewright.slices.selection import ALL_SLICES
 from lakewright.slices.time_check import check_times_known
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.bronze import Slice
+    from lakewright.slices.context import SliceSelection
     from lakewright.slices.deviations import Deviations
-    from lakewright.slices.selection import SliceSelection
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["comment_changes", "feature_changes", "new_comments", "observe_entity", "property_changes"]

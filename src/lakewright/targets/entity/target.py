@@ -17,9 +17,9 @@ from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
+from lakewright.slices.context import SliceSelection
 from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.processing_time import unknown_members
-from lakewright.slices.selection import SliceSelection
 from lakewright.spec.models.base import Reference
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.context import Context

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.observation import observe_table
 from lakewright.slices.application import application_of
-from lakewright.slices.context import ProcessingContext, ProcessingOptions
+from lakewright.slices.context import ALL_SLICES, ProcessingContext, ProcessingOptions, SliceSelection
 from lakewright.slices.discover import settle_of
 from lakewright.slices.other_runs import find_other_runs
 from lakewright.slices.processed import first_processed
-from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.targets.context import Context

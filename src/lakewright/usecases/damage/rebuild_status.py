@@ -16,10 +16,9 @@ from lakewright.lake.observation import last_commit_number, observe_without_spar
 from lakewright.lake.paths import local_path
 from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of, entity_of
-from lakewright.slices.lost_table import lost_table_error, older_table_error
+from lakewright.slices.lost_table import commits_of_others, lost_table_error, older_table_error, others_fault
 from lakewright.slices.moved_lake import former_name_error
 from lakewright.slices.other_runs import processing_jobs
-from lakewright.slices.other_writers import commits_of_others, others_fault
 from lakewright.slices.processed import first_processed
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible

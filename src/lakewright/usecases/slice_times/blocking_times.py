@@ -9,8 +9,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, UsageError
+from lakewright.slices.context import SliceSelection
 from lakewright.slices.processing_time import depends_on_slice
-from lakewright.slices.selection import SliceSelection
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.slice_times.refused_times import ready_timed

@@ -15,12 +15,12 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.slices.application import application_of, applications_before
+from lakewright.slices.context import ALL_SLICES, SliceSelection
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.other_runs import entity_name
 from lakewright.slices.pending import sort_pending
 from lakewright.slices.processed import is_late, last_processed
 from lakewright.slices.recover_from_log import has_landed
-from lakewright.slices.selection import ALL_SLICES, SliceSelection
 from lakewright.slices.time_check import early_error, early_note, may_be_late, unknown_time_note
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lakewright.errors import LakewrightError
 from lakewright.slices.application import application_of
 from lakewright.slices.other_runs import declared_time, entity_name, find_other_runs
-from lakewright.slices.placement import Placement
+from lakewright.slices.processed import Placement
 from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.target import Target
