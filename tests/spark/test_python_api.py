@@ -487,7 +487,7 @@ def test_what_cannot_be_read_is_an_error_of_lakewright_s_and_pyspark_prints_noth
         monkeypatch.delitem(logging.root.manager.loggerDict, logger)
     (folder / "model" / "missing.yml").write_text(MISSING)
     told: dict[str, tuple[type[LakewrightError], str]] = {
-        "view": (TargetError, "relation 'view': there is no view nope7"),
+        "view": (TargetError, "relation 'view': there is no nope7 in the catalog"),
         "query": (SpecError, r"relation 'query': Spark rejects it: \[TABLE_OR_VIEW_NOT_FOUND\].*`nope9`"),
         "given": (SpecError, r"relation 'given': Spark rejects it: .*`nope`"),
         "broken": (TargetError, r"Spark failed while relation 'broken' was read: \[JDBC.*SELEC 1"),

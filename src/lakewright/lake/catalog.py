@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.columns import fields_of
-from lakewright.lake.commit_effects import sign_commits
+from lakewright.lake.commit import sign_commits
 from lakewright.lake.spark_errors import analysis_error, first_line
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.fields import Field

@@ -66,39 +66,41 @@ def create_table(
     address: Address,
     columns: Iterable[Field],
     *,
+    form: str = "delta",
+    options: Mapping[str, str] | None = None,
     partition_columns: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
     place: str | None = None,
     replaces: bool = False,
 ) -> None:
-    """Create an empty table, in one commit; a table with a name may have its files at a given place.
+    """Create an empty table of some format; a table with a name may have its files at a given place.
 
-    If there is a Delta table at that place already, the name becomes another one of it. A table that is
-    replaced keeps its history.
+    A Delta table is created in one commit. If there is one at that place already, the name becomes another
+    one of it. A table that is replaced keeps its history.
 
     Raises:
         MigrationError: The address already holds a table, which is not to be replaced, or something else.
     """
     if not replaces:
+        ensure_database(lake, address)
+    if form == "delta" and not replaces:
         if observe_table(lake, address).exists:
             raise MigrationError(f"the table {address} exists already")
-        ensure_database(lake, address)
         drop_entry_alone(lake, address)
-    if place is not None and observe_table(lake, Address(location=place)).exists:
-        run_statement(lake, f"CREATE TABLE {address.sql} USING delta LOCATION {text_sql(place)}")
-        return
-    listed = ", ".join(_column_sql(column) for column in columns)
-    parts = [f"{'REPLACE' if replaces else 'CREATE'} TABLE {address.sql} ({listed}) USING delta"]
-    if partition_columns:
-        parts.append(f"PARTITIONED BY ({', '.join(name_sql(name) for name in partition_columns)})")
-    if place is not None:
-        parts.append(f"LOCATION {text_sql(place)}")
-    if comment:
-        parts.append(f"COMMENT {text_sql(comment)}")
-    if properties:
-        parts.append(f"TBLPROPERTIES ({_properties_sql(properties)})")
-    run_statement(lake, " ".join(parts))
+        if place is not None and observe_table(lake, Address(location=place)).exists:
+            run_statement(lake, f"CREATE TABLE {address.sql} USING delta LOCATION {text_sql(place)}")
+            return
+    clauses = {
+        "OPTIONS": _pairs_sql(options),
+        "PARTITIONED BY": f"({', '.join(map(name_sql, partition_columns))})" if partition_columns else None,
+        "LOCATION": None if place is None else text_sql(place),
+        "COMMENT": text_sql(comment) if comment else None,
+        "TBLPROPERTIES": _pairs_sql(properties),
+    }
+    parts = (f"{clause} {text}" for clause, text in clauses.items() if text is not None)
+    listed, verb = ", ".join(map(_column_sql, columns)), "REPLACE" if replaces else "CREATE"
+    run_statement(lake, " ".join((f"{verb} TABLE {address.sql} ({listed}) USING {form}", *parts)))
 
 
 def drop_entry_alone(lake: Lake, address: Address) -> None:
@@ -136,7 +138,7 @@ def alter_table(lake: Lake, address: Address, steps: Sequence[MigrationStep]) ->
 
 def set_properties(lake: Lake, address: Address, properties: Mapping[str, str]) -> None:
     """Set properties of the table; its other properties stay."""
-    run_statement(lake, f"ALTER TABLE {address.sql} SET TBLPROPERTIES ({_properties_sql(properties)})")
+    run_statement(lake, f"ALTER TABLE {address.sql} SET TBLPROPERTIES {_pairs_sql(properties)}")
 
 
 def drop_feature(lake: Lake, address: Address, feature: str) -> None:
@@ -227,5 +229,6 @@ def _column_sql(column: Field) -> str:
     return f"{name_sql(column.name)} {column.type.ddl}{not_null}{comment}"
 
 
-def _properties_sql(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in properties.items())
+def _pairs_sql(entries: Mapping[str, str] | None) -> str | None:
+    pairs = ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in (entries or {}).items())
+    return f"({pairs})" if pairs else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from lakewright.lake.compression import ARCHIVES, PROBE, compression_of, named_compression
+from lakewright.lake.file_probe import ARCHIVES, PROBE, compression_of, named_compression
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.reader.source import Source, SourceFile
 

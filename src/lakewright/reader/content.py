@@ -10,7 +10,7 @@ import codecs
 import zlib
 from collections.abc import Mapping
 
-from lakewright.lake.compression import compression_of
+from lakewright.lake.file_probe import compression_of
 from lakewright.reader.source import Source
 
 __all__ = ["with_content"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,17 +13,14 @@ from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import SpecError, TargetError
-from lakewright.lake.commit import LandedCommit, Token
-from lakewright.lake.commit_effects import EffectiveCommit, find_effective
+from lakewright.lake.commit import EffectiveCommit, LandedCommit, Token, find_effective
 from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.observation import delta_table, observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
     canonical_partition,
     partition_sql,
-    typed_columns,
     typed_partition,
-    with_told_folders,
 )
 from lakewright.lake.past import read_table_at
 from lakewright.lake.table import (
@@ -38,18 +36,14 @@ from lakewright.plan.observation import Answer
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_write import (
     Clause,
-    WriteTarget,
-    inserted_sql,
-    merge_rows,
+    Merge,
+    TableWrite,
+    into_partition,
     refusing_duplicates,
     same_key,
-    unused_columns,
     with_unique_keys,
-    write_table,
-    written_columns,
 )
-from lakewright.relations.migrated import MigratedTable, Present
-from lakewright.relations.migration import Migration, Shape, find_steps
+from lakewright.relations.migration import MigratedTable, Migration, Present, Shape, find_steps
 from lakewright.relations.relation import OutputMode, WriteSummary
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import TextMap, Texts
@@ -221,19 +215,25 @@ class DeltaRelation(MigratedTable):
         mode: OutputMode,
         options: Mapping[str, str] | None = None,
     ) -> WriteSummary:
-        target = WriteTarget(
+        write = TableWrite(
+            workspace,
             address=self.address(workspace),
             partitions=self.partitions,
             declared=self.declared(workspace),
             options=self.options if options is None else options,
+            partition=canonical_partition(self.partitions, partition),
             merge_key=self.update_key() if mode is OutputMode.UPDATE else (),
         )
         self.create(workspace, self.brought(frame) if self._place(workspace) else None)
-        with commit_lock(target.address, _holder()):
+        with self._committing(workspace):
+            return write.run(frame, mode)
+
+    @contextmanager
+    def _committing(self, workspace: Workspace) -> Iterator[None]:
+        """Hold the lock of the table, while this thread may commit to it."""
+        with commit_lock(self.address(workspace), f"process {os.getpid()}"):
             workspace.lake.check_commit()
-            return write_table(
-                workspace, frame, target, partition=canonical_partition(self.partitions, partition), mode=mode
-            )
+            yield
 
     def merge(
         self,
@@ -251,27 +251,21 @@ class DeltaRelation(MigratedTable):
         Rows match by `condition`, otherwise by `key`, otherwise by the relation's own key. Without a declared
         schema, the first rows decide the columns of the table. `warn` is told of columns that it lacks.
         """
-        address = self.address(workspace)
-        frame = with_told_folders(frame, [each for each in self.partitions if each.name not in partition])
-        for name, value in typed_columns(self.partitions, partition).items():
-            frame = frame.withColumn(name, value)
+        frame = into_partition(frame, self.partitions, partition)
         by = () if condition else key or self.update_key()
-        matches = condition or same_key(by)
-        own = written_columns(frame.columns, [each.name for each in self.partitions], clauses)
+        merge = Merge(condition or same_key(by), clauses)
+        own = merge.written_columns(frame.columns, [each.name for each in self.partitions])
         self.create(workspace, self.brought(frame.select(*map(name_sql, own))))
-        if unused := unused_columns(frame.columns, self._existing(workspace).names, matches, clauses):
+        if unused := merge.unused_columns(frame.columns, self._existing(workspace).names):
             them = "it" if len(unused) == 1 else "them"
             warn(
                 f"{self.label} has no column {', '.join(unused)}: the merge leaves {them} out. "
                 f"Declare {them} in the relation's schema, so that CREATE adds {them}, "
                 f"or drop {them} from the mapping"
             )
-        with commit_lock(address, _holder()):
-            workspace.lake.check_commit()
-            if by:
-                frame = with_unique_keys(frame, by, inserted_sql(clauses))
-            with refusing_duplicates(self.label):
-                return merge_rows(delta_table(workspace.spark, address), frame, matches, clauses)
+        with self._committing(workspace), refusing_duplicates(self.label):
+            frame = with_unique_keys(frame, by, merge.inserted_sql) if by else frame
+            return merge.run(delta_table(workspace.spark, self.address(workspace)), frame)
 
     def update_key(self) -> tuple[str, ...]:
         """Return the columns by which rows are updated.
@@ -333,7 +327,7 @@ class DeltaRelation(MigratedTable):
         if not observe_table(workspace.lake, address).exists:
             return
         wanted = canonical_partition(self.partitions, partition or {})
-        with commit_lock(address, _holder()):
+        with self._committing(workspace):
             truncate_table(workspace.lake, address, partition_sql(self.partitions, wanted), wanted)
 
     def destroy(self, workspace: Workspace) -> None:
@@ -345,15 +339,10 @@ class DeltaRelation(MigratedTable):
 
     def replace(self, workspace: Workspace) -> None:
         """Replace the table by an empty one that is as declared, in one commit."""
-        with commit_lock(self.address(workspace), _holder()):
+        with self._committing(workspace):
             self._create(workspace, self.declared(workspace) or (), replaces=True)
 
     def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
         """Run the statements of steps, each in a commit of its own."""
-        address = self.address(workspace)
-        with commit_lock(address, _holder()):
-            alter_table(workspace.lake, address, steps)
-
-
-def _holder() -> str:
-    return f"process {os.getpid()}"
+        with self._committing(workspace):
+            alter_table(workspace.lake, self.address(workspace), steps)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from lakewright.errors import TargetError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of, find_column
-from lakewright.lake.commit_effects import emptying_signature, is_signing
+from lakewright.lake.commit import emptying_signature, is_signing
 from lakewright.lake.measures import counted
 from lakewright.lake.observation import delta_table, observe_table
 from lakewright.lake.partition import (
@@ -38,158 +38,127 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Clause",
-    "WriteTarget",
-    "inserted_sql",
-    "merge_rows",
+    "Merge",
+    "TableWrite",
+    "into_partition",
     "refusing_duplicates",
     "same_key",
-    "unused_columns",
     "with_unique_keys",
-    "write_table",
-    "written_columns",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class WriteTarget:
-    """The table to write to.
+class TableWrite:
+    """One write to a table.
 
     Attributes:
-        declared: Its columns; None means those of the table, or those of the rows if they replace it.
+        declared: The columns of the table; None means those it has, or those of the rows if they replace it.
+        partition: Where all rows go; empty for the whole table.
         merge_key: Columns that identify a row in mode UPDATE.
     """
 
+    workspace: Workspace
     address: Address
     partitions: tuple[PartitionField, ...]
     declared: tuple[Field, ...] | None
     options: Mapping[str, str]
+    partition: Partition
     merge_key: tuple[str, ...] = ()
 
+    def run(self, frame: DataFrame, mode: OutputMode) -> WriteSummary:
+        """Write the rows in one commit, converted to the table's columns.
 
-def write_table(
-    workspace: Workspace, frame: DataFrame, target: WriteTarget, *, partition: Partition, mode: OutputMode
-) -> WriteSummary:
-    """Write the rows in one commit, converted to the table's columns.
+        `OVERWRITE` replaces the partition or the whole table, and `OVERWRITE_DYNAMIC` the partitions of the
+        rows. `UPDATE` replaces rows with the same key and inserts the others.
+        """
+        state = observe_table(self.workspace.lake, self.address)
+        also = undeclared_columns(self.declared or state.columns, state.columns, frame)
+        outgoing = self._outgoing(frame, state, mode, also)
+        lost, undeclared = left_out(frame, fields_of(outgoing.schema)), tuple(each.name for each in also)
+        if mode is OutputMode.UPDATE:
+            outgoing = with_unique_keys(outgoing, self.merge_key)
+        is_added = mode is OutputMode.OVERWRITE and self._replaces_nothing(state)
+        summary = self._commit(outgoing, state, OutputMode.APPEND if is_added else mode)
+        if is_added and summary.version != (state.version or 0) + 1:
+            # Another writer that ignores our locks committed in the meantime, perhaps to the same partition.
+            summary = self._commit(outgoing, state, mode)
+        return replace(summary, left_out=lost, undeclared=undeclared)
 
-    `OVERWRITE` replaces the partition or the whole table, and `OVERWRITE_DYNAMIC` the partitions of the rows.
-    `UPDATE` replaces rows with the same key and inserts the others.
-    """
-    state = observe_table(workspace.lake, target.address)
-    also = undeclared_columns(target.declared or state.columns, state.columns, frame)
-    outgoing = _outgoing(frame, target, state, partition, mode, also=also)
-    lost, undeclared = left_out(frame, fields_of(outgoing.schema)), tuple(each.name for each in also)
-    frame = outgoing
-    if mode is OutputMode.UPDATE:
-        frame = with_unique_keys(frame, target.merge_key)
-
-    def write(mode: OutputMode) -> WriteSummary:
-        with span("commit", table=target.address, mode=mode.value) as traced:
-            with refusing_duplicates(f"the table {target.address}"):
-                if mode is OutputMode.UPDATE and state.exists:
-                    rows = _merge(workspace, frame, target, partition)
-                else:
-                    rows = _save(workspace, frame, target, state, partition=partition, mode=mode)
+    def _commit(self, frame: DataFrame, state: TableState, mode: OutputMode) -> WriteSummary:
+        with span("commit", table=self.address, mode=mode.value) as traced:
+            with refusing_duplicates(f"the table {self.address}"):
+                is_merge = mode is OutputMode.UPDATE and state.exists
+                rows = self._merge(frame) if is_merge else self._save(frame, state, mode)
             traced.note(rows=rows)
-        return WriteSummary(rows, observe_table(workspace.lake, target.address).version, lost, undeclared)
+        return WriteSummary(rows, observe_table(self.workspace.lake, self.address).version)
 
-    if mode is OutputMode.OVERWRITE and _replaces_nothing(target, state, partition):
-        added = write(OutputMode.APPEND)
-        if state.version is not None and added.version == state.version + 1:
-            return added
-        # Another writer that ignores our locks committed in the meantime, perhaps to the same partition.
-    return write(mode)
+    def _replaces_nothing(self, state: TableState) -> bool:
+        """Return whether the destination has no rows: an append avoids the queries of Delta's overwrite."""
+        if not state.exists or self.declared is None:
+            return False
+        if state.is_empty or not self.partition:
+            return state.is_empty is True
+        return state.has_files(typed_partition(self.partitions, self.partition)) is False
 
+    def _outgoing(
+        self, frame: DataFrame, state: TableState, mode: OutputMode, also: Sequence[Field]
+    ) -> DataFrame:
+        frame = into_partition(frame, self.partitions, self.partition)
+        if self.declared is not None:
+            frame = conform(frame, (*self.declared, *also), is_strict=True)
+            # The table may be wider than its declaration, which needs no migration.
+            fields = [state.column(each.name) or each for each in self.declared]
+            return conform(frame, (*fields, *also), is_strict=True)
+        is_replaced = mode is OutputMode.OVERWRITE and not self.partition
+        return conform(frame, state.columns, is_strict=True) if state.exists and not is_replaced else frame
 
-def _replaces_nothing(target: WriteTarget, state: TableState, partition: Partition) -> bool:
-    """Return whether the destination has no rows: an append then avoids the queries of Delta's overwrite."""
-    if not state.exists or target.declared is None:
-        return False
-    if state.is_empty or not partition:
-        return state.is_empty is True
-    return state.has_files(typed_partition(target.partitions, partition)) is False
+    def _save(self, frame: DataFrame, state: TableState, mode: OutputMode) -> int:
+        rows, count = counted(frame)
+        writer = rows.write.format("delta").options(**self.options)
+        if self.partitions and (not state.exists or mode is OutputMode.OVERWRITE):
+            writer = writer.partitionBy(*(each.name for each in self.partitions))
+        spark = self.workspace.spark
+        writer = self._with_mode(writer, mode) if state.exists else writer.mode("append")
+        if state.exists and self.partition and mode is OutputMode.OVERWRITE and is_signing(spark):
+            writer = writer.option("userMetadata", emptying_signature(self.partition))
+        if self.address.location is not None:
+            check_written(self.workspace.lake, self.address.location, "the table")
+            writer.save(self.address.location)
+            return count()
+        writer.saveAsTable(self.address.sql)
+        # Delta writes catalog tables with a query of its own, and Spark does not pass on its observations.
+        history = delta_table(spark, self.address).history(1)
+        last = history.select("operationMetrics.numOutputRows").first()
+        return int(last[0]) if last and last[0] is not None else 0
 
+    def _with_mode(self, writer: DataFrameWriter, mode: OutputMode) -> DataFrameWriter:
+        condition = partition_sql(self.partitions, self.partition)
+        if mode is OutputMode.APPEND:
+            return writer.mode("append")
+        if mode is OutputMode.OVERWRITE_DYNAMIC and len(self.partition) < len(self.partitions):
+            return writer.mode("overwrite").option("partitionOverwriteMode", "dynamic")
+        if condition is not None:
+            return writer.mode("overwrite").option("replaceWhere", condition)
+        if self.declared is None:
+            writer = writer.option("overwriteSchema", "true")
+        return writer.mode("overwrite").option("partitionOverwriteMode", "static")
 
-def _outgoing(
-    frame: DataFrame,
-    target: WriteTarget,
-    state: TableState,
-    partition: Partition,
-    mode: OutputMode,
-    *,
-    also: Sequence[Field],
-) -> DataFrame:
-    frame = with_told_folders(frame, [each for each in target.partitions if each.name not in partition])
-    for name, value in typed_columns(target.partitions, partition).items():
-        frame = frame.withColumn(name, value)
-    if target.declared is not None:
-        frame = conform(frame, (*target.declared, *also), is_strict=True)
-        # The table may be wider than its declaration, which needs no migration.
-        present = {each.name.lower(): each for each in state.columns}
-        fields = [present.get(each.name.lower(), each) for each in target.declared]
-        return conform(frame, (*fields, *also), is_strict=True)
-    is_replaced = mode is OutputMode.OVERWRITE and not partition
-    return conform(frame, state.columns, is_strict=True) if state.exists and not is_replaced else frame
-
-
-def _save(
-    workspace: Workspace,
-    frame: DataFrame,
-    target: WriteTarget,
-    state: TableState,
-    *,
-    partition: Partition,
-    mode: OutputMode,
-) -> int:
-    rows, count = counted(frame)
-    writer = rows.write.format("delta").options(**target.options)
-    if target.partitions and (not state.exists or mode is OutputMode.OVERWRITE):
-        writer = writer.partitionBy(*(each.name for each in target.partitions))
-    if state.exists:
-        writer = _with_mode(writer, target, partition, mode)
-        if partition and mode is OutputMode.OVERWRITE and is_signing(workspace.spark):
-            writer = writer.option("userMetadata", emptying_signature(partition))
-    else:
-        writer = writer.mode("append")
-    if target.address.location is not None:
-        check_written(workspace.lake, target.address.location, "the table")
-        writer.save(target.address.location)
-        return count()
-    writer.saveAsTable(target.address.sql)
-    # Delta writes catalog tables with a query of its own, and Spark does not pass on its observations.
-    last = (
-        delta_table(workspace.spark, target.address)
-        .history(1)
-        .select("operationMetrics.numOutputRows")
-        .first()
-    )
-    return int(last[0]) if last and last[0] is not None else 0
+    def _merge(self, frame: DataFrame) -> int:
+        fixed = [
+            f"target.{each}"
+            for name, text in self.partition.items()
+            if (each := partition_sql(self.partitions, {name: text}))
+        ]
+        # Columns that the schema does not declare keep their values, and are null in new rows.
+        matches = " AND ".join([*fixed, same_key(self.merge_key)])
+        merge = Merge(matches, (Clause("update"), Clause("insert")))
+        return merge.run(delta_table(self.workspace.spark, self.address), frame)["target_records"]
 
 
-def _with_mode(
-    writer: DataFrameWriter, target: WriteTarget, partition: Partition, mode: OutputMode
-) -> DataFrameWriter:
-    condition = partition_sql(target.partitions, partition)
-    if mode is OutputMode.APPEND:
-        return writer.mode("append")
-    if mode is OutputMode.OVERWRITE_DYNAMIC and len(partition) < len(target.partitions):
-        return writer.mode("overwrite").option("partitionOverwriteMode", "dynamic")
-    if condition is not None:
-        return writer.mode("overwrite").option("replaceWhere", condition)
-    if target.declared is None:
-        writer = writer.option("overwriteSchema", "true")
-    return writer.mode("overwrite").option("partitionOverwriteMode", "static")
-
-
-def _merge(workspace: Workspace, frame: DataFrame, target: WriteTarget, partition: Partition) -> int:
-    fixed = [
-        f"target.{each}"
-        for name, text in partition.items()
-        if (each := partition_sql(target.partitions, {name: text}))
-    ]
-    # Columns that the schema does not declare keep their values, and are null in new rows.
-    table, matches = delta_table(workspace.spark, target.address), [*fixed, same_key(target.merge_key)]
-    counts = merge_rows(table, frame, " AND ".join(matches), [Clause("update"), Clause("insert")])
-    return counts["target_records"]
+def into_partition(frame: DataFrame, columns: Sequence[PartitionField], partition: Partition) -> DataFrame:
+    """Return the rows with the values of the partition into which they are written."""
+    frame = with_told_folders(frame, [each for each in columns if each.name not in partition])
+    return frame.withColumns(typed_columns(columns, partition))
 
 
 _MARK, _END = "lakewright-key\u241f", "\u241f"
@@ -269,85 +238,79 @@ def refusing_duplicates(label: str) -> Iterator[None]:
         ) from error
 
 
-def unused_columns(
-    source: Sequence[str], target: Collection[str], matches: str, clauses: Sequence[Clause]
-) -> tuple[str, ...]:
-    """Return the columns of the source that the target lacks, and that no condition or expression names.
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A merge of rows, the source, into a table.
 
-    There are none if no clause copies the columns that both have.
-
-    Args:
-        source: Names of the source's columns.
-        target: Names of the target's columns.
-        matches: The condition by which rows match.
-        clauses: The clauses.
-
-    Example:
-        >>> unused_columns(["id", "op", "note"], ["id"], "", [Clause("insert", "source.op = 'i'")])
-        ('note',)
+    Attributes:
+        condition: The condition by which rows match.
+        clauses: The actions, in order.
     """
-    if not _copies(clauses):
-        return ()
-    present = {name.lower() for name in target}
-    texts = [
-        matches,
-        *(c.condition or "" for c in clauses),
-        *(e for c in clauses for e in c.columns.values()),
-    ]
-    named = {word.lower() for text in texts for word in re.findall(r"\w+", text)}
-    return tuple(name for name in source if name.lower() not in present | named)
 
+    condition: str
+    clauses: Sequence[Clause]
 
-def written_columns(
-    source: Sequence[str], partitions: Collection[str], clauses: Sequence[Clause]
-) -> tuple[str, ...]:
-    """Return the columns of the source that a new target has: those that the clauses set.
+    def unused_columns(self, source: Sequence[str], target: Collection[str]) -> tuple[str, ...]:
+        """Return the columns of the source that the target lacks, and that no condition or expression names.
 
-    Example:
-        >>> written_columns(["id", "op"], [], [Clause("insert", columns={"id": "source.id"})])
-        ('id',)
-    """
-    if _copies(clauses):
-        return tuple(source)
-    wanted = {name.lower() for name in (*partitions, *(name for c in clauses for name in c.columns))}
-    return tuple(name for name in source if name.lower() in wanted)
+        There are none if no clause copies the columns that both have.
 
+        Example:
+            >>> merge = Merge("", [Clause("insert", "source.op = 'i'")])
+            >>> merge.unused_columns(["id", "op", "note"], ["id"])
+            ('note',)
+        """
+        if not self._copies:
+            return ()
+        present = {name.lower() for name in target}
+        values = (text for each in self.clauses for text in each.columns.values())
+        texts = [self.condition, *(each.condition or "" for each in self.clauses), *values]
+        named = {word.lower() for text in texts for word in re.findall(r"\w+", text)}
+        return tuple(name for name in source if name.lower() not in present | named)
 
-def _copies(clauses: Sequence[Clause]) -> bool:
-    """Return whether a clause copies the columns that source and target share."""
-    return any(clause.action != "delete" and not clause.columns for clause in clauses)
+    def written_columns(self, source: Sequence[str], partitions: Collection[str]) -> tuple[str, ...]:
+        """Return the columns of the source that a new target has: those that the clauses set.
 
+        Example:
+            >>> Merge("", [Clause("insert", columns={"id": "source.id"})]).written_columns(["id", "op"], [])
+            ('id',)
+        """
+        if self._copies:
+            return tuple(source)
+        wanted = {name.lower() for name in (*partitions, *(k for each in self.clauses for k in each.columns))}
+        return tuple(name for name in source if name.lower() in wanted)
 
-def inserted_sql(clauses: Sequence[Clause]) -> str:
-    """Return SQL of whether clauses insert a row that nothing matches.
+    @property
+    def _copies(self) -> bool:
+        """Whether a clause copies the columns that source and target share."""
+        return any(each.action != "delete" and not each.columns for each in self.clauses)
 
-    Example:
-        >>> inserted_sql([Clause("delete"), Clause("insert", "source.op = 'i'")])
-        "(source.op = 'i')"
-    """
-    conditions = [f"({clause.condition or 'true'})" for clause in clauses if clause.action == "insert"]
-    return " or ".join(conditions) or "false"
+    @property
+    def inserted_sql(self) -> str:
+        """SQL of whether the clauses insert a row that nothing matches.
 
+        Example:
+            >>> Merge("", [Clause("delete"), Clause("insert", "source.op = 'i'")]).inserted_sql
+            "(source.op = 'i')"
+        """
+        conditions = [f"({each.condition or 'true'})" for each in self.clauses if each.action == "insert"]
+        return " or ".join(conditions) or "false"
 
-def merge_rows(
-    table: DeltaTable, source: DataFrame, condition: str, clauses: Sequence[Clause]
-) -> dict[str, int]:
-    """Merge rows into a table in one commit, and return how many were inserted, updated and deleted."""
-    common = [
-        (name, found) for name in table.toDF().columns if (found := find_column(source, name)) is not None
-    ]
-    plain = {name: name_sql("source", found) for name, found in common}
-    merge = table.alias("target").merge(source.alias("source"), condition)
-    for clause in clauses:
-        merge = _with_clause(merge, clause, {name_sql(k): v for k, v in (clause.columns or plain).items()})
-    row = merge.execute().first()
-    counts = {} if row is None else row.asDict()
-    return {
-        "target_records": int(counts.get("num_affected_rows", 0)),
-        "inserted": int(counts.get("num_inserted_rows", 0)),
-        "updated": int(counts.get("num_updated_rows", 0)),
-        "deleted": int(counts.get("num_deleted_rows", 0)),
-    }
+    def run(self, table: DeltaTable, source: DataFrame) -> dict[str, int]:
+        """Merge rows in one commit, and return how many were inserted, updated and deleted."""
+        plain = {
+            name: name_sql("source", found)
+            for name in table.toDF().columns
+            if (found := find_column(source, name)) is not None
+        }
+        merge = table.alias("target").merge(source.alias("source"), self.condition)
+        for each in self.clauses:
+            merge = _with_clause(merge, each, {name_sql(k): v for k, v in (each.columns or plain).items()})
+        row = merge.execute().first()
+        counts = {} if row is None else row.asDict()
+        kinds = ("affected", "inserted", "updated", "deleted")
+        numbers = {kind: int(counts.get(f"num_{kind}_rows", 0)) for kind in kinds}
+        return {"target_records": numbers.pop("affected"), **numbers}
 
 
 def _with_clause(merge: DeltaMergeBuilder, clause: Clause, values: Mapping[str, str]) -> DeltaMergeBuilder:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import TargetError
 from lakewright.lake.columns import column, fields_of, find_column, literal, reader_schema
-from lakewright.lake.compression import PROBE
+from lakewright.lake.file_probe import PROBE
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.paths import join, parent
 from lakewright.reader.compression import compression_fault

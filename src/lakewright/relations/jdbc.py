@@ -1,27 +1,37 @@
-"""The base of relations in databases."""
+"""Relations in databases: `jdbcTable`, `jdbcView` and `jdbcQuery`."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field as Declared
+from pydantic import model_validator
 
 from lakewright.connections.connection import ConnectionReference
-from lakewright.connections.database import DatabaseTable, TableName
+from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
-from lakewright.errors import LakewrightError, SpecError
-from lakewright.lake.damaged_log import failed_observation
-from lakewright.lake.partition import Partition
+from lakewright.errors import SpecError, TargetError
+from lakewright.lake.columns import conform, fields_of
+from lakewright.lake.partition import Partition, canonical_partition, typed_columns
+from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
-from lakewright.relations.migrated import MigratedView
-from lakewright.relations.migration import MigrationStrategy
-from lakewright.relations.query import QueryRelation
-from lakewright.relations.relation import Relation
-from lakewright.spec.models.base import Reference, TextMap
+from lakewright.relations.jdbc_statements import StagedRows, find_table_steps, staging_name
+from lakewright.relations.migration import REPLACES_TABLE, MigratedTable, MigratedView, Migration, Present
+from lakewright.relations.relation import (
+    OutputMode,
+    QueryRelation,
+    Relation,
+    WriteSummary,
+    left_out,
+    undeclared_columns,
+)
+from lakewright.spec.models.base import Listed, Model, Reference, TextMap, Texts, from_text
+from lakewright.spec.models.fields import Field
 from lakewright.workspace.sql_tables import database_tables
 
 if TYPE_CHECKING:
@@ -29,8 +39,14 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["InDatabase", "JdbcQueryRelation", "JdbcViewRelation"]
-
+__all__ = [
+    "InDatabase",
+    "IndexSpec",
+    "JdbcQueryRelation",
+    "JdbcTableRelation",
+    "JdbcViewRelation",
+    "SqlServerRelation",
+]
 
 _POSTGRES_SCHEMA = "public"
 
@@ -123,36 +139,19 @@ class JdbcViewRelation(QueryRelation, InDatabase, MigratedView):
         del partition
         return frozenset({self.resource(workspace, self.view_name)})
 
-    def requires(self, workspace: Workspace) -> frozenset[Resource]:
-        """Return the resources that must exist before it can be created."""
-        return super().requires(workspace) | self.computed_from(workspace)
-
     def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the tables that the query reads."""
         return self.read_by(workspace, self.query(workspace))
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether the view exists with the declared query."""
-        del partition
-        (subject,) = self.resources(workspace)
-        try:
-            found = self.dialect(workspace).find(self.view_name)
-        except LakewrightError as error:
-            return failed_observation(str(subject), error)
+    def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
+        """Return what makes the view the declared one; None if there is none."""
+        found = self.dialect(workspace).find(self.view_name)
         if found is None:
-            return Observation(str(subject), exists=Answer.NO, filled=Answer.NO)
-        changes = self._changes(workspace, found)
-        refusal = self.refused(workspace, self.view_name, changes)
-        return Observation(
-            str(subject),
-            exists=Answer.YES,
-            changes=self.planned(workspace, changes),
-            refusal=None if refusal is None else refusal.as_fault(),
-        )
-
-    def _changes(self, workspace: Workspace, found: DatabaseTable) -> tuple[TableChange, ...]:
+            return None
+        if not found.is_view:
+            return (REPLACES_TABLE,)
         is_same = found.comment == self._comment(workspace)
-        return self.view_changes(None if is_same else "replace the view's query", is_view=found.is_view)
+        return () if is_same else (TableChange("replace the view's query"),)
 
     def _comment(self, workspace: Workspace) -> str:
         digest = hashlib.sha256(" ".join(self.query(workspace).split()).encode()).hexdigest()[:12]
@@ -164,10 +163,7 @@ class JdbcViewRelation(QueryRelation, InDatabase, MigratedView):
         return self.selected(workspace, frame, partitions)
 
     def create(self, workspace: Workspace) -> None:
-        """Create the view."""
-        self._replace(workspace, None)
-
-    def _replace(self, workspace: Workspace, present: DatabaseTable | None) -> None:
+        """Create the view, in place of one that is there."""
         if not self.connected(workspace).is_postgres:
             raise SpecError.of(
                 f"{self.label}: views can only be created in PostgreSQL",
@@ -176,28 +172,235 @@ class JdbcViewRelation(QueryRelation, InDatabase, MigratedView):
         dialect = self.dialect(workspace)
         view = dialect.table(self.view_name)
         # CREATE OR REPLACE would keep the view's columns, which may have changed.
-        drop = [] if present is None else [dialect.drop(self.view_name, is_view=True)]
+        is_there = dialect.find(self.view_name) is not None
+        drop = [dialect.drop(self.view_name, is_view=True)] if is_there else []
         comment = f"COMMENT ON VIEW {view} IS {dialect.text(self._comment(workspace))}"
         make = f"CREATE VIEW {view} AS {self.query(workspace)}"
         dialect.database.run([*dialect.make_schema(self.view_name), *drop, make, comment])
-
-    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
-        """Replace the view if its query differs.
-
-        Raises:
-            MigrationError: There is a table in its place, or the strategy is FAIL.
-        """
-        del allow_data_loss
-        found = self.dialect(workspace).find(self.view_name)
-        changes = () if found is None else self._changes(workspace, found)
-        if not changes or self.strategy(workspace) is MigrationStrategy.NEVER:
-            return
-        if refusal := self.refused(workspace, self.view_name, changes):
-            raise refusal
-        self._replace(workspace, found)
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the view; the tables it reads stay."""
         dialect = self.dialect(workspace)
         if dialect.find(self.view_name) is not None:
             dialect.database.run([dialect.drop(self.view_name, is_view=True)])
+
+
+class IndexSpec(Model):
+    """An index."""
+
+    name: str = Declared(min_length=1, description="Name of the index.")
+    columns: Texts = Declared(min_length=1, description="Columns of the index, in order.")
+    unique: bool = Declared(default=False, description="Whether the columns must be unique.")
+    clustered: bool = Declared(
+        default=False,
+        description="Whether rows are stored in its order; PostgreSQL and others ignore it.",
+    )
+
+
+class JdbcTableRelation(InDatabase, MigratedTable):
+    """A table in a database; readers see each write as a whole, because it is one transaction.
+
+    PostgreSQL is observed without Spark if its Python driver is installed. In other databases, Lakewright
+    creates tables and adds columns; any other difference replaces the table if the strategy allows it.
+    """
+
+    modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
+
+    database: str | None = Declared(
+        default=None, description="Schema of the database that contains the table; created if missing."
+    )
+    table: str = Declared(description="Name of the table.")
+    staging_table: str | None = Declared(
+        default=None, description="Name of the staging table that rows are written to first."
+    )
+    primary_key: Texts = Declared(default=(), description="Columns of the primary key; never null.")
+    merge_key: Texts = Declared(
+        default=(), description="Columns that identify a row in mode UPDATE; default: the primary key."
+    )
+    indexes: Listed[IndexSpec] = Declared(default=(), description="Indexes to create.")
+    sql: Texts = Declared(
+        default=(),
+        description="Statements that create the table, instead of columns; such a table is never migrated.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.indexes and self.sql:
+            raise ValueError(
+                "`indexes` are created with the table; with `sql`, create them in its statements"
+            )
+        return self
+
+    @property
+    def table_name(self) -> TableName:
+        """The name of the table in its database."""
+        return TableName(self.table, self.database)
+
+    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
+        """Return the table, or one of its partitions."""
+        values = canonical_partition(self.partitions, partition or {})
+        return frozenset({self.resource(workspace, self.table_name, values)})
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the declared columns, or those of the database."""
+        return self.declared(workspace) or self._existing(workspace).columns
+
+    def present(self, workspace: Workspace) -> Present | None:
+        """Return the table as it is, or None if there is none."""
+        found, steps = self._find(workspace), tuple[MigrationStep, ...]()
+        if found is None:
+            return None
+        wanted = self._wanted(workspace)
+        if wanted is not None and not self.sql and not found.is_view:
+            dialect = self.dialect(workspace)
+            steps = find_table_steps(dialect, self.table_name, found, wanted, self.policy(workspace))
+        migration = Migration(steps, self.strategy(workspace))
+        return Present(found.columns, migration, partial(self._has_rows, workspace))
+
+    def _find(self, workspace: Workspace) -> DatabaseTable | None:
+        return self.dialect(workspace).find(self.table_name)
+
+    def _existing(self, workspace: Workspace) -> DatabaseTable:
+        present = self._find(workspace)
+        if present is None:
+            raise TargetError(
+                f"{self.label}: there is no table {self.table_name} in {self.connected(workspace).place}",
+                remedy="Run the phase that creates it; without a schema, create it in the database.",
+            )
+        return present
+
+    def _has_rows(self, workspace: Workspace, partition: Partition) -> bool:
+        dialect = self.dialect(workspace)
+        return dialect.has_rows(self.table_name, dialect.condition(self.partitions, partition))
+
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the rows of the table, with the declared columns if there are any.
+
+        Raises:
+            TargetError: The table does not exist.
+        """
+        self._existing(workspace)
+        frame = self.loaded(workspace, dbtable=self.dialect(workspace).table(self.table_name))
+        frame = self.within(frame, partitions)
+        fields = self.declared(workspace)
+        return frame if fields is None else conform(frame, fields)
+
+    def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
+        """Create the table; without a declared schema, the first write does so, with its columns."""
+        statements = self.creation_sql(workspace, brought)
+        if statements and self._find(workspace) is None:
+            dialect = self.dialect(workspace)
+            dialect.database.run([*dialect.make_schema(self.table_name), *statements])
+
+    def creation_sql(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> list[str]:
+        """Return the statements that create the table; none if its columns are not known."""
+        wanted = self._wanted(workspace, brought)
+        if self.sql or wanted is None:
+            return list(self.sql)
+        return self.dialect(workspace).create(self.table_name, wanted)
+
+    def _wanted(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> DatabaseTable | None:
+        fields = self.declared(workspace) or brought
+        if fields is None:
+            return None
+        key = {name.lower() for name in self.primary_key}
+        return DatabaseTable(
+            columns=tuple(
+                field.model_copy(update={"nullable": False}) if field.name.lower() in key else field
+                for field in fields
+            ),
+            primary_key=self.primary_key,
+            indexes=tuple(Index(each.name, each.columns, each.unique) for each in self.indexes),
+            comment=self.description,
+        )
+
+    def replace(self, workspace: Workspace) -> None:
+        """Replace the table by an empty one that is as declared, in one transaction if the database can."""
+        dialect = self.dialect(workspace)
+        dialect.database.run([dialect.drop(self.table_name), *self.creation_sql(workspace)])
+
+    def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
+        """Run the statements of steps, in one transaction if the database can."""
+        self.dialect(workspace).database.run([step.sql for step in steps if step.sql is not None])
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Remove all rows, or those of a partition."""
+        dialect = self.dialect(workspace)
+        wanted = canonical_partition(self.partitions, partition or {})
+        condition = dialect.condition(self.partitions, wanted)
+        dialect.database.run([dialect.delete(self.table_name, condition)])
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Remove the table, or the view of its name."""
+        present = self._find(workspace)
+        if present is not None:
+            dialect = self.dialect(workspace)
+            dialect.database.run([dialect.drop(self.table_name, is_view=present.is_view)])
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Write the rows to a staging table, then move them in one transaction.
+
+        Raises:
+            TargetError: There is neither a table nor a schema to create it from, or rows do not fit.
+        """
+        wanted = canonical_partition(self.partitions, partition)
+        self.create(workspace, self.brought(frame))
+        fields, also = self._outgoing(workspace, frame, wanted)
+        frame = frame.withColumns(typed_columns(self.partitions, wanted))
+        staged = TableName(self.staging_table, self.database) if self.staging_table else None
+        writing = StagedRows(
+            dialect=self.dialect(workspace),
+            table=self.table_name,
+            staged=staged or staging_name(self.table_name, wanted),
+            fields=fields,
+            partitions=self.partitions,
+            key=self.merge_key or self.primary_key,
+            ready=workspace.lake.check_commit,
+        )
+        options = self.options(workspace)
+        rows = writing.write(conform(frame, fields, is_strict=True), options, partition=wanted, mode=mode)
+        undeclared = tuple(each.name for each in also)
+        return WriteSummary(rows, left_out=left_out(frame, fields, wanted), undeclared=undeclared)
+
+    def _outgoing(
+        self, workspace: Workspace, frame: DataFrame, partition: Partition
+    ) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+        """Return the columns to write, and those of them that are not declared.
+
+        Without a schema, they are those that table and rows have.
+        """
+        present = self._existing(workspace)
+        declared = self.declared(workspace)
+        if declared is not None:
+            own = {field.name.lower(): field.name for field in present.columns}
+            also = undeclared_columns(declared, present.columns, frame)
+            fields = (
+                field.model_copy(update={"name": own.get(field.name.lower(), field.name)})
+                for field in declared
+            )
+            return (*fields, *also), also
+        brought = {field.name.lower() for field in fields_of(frame.schema)} | {n.lower() for n in partition}
+        return tuple(field for field in present.columns if field.name.lower() in brought), ()
+
+
+class SqlServerRelation(JdbcTableRelation):
+    """A table in SQL Server: a `jdbcTable` that may be stored by columns.
+
+    The driver's jar is added with `spark.jars`.
+    """
+
+    storage_format: Annotated[Literal["ROWSTORE", "COLUMNSTORE"], from_text(str.upper)] = Declared(
+        default="ROWSTORE", description="`COLUMNSTORE` creates a clustered columnstore index."
+    )
+
+    def creation_sql(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> list[str]:
+        """Return the statements that create the table and its storage."""
+        statements = super().creation_sql(workspace, brought)
+        if statements and self.storage_format == "COLUMNSTORE" and not self.sql:
+            dialect = self.dialect(workspace)
+            index = dialect.name(f"{self.table}_columnstore")
+            on = dialect.table(self.table_name)
+            statements.append(f"CREATE CLUSTERED COLUMNSTORE INDEX {index} ON {on}")
+        return statements

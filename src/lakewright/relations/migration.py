@@ -1,6 +1,7 @@
 """Migration: how an existing table differs from its declaration, and how it is changed to match.
 
-Pure: comparing columns gives steps, each with its SQL and the data that it would lose.
+Comparing columns gives steps, each with its SQL and the data that it would lose. Relations that CREATE
+brings to their declarations are tables wherever they are, and views.
 
 Source: `lifecycles-and-phases.md`, "Execution Phases" (CREATE migrates existing tables). The migration policy
 decides which differences matter, and the migration strategy how they are handled.
@@ -8,16 +9,22 @@ decides which differences matter, and the migration strategy how they are handle
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 from pydantic import BeforeValidator
+from pydantic import Field as Declared
 
-from lakewright.errors import DataLossError, Fault, MigrationError, SpecError
+from lakewright.errors import DataLossError, Fault, LakewrightError, MigrationError, SpecError
+from lakewright.lake.damaged_log import failed_observation
+from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.table import MigrationStep
-from lakewright.plan.observation import TableChange
+from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.resource import Resource
+from lakewright.relations.relation import ManagedRelation, StoredRelation
 from lakewright.schema.fits import fits
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql, text_sql
@@ -26,12 +33,20 @@ from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 from lakewright.spec.suggestions import hint
 
+if TYPE_CHECKING:
+    from lakewright.workspace.workspace import Workspace
+
 __all__ = [
+    "REPLACES_TABLE",
+    "MigratedRelation",
+    "MigratedTable",
+    "MigratedView",
     "Migration",
     "MigrationPolicy",
     "MigrationPolicyText",
     "MigrationStrategy",
     "MigrationStrategyText",
+    "Present",
     "Shape",
     "Statements",
     "Tolerated",
@@ -312,3 +327,173 @@ def _repartition(present: Shape, declared: Shape) -> MigrationStep:
     before = ", ".join(present.partition_columns) or "nothing"
     after = ", ".join(declared.partition_columns) or "nothing"
     return MigrationStep(f"partition by {after} instead of {before}", None)
+
+
+REPLACES_TABLE = TableChange("replace the table with a view", "the table")
+"""The change of a view in whose place there is a table."""
+
+
+class MigratedRelation(ManagedRelation):
+    """A relation of which a project declares which differences matter, and what is done about them."""
+
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None, description="Which differences require a migration: RELAXED or STRICT."
+    )
+    migration_strategy: MigrationStrategyText | None = Declared(
+        default=None, description="NEVER, FAIL, ALTER, ALTER_REPLACE or REPLACE."
+    )
+
+    def policy(self, workspace: Workspace) -> MigrationPolicy:
+        """Return the policy that is declared, or the project's."""
+        return self.migration_policy or default_policy(workspace.project.config)
+
+    def strategy(self, workspace: Workspace) -> MigrationStrategy:
+        """Return the strategy that is declared, or the project's."""
+        return self.migration_strategy or default_strategy(workspace.project.config)
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A table that exists.
+
+    Attributes:
+        columns: Its columns.
+        migration: What makes it the declared one.
+        is_filled: Returns whether it, or a partition of it, has rows; None if that is not known.
+    """
+
+    columns: tuple[Field, ...]
+    migration: Migration
+    is_filled: Callable[[Partition], bool | None]
+
+
+class MigratedTable(MigratedRelation, StoredRelation):
+    """A table whose columns are compared with its declaration."""
+
+    @abstractmethod
+    def present(self, workspace: Workspace) -> Present | None:
+        """Return the table as it is, or None if there is none."""
+
+    @abstractmethod
+    def replace(self, workspace: Workspace) -> None:
+        """Replace the table by an empty one that is as declared."""
+
+    @abstractmethod
+    def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
+        """Run the statements of steps."""
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the table exists, has rows and matches its declaration."""
+        subject = str(max(self.resources(workspace, partition), key=lambda each: each.category))
+        wanted = canonical_partition(self.partitions, partition or {})
+        try:
+            if (present := self.present(workspace)) is None:
+                return Observation(subject, exists=Answer.NO, filled=Answer.NO)
+            is_filled = present.is_filled(wanted)
+            # An empty partition says nothing about the others.
+            others_count = present.migration.replaces and wanted and not is_filled
+            whole = present.is_filled({}) if others_count else is_filled
+        except LakewrightError as error:
+            return failed_observation(subject, error)
+        return Observation(
+            subject,
+            exists=Answer.YES,
+            filled=Answer.of(is_filled),
+            changes=present.migration.changes(is_filled=whole),
+            refusal=present.migration.refusal(self.label),
+        )
+
+    def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
+        """Return the names of its columns after CREATE; None if they are not known."""
+        present = self.present(workspace)
+        declared = self.declared(workspace) if is_created else None
+        names = None if declared is None else tuple(each.name for each in declared)
+        if present is None:
+            return names
+        own = tuple(each.name for each in present.columns)
+        return own if names is None else present.migration.names_after(own, names)
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Migrate the table to its declaration according to its strategy.
+
+        Raises:
+            MigrationError: The strategy does not allow it.
+            DataLossError: Rows or columns would be lost, and that is not permitted.
+        """
+        present = self.present(workspace)
+        if present is None or not present.migration.is_needed:
+            return
+        migration = present.migration
+        migration.check(self.label, is_filled=present.is_filled({}), allow_data_loss=allow_data_loss)
+        if migration.replaces:
+            self.replace(workspace)
+        else:
+            self.alter(workspace, migration.steps)
+
+
+class MigratedView(MigratedRelation):
+    """A view whose query is compared with its declaration."""
+
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None,
+        description="Accepted for Flowman's projects: a view differs if its query does, in both policies.",
+    )
+    migration_strategy: MigrationStrategyText | None = Declared(
+        default=None, description="NEVER and FAIL keep a view that differs; all others replace it."
+    )
+
+    is_made_anew: ClassVar[bool] = False
+    """Whether CREATE makes it again even if it does not differ."""
+
+    def requires(self, workspace: Workspace) -> frozenset[Resource]:
+        """Return the resources that must exist before it can be created."""
+        return super().requires(workspace) | self.computed_from(workspace)
+
+    @abstractmethod
+    def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
+        """Return what makes the view the declared one, or None if there is none."""
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether the view exists with the declared query."""
+        del partition
+        subject = ", ".join(map(str, self.resources(workspace)))
+        try:
+            changes = self.differences(workspace)
+        except LakewrightError as error:
+            return failed_observation(subject, error)
+        if changes is None:
+            return Observation(subject, exists=Answer.NO, filled=Answer.NO)
+        is_ignored = self.strategy(workspace) is MigrationStrategy.NEVER
+        refusal = self._refusal(workspace, changes)
+        return Observation(
+            subject,
+            exists=Answer.YES,
+            changes=tuple(Tolerated(each.description) if is_ignored else each for each in changes),
+            refusal=None if refusal is None else refusal.as_fault(),
+        )
+
+    def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
+        """Make the view as it is declared.
+
+        Raises:
+            MigrationError: There is a table in its place, or the strategy is FAIL.
+        """
+        del allow_data_loss
+        changes = self.differences(workspace)
+        if changes is None or self.strategy(workspace) is MigrationStrategy.NEVER:
+            return
+        if refusal := self._refusal(workspace, changes):
+            raise refusal
+        if changes or self.is_made_anew:
+            self.create(workspace)
+
+    def _refusal(self, workspace: Workspace, changes: Sequence[TableChange]) -> MigrationError | None:
+        """Return why CREATE must not make the changes; None if it may."""
+        strategy = self.strategy(workspace)
+        is_table = REPLACES_TABLE in changes and strategy is not MigrationStrategy.NEVER
+        if not is_table and not (changes and strategy is MigrationStrategy.FAIL):
+            return None
+        return MigrationError(
+            f"{self.label} differs from its declaration: {changes[0].description}",
+            remedy="Remove what is there, or set migrationStrategy: REPLACE.",
+        )

@@ -1,9 +1,10 @@
-"""The `table` relation: a catalog table in a format other than Delta."""
+"""The relations `table`, in a format other than Delta, and `hiveUnionTable`, a view over several of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field as Declared
@@ -22,13 +23,28 @@ from lakewright.lake.partition import (
     with_told_folders,
 )
 from lakewright.lake.paths import join, local_path
-from lakewright.lake.table import MigrationStep, ensure_database
-from lakewright.plan.resource import Resource
-from lakewright.relations.migrated import MigratedTable, Present
-from lakewright.relations.migration import Migration, Shape, find_steps
-from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
+from lakewright.lake.table import MigrationStep, create_table, ensure_database
+from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.relations.catalog import InCatalog
+from lakewright.relations.migration import (
+    MigratedTable,
+    MigratedView,
+    Migration,
+    MigrationStrategy,
+    MigrationStrategyText,
+    Present,
+    Shape,
+    find_steps,
+)
+from lakewright.relations.relation import (
+    OutputMode,
+    StoredRelation,
+    WriteSummary,
+    left_out,
+    undeclared_columns,
+)
 from lakewright.relations.staging import StagedFiles
-from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
 from lakewright.spec.models.places import Address
@@ -38,15 +54,14 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["TableRelation", "hive_options", "spark_format"]
-
+__all__ = ["TableRelation", "UnionTableRelation", "hive_options", "spark_format"]
 
 TableFormat = Annotated[
     Literal["parquet", "orc", "csv", "json", "text", "textfile", "avro"], from_text(str.lower)
 ]
 
 
-class TableRelation(MigratedTable):
+class TableRelation(InCatalog, MigratedTable):
     """A catalog table in a format other than Delta.
 
     Each write goes to a staging folder and replaces the previous files by a single rename, so that a query
@@ -109,34 +124,20 @@ class TableRelation(MigratedTable):
         del workspace
         check_in_catalog(canonical_partition(self.partitions, partition))
 
+    @property
     def qualified(self) -> str:
-        """Return the name of the table with its database."""
+        """The name with its database."""
         return full_name(self.database, self.table)
-
-    def table_sql(self, workspace: Workspace) -> str | None:
-        """Return the name of the table in SQL."""
-        del workspace
-        return quoted(self.qualified())
-
-    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the table, or one of its partitions."""
-        del workspace
-        return frozenset(
-            {Resource.table(self.qualified(), canonical_partition(self.partitions, partition or {}))}
-        )
 
     def present(self, workspace: Workspace) -> Present | None:
         """Return the table as it is, or None if there is none."""
-        entry = find_entry(workspace.lake, self.qualified())
+        entry = find_entry(workspace.lake, self.qualified)
         if entry is None:
             return None
         declared, steps = self.declared(workspace), tuple[MigrationStep, ...]()
         if declared is not None:
             # These formats do not store whether a column is nullable.
-            present, wanted = (
-                tuple(field.model_copy(update={"nullable": True}) for field in fields)
-                for fields in (entry.columns, declared)
-            )
+            present, wanted = (tuple(map(_nullable, fields)) for fields in (entry.columns, declared))
             steps = find_steps(
                 Shape(present, entry.partition_columns),
                 Shape(wanted, tuple(each.name for each in self.partitions)),
@@ -154,35 +155,24 @@ class TableRelation(MigratedTable):
         Raises:
             TargetError: The table does not exist.
         """
-        if find_entry(workspace.lake, self.qualified()) is None:
-            raise TargetError(
-                f"{self.label}: there is no table {self.qualified()}", remedy="Run the phase that creates it."
-            )
-        workspace.spark.catalog.refreshTable(quoted(self.qualified()))
-        frame = workspace.spark.table(quoted(self.qualified()))
-        return self.without_undeclared(workspace, self.within(frame, partitions))
+        return self.without_undeclared(workspace, super().read(workspace, partitions))
 
     def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
         """Create the table; without a declared schema, the first write does so, with its columns."""
         fields = self.declared(workspace) or brought
-        if fields is None:
+        if fields is None or find_entry(workspace.lake, self.qualified) is not None:
             return
-        ensure_database(workspace.lake, Address(name=self.qualified()))
-        columns = ", ".join(_column_sql(field) for field in fields)
-        parts = [
-            f"CREATE TABLE IF NOT EXISTS {quoted(self.qualified())} ({columns}) USING {self.file_format}"
-        ]
-        if self.file_options:
-            parts.append(f"OPTIONS ({_pairs(self.file_options)})")
-        if self.partitions:
-            parts.append(f"PARTITIONED BY ({', '.join(name_sql(each.name) for each in self.partitions)})")
-        if self.location is not None:
-            parts.append(f"LOCATION {text_sql(workspace.resolve_location(self.location))}")
-        if self.description:
-            parts.append(f"COMMENT {text_sql(self.description)}")
-        if self.properties:
-            parts.append(f"TBLPROPERTIES ({_pairs(self.properties)})")
-        run_statement(workspace.lake, " ".join(parts))
+        create_table(
+            workspace.lake,
+            Address(name=self.qualified),
+            map(_nullable, fields),
+            form=self.file_format,
+            options=self.file_options,
+            partition_columns=[each.name for each in self.partitions],
+            place=None if self.location is None else workspace.resolve_location(self.location),
+            comment=self.description,
+            properties=self.properties,
+        )
 
     def replace(self, workspace: Workspace) -> None:
         """Replace the table by an empty one that is as declared."""
@@ -192,7 +182,7 @@ class TableRelation(MigratedTable):
     def alter(self, workspace: Workspace, steps: Sequence[MigrationStep]) -> None:
         """Add columns and change comments."""
         for step in steps:
-            run_statement(workspace.lake, f"ALTER TABLE {quoted(self.qualified())} {step.sql}")
+            run_statement(workspace.lake, f"ALTER TABLE {quoted(self.qualified)} {step.sql}")
 
     def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
         """Remove all rows, or those of a partition."""
@@ -202,10 +192,10 @@ class TableRelation(MigratedTable):
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the table with its files, which the catalog keeps if they are at a declared location."""
-        entry = find_entry(workspace.lake, self.qualified())
+        entry = find_entry(workspace.lake, self.qualified)
         if entry is None:
             return
-        run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified())}")
+        run_statement(workspace.lake, f"DROP TABLE {quoted(self.qualified)}")
         if entry.location is not None and (self.location is not None or self.external):
             local = local_path(entry.location)
             place = entry.location if local is None else str(local)
@@ -250,10 +240,10 @@ class TableRelation(MigratedTable):
         return names[len(partition) :]
 
     def _place(self, workspace: Workspace, partition: Partition) -> str:
-        entry = find_entry(workspace.lake, self.qualified())
+        entry = find_entry(workspace.lake, self.qualified)
         if entry is None or entry.location is None:
             raise TargetError(
-                f"{self.label}: there is no table {self.qualified()}",
+                f"{self.label}: there is no table {self.qualified}",
                 remedy="Declare its schema, so that it can be created.",
             )
         local = local_path(entry.location)
@@ -266,7 +256,7 @@ class TableRelation(MigratedTable):
     def _look_again(self, workspace: Workspace) -> None:
         """Update the catalog's list of partitions."""
         if self.partitions:
-            run_statement(workspace.lake, f"MSCK REPAIR TABLE {quoted(self.qualified())} SYNC PARTITIONS")
+            run_statement(workspace.lake, f"MSCK REPAIR TABLE {quoted(self.qualified)} SYNC PARTITIONS")
 
     def _outgoing(
         self, workspace: Workspace, frame: DataFrame, open_columns: Sequence[str]
@@ -275,7 +265,7 @@ class TableRelation(MigratedTable):
 
         Partition columns without a given value come last.
         """
-        entry = find_entry(workspace.lake, self.qualified())
+        entry = find_entry(workspace.lake, self.qualified)
         present = () if entry is None else entry.columns
         divided_by = {each.name.lower() for each in self.partitions}
         fields = self.declared(workspace) or present
@@ -297,13 +287,8 @@ def _by_catalog(step: MigrationStep) -> MigrationStep:
     return step if is_possible else replace(step, sql=None)
 
 
-def _column_sql(field: Field) -> str:
-    comment = f" COMMENT {text_sql(field.description)}" if field.description else ""
-    return f"{name_sql(field.name)} {field.type.ddl}{comment}"
-
-
-def _pairs(entries: TextMap) -> str:
-    return ", ".join(f"{text_sql(key)} = {text_sql(value)}" for key, value in entries.items())
+def _nullable(field: Field) -> Field:
+    return field.model_copy(update={"nullable": True})
 
 
 _BY_CLASS = {
@@ -365,3 +350,151 @@ def hive_options(
     )
     own = {_OPTIONS[key]: text for key, text in properties.items() if key in _OPTIONS}
     return {**_TEXT, **own} if is_text else own
+
+
+class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
+    """A view that unites tables named `prefix_1`, `prefix_2` and so on; the last one is written.
+
+    New columns are added to the last table. A column whose type or nullability doesn't fit begins another
+    table, so that no row has to be rewritten; the view shows all rows with the columns that are declared now.
+    """
+
+    view_database: str | None = Declared(default=None, description="Database of the view.")
+    view: str = Declared(description="Name of the view.")
+    table_database: str | None = Declared(default=None, description="Database of the tables.")
+    table_prefix: str = Declared(description="Start of the names of the tables.")
+    location_prefix: str | None = Declared(
+        default=None, description="Start of the locations of the tables; default: chosen by the catalog."
+    )
+    external: bool = Declared(default=False, description="As for a `hiveTable`.")
+    format: TableFormat | None = Declared(default=None, description="Format of the files.")
+    options: TextMap = Declared(default_factory=dict, description="Options of the format.")
+    properties: TextMap = Declared(default_factory=dict, description="Properties of new tables.")
+    migration_strategy: MigrationStrategyText | None = Declared(
+        default=None, description="NEVER keeps the tables, FAIL refuses; all others add columns or a table."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.declared_schema is None:
+            raise ValueError("a hiveUnionTable relation needs a `schema`")
+        return self
+
+    @property
+    def qualified(self) -> str:
+        """The name of the view with its database."""
+        return full_name(self.view_database, self.view)
+
+    def table(self, number: int) -> TableRelation:
+        """Return one of the tables."""
+        place = None if self.location_prefix is None else f"{self.location_prefix}_{number}"
+        return TableRelation(
+            name=self.name,
+            kind="hiveTable",
+            database=self.table_database,
+            table=f"{self.table_prefix}_{number}",
+            location=place,
+            external=self.external,
+            format=self.format,
+            options=self.options,
+            properties=self.properties,
+            partitions=self.partitions,
+            declared_schema=self.declared_schema,
+            migration_policy=self.migration_policy,
+            migration_strategy=MigrationStrategy.ALTER,
+        )
+
+    def tables(self, workspace: Workspace) -> list[TableRelation]:
+        """Return the tables that exist, in their order."""
+        return list(self._existing(workspace))
+
+    def _existing(self, workspace: Workspace) -> Iterator[TableRelation]:
+        for number in count(1):
+            table = self.table(number)
+            if find_entry(workspace.lake, table.qualified) is None:
+                return
+            yield table
+
+    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
+        """Return whether view and tables exist, have rows and match the declaration."""
+        seen = super().observe(workspace)
+        (subject,) = self.resources(workspace, partition)
+        if seen.exists is not Answer.YES:
+            return replace(seen, subject=str(subject))
+        tables = self.tables(workspace)
+        filled = any(table.observe(workspace, partition).filled is Answer.YES for table in tables)
+        return replace(seen, subject=str(subject), filled=Answer.of(filled))
+
+    def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
+        """Return the columns that the last table lacks; None if there is no table, or no view."""
+        tables = self.tables(workspace)
+        if not tables or find_entry(workspace.lake, self.qualified) is None:
+            return None
+        steps = _steps(workspace, tables[-1])
+        named = "; ".join(step.description for step in steps)
+        is_other = any(step.sql is None for step in steps)
+        return (TableChange(f"begin another table: {named}" if is_other else named),) if steps else ()
+
+    def create(self, workspace: Workspace) -> None:
+        """Create the first table, or bring the last one to the declaration, and create the view.
+
+        A table that cannot be altered stays as it is, and another one follows it.
+        """
+        tables = self.tables(workspace)
+        is_kept = self.strategy(workspace) in (MigrationStrategy.NEVER, MigrationStrategy.FAIL)
+        steps = () if is_kept or not tables else _steps(workspace, tables[-1])
+        if not tables or any(step.sql is None for step in steps):
+            self.table(len(tables) + 1).create(workspace)
+        elif steps:
+            tables[-1].alter(workspace, steps)
+        ensure_database(workspace.lake, Address(name=self.qualified))
+        queries = [self._query(workspace, table) for table in self.tables(workspace)]
+        run_statement(
+            workspace.lake,
+            f"CREATE OR REPLACE VIEW {quoted(self.qualified)} AS {' UNION ALL '.join(queries)}",
+        )
+
+    def _query(self, workspace: Workspace, table: TableRelation) -> str:
+        entry = find_entry(workspace.lake, table.qualified)
+        present = {field.name.lower() for field in entry.columns} if entry else set()
+        columns = ", ".join(_column_sql(field, present) for field in self.declared(workspace) or ())
+        return " ".join(("SELECT", columns, "FROM", quoted(table.qualified)))
+
+    def truncate(self, workspace: Workspace, partition: Partition | None = None) -> None:
+        """Remove all rows, or those of a partition, from every table."""
+        for table in self.tables(workspace):
+            table.truncate(workspace, partition)
+
+    def destroy(self, workspace: Workspace) -> None:
+        """Remove the view and the tables."""
+        if find_entry(workspace.lake, self.qualified) is not None:
+            run_statement(workspace.lake, f"DROP VIEW {quoted(self.qualified)}")
+        for table in self.tables(workspace):
+            table.destroy(workspace)
+
+    def write(
+        self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
+    ) -> WriteSummary:
+        """Write the rows to the last table; what they replace is removed from the others.
+
+        `OVERWRITE_DYNAMIC` replaces partitions of the last table only.
+        """
+        if self.differences(workspace) is None:
+            self.create(workspace)
+        *others, last = self.tables(workspace)
+        summary = last.write(workspace, frame, partition=partition, mode=mode)
+        if mode is OutputMode.OVERWRITE:
+            for table in others:
+                table.truncate(workspace, partition)
+        return summary
+
+
+def _steps(workspace: Workspace, table: TableRelation) -> Sequence[MigrationStep]:
+    present = table.present(workspace)
+    return () if present is None else present.migration.steps
+
+
+def _column_sql(field: Field, present: set[str]) -> str:
+    name = name_sql(field.name)
+    value = name if field.name.lower() in present else "NULL"
+    return f"CAST({value} AS {field.type.ddl}) AS {name}"

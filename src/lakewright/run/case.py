@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.redirects import Redirects
+from lakewright.lake.paths import Redirects
 from lakewright.lake.spark_errors import located_rejection, query_failure
 from lakewright.manifest.journal import Journal
 from lakewright.manifest.lease import Holder

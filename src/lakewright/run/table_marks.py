@@ -10,14 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.commit import commits_since
-from lakewright.lake.commit_effects import foreign_changes, is_effective
+from lakewright.lake.commit import commits_since, foreign_changes, is_effective
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
 from lakewright.spec.models.places import Address
 
 if TYPE_CHECKING:
-    from lakewright.lake.commit_effects import Foreign
+    from lakewright.lake.commit import Foreign
     from lakewright.lake.lake import Lake
     from lakewright.plan.resource import Resource
 

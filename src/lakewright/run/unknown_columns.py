@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.relations.catalog import ViewRelation
 from lakewright.relations.relation import Relation
-from lakewright.relations.view import ViewRelation
 from lakewright.targets.relation import RelationTarget
 from lakewright.workspace.declared_tables import DeclaredTables
 from lakewright.workspace.query import table_resource

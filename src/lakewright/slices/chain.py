@@ -11,8 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
-from lakewright.lake.commit import Commit, read_commits
-from lakewright.lake.commit_effects import empties, has_changed_rows, replaces_all, restored_version
+from lakewright.lake.commit import (
+    Commit,
+    empties,
+    has_changed_rows,
+    read_commits,
+    replaces_all,
+    restored_version,
+)
 from lakewright.lake.observation import observe_table, observe_without_spark, table_log
 from lakewright.manifest.item import Item, is_changed
 from lakewright.slices.discover import item_id, slice_of_id

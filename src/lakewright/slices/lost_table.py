@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError, TargetError
-from lakewright.lake.commit import Commit, commit_text, commits_since
-from lakewright.lake.commit_effects import is_own, restored_version, standing_changes
+from lakewright.lake.commit import (
+    Commit,
+    commit_text,
+    commits_since,
+    is_own,
+    restored_version,
+    standing_changes,
+)
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command

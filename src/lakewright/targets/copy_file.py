@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakewright.lake.file_copy import copy_file
+from lakewright.lake.files import copy_file
 from lakewright.plan.outcome import Outcome
 from lakewright.targets.file_output import FileCopy
 

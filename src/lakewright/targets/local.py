@@ -11,7 +11,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.lake.columns import column
-from lakewright.lake.file_copy import part_of
+from lakewright.lake.files import part_of
 from lakewright.lake.paths import local_path
 from lakewright.mappings.mapping import Input
 from lakewright.plan.outcome import Outcome

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.file_copy import concatenate
+from lakewright.lake.files import concatenate
 from lakewright.plan.outcome import Outcome
 from lakewright.targets.file_output import FileCopy
 

@@ -13,8 +13,8 @@ from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Status
+from lakewright.relations.catalog import ViewRelation, WaitingView
 from lakewright.relations.relation import Relation
-from lakewright.relations.view import ViewRelation, WaitingView
 from lakewright.spec.models.base import Reference
 from lakewright.targets.context import Context
 from lakewright.targets.defaults import TargetDefaults

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
-from lakewright.lake.file_copy import part_of
+from lakewright.lake.files import part_of
 from lakewright.lake.paths import local_path
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.resource import Resource

@@ -12,10 +12,11 @@ from lakewright.lake.frames import (
     SupportsArrow,
     arrow_table,
     check_names,
+    check_plain_times,
     created_frame,
     holds_arrow,
+    with_offsets,
 )
-from lakewright.lake.plain_times import check_plain_times, with_offsets
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import locked_error
 from lakewright.slices.application import application_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lakewright.errors import SpecError
 from lakewright.lake.catalog import refresh_tables, unpersist
-from lakewright.lake.commit_effects import sign_commits
+from lakewright.lake.commit import sign_commits
 from lakewright.lake.measures import measured
 from lakewright.lake.paths import local_path
 from lakewright.plan.resource import Resource

@@ -19,9 +19,9 @@ from lakewright.lake.catalog import find_entry
 from lakewright.lake.paths import local_path
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.plan.observation import Answer
+from lakewright.relations.catalog import ViewRelation
 from lakewright.relations.migration import Tolerated
 from lakewright.relations.relation import OutputMode, Relation
-from lakewright.relations.view import ViewRelation
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from lakewright.errors import (
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.relations.jdbc_table import JdbcTableRelation
+from lakewright.relations.jdbc import JdbcTableRelation
 from lakewright.relations.migration import MigrationPolicy, Tolerated
 from lakewright.relations.relation import ManagedRelation, OutputMode, Relation
 from lakewright.targets.target import Target

@@ -231,8 +231,8 @@ def test_what_replaces_nothing_is_added(
         write_deltalake(folder, pandas.DataFrame({"id": [9], "name": ["b"], "day": [day]}), mode="append")
         return save(*arguments, **keywords)
 
-    save = delta_write._save
-    monkeypatch.setattr(delta_write, "_save", late)
+    save = delta_write.TableWrite._save
+    monkeypatch.setattr(delta_write.TableWrite, "_save", late)
     assert write("divided_delta", "SELECT 2 AS id, 'c' AS name", day="2022-01-03") == 1
     found = rows(stored(workspace, "divided_delta").read(workspace, [{"day": "2022-01-03"}]))
     assert found == [("2", "c", "2022-01-03")]

@@ -12,7 +12,7 @@ from tests.sessions import same
 from tests.spark.relations.relations import rows, stored
 
 from lakewright.errors import DataLossError
-from lakewright.lake.file_copy import concatenate_with_hadoop, copy_with_hadoop
+from lakewright.lake.files import concatenate_with_hadoop, copy_with_hadoop
 from lakewright.plan.observation import Answer
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase

@@ -13,8 +13,7 @@ from lakewright.connections.jdbc import driver_jars, engine_url
 from lakewright.connections.postgres import PostgresDialect, read_type
 from lakewright.connections.sql import failure
 from lakewright.errors import DatabaseUnavailable, SpecError
-from lakewright.relations.jdbc_migration import has_place
-from lakewright.relations.jdbc_write import staging_name
+from lakewright.relations.jdbc_statements import has_place, staging_name
 from lakewright.relations.relation import Relation
 from lakewright.spark.conf import SessionSettings, session_conf
 from lakewright.spark.jars import POSTGRES_DRIVER
@@ -125,7 +124,10 @@ def test_a_password_is_a_secret_wherever_it_stands(tmp_path: Path) -> None:
             "targets: {a: {kind: jdbcCommand, connection: {kind: jdbc, url: x}}}",
             "an action for at least one phase",
         ),
-        ("relations: {a: {kind: jdbcQuery, connection: {kind: jdbc, url: x}}}", "either `sql` or `file`"),
+        (
+            "relations: {a: {kind: jdbcQuery, connection: {kind: jdbc, url: x}}}",
+            "one of `sql`, `file`",
+        ),
     ],
 )
 def test_what_is_declared_wrong_is_found_when_the_project_is_loaded(

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from lakewright.lake.commit import Commit
-from lakewright.lake.commit_effects import find_effective, is_effective, restored_version
+from lakewright.lake.commit import Commit, find_effective, is_effective, restored_version
 from lakewright.lake.lake import Lake
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings

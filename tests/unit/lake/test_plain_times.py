@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from lakewright.errors import UsageError
-from lakewright.lake.frames import arrow_table
-from lakewright.lake.plain_times import check_plain_times
+from lakewright.lake.frames import arrow_table, check_plain_times
 
 ZONE = "Europe/Amsterdam"
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakewright.lake.commit import Commit, Since
-from lakewright.lake.commit_effects import Foreign, changes_of_others, is_effective
+from lakewright.lake.commit import Commit, Foreign, Since, changes_of_others, is_effective
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -58,7 +58,10 @@ def test_declaring_needs_no_engine() -> None:
         ("relations: {a: {kind: kafka}}", "kind 'kafka' of relation is not supported"),
         ("relations: {a: {kind: file, location: x, format: xml}}", "format"),
         ("relations: {a: {kind: delta}}", "needs `location`, `table` or both"),
-        ("relations: {a: {kind: view, view: v}}", "a view needs exactly one of `sql`, `file` and `mapping`"),
+        (
+            "relations: {a: {kind: view, view: v}}",
+            "needs exactly one of `sql`, `file`, `mapping`",
+        ),
         ("relations: {a: {kind: empty, schema: {kind: json}}}", "needs one of `file`, `url` and `spec`"),
         ("targets: {a: {kind: relation, relation: r, mode: sometimes}}", "no output mode 'sometimes'"),
         ("targets: {a: {kind: relation, relation: r, buildPolicy: x}}", "no build policy 'x'"),

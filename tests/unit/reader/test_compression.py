@@ -15,7 +15,7 @@ import pytest
 from tests.silver import pa
 
 from lakewright.errors import SliceError
-from lakewright.lake.compression import compression_of
+from lakewright.lake.file_probe import compression_of
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.reader.compression import check_compression, first_bytes
 from lakewright.reader.content import with_content

@@ -24,7 +24,7 @@ import pytest
 from tests.mutations import mutated
 
 from lakewright.errors import LakewrightError
-from lakewright.lake.compression import compression_of
+from lakewright.lake.file_probe import compression_of
 from lakewright.lake.files import LocalFiles
 from lakewright.reader.avro import schema_text
 from lakewright.reader.compression import check_compression, first_bytes

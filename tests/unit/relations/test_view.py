@@ -14,8 +14,8 @@ from lakewright.plan.graph import build_graph
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.relations import view as view_module
-from lakewright.relations.view import WaitingView
+from lakewright.relations import catalog as view_module
+from lakewright.relations.catalog import WaitingView
 from lakewright.run.planning import node_of
 from lakewright.targets.target import Target
 

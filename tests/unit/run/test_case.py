@@ -8,7 +8,7 @@ from tests.sessions import no_session
 
 from lakewright.errors import Fault, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.lake.redirects import Redirects
+from lakewright.lake.paths import Redirects
 from lakewright.plan.status import Status
 from lakewright.relations.relation import Relation
 from lakewright.run.case import redirected_lake, redirects_of

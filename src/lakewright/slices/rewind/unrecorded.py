@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, commits_since, read_commits
-from lakewright.lake.commit_effects import replaces_all, restored_version
+from lakewright.lake.commit import Commit, commits_since, read_commits, replaces_all, restored_version
 from lakewright.lake.observation import last_commit_number, table_log
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.item import Verdict

@@ -15,7 +15,7 @@ from lakewright.mappings.union import UnionMapping
 from lakewright.relations.delta import DeltaRelation
 from lakewright.relations.file import FileRelation
 from lakewright.relations.file_options import unknown_options
-from lakewright.relations.jdbc_table import JdbcTableRelation
+from lakewright.relations.jdbc import JdbcTableRelation
 from lakewright.relations.relation import OutputMode, StoredRelation
 from lakewright.spec.suggestions import suggestion
 from lakewright.targets.console import ConsoleTarget

@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from lakewright.errors import Fault, LakewrightError
 from lakewright.mappings.mapping import Mapping
 from lakewright.mappings.sql import SqlMapping
-from lakewright.relations.view import ViewRelation
+from lakewright.relations.catalog import ViewRelation
 from lakewright.spec.models.text_marks import SqlText, marked_texts
 from lakewright.spec.suggestions import suggestion, way_to_read
 from lakewright.targets.merge import MergeTarget
