@@ -405,7 +405,7 @@ def test_a_second_operator_and_a_run_wait_for_a_rebuild(
         answers["job"] = shop.run("job", "daily", "build")
         answers["plan"] = shop.run("plan", "daily", "build")
 
-    monkeypatch.setattr("lakewright.slices.rewind.rebuild.reach_failpoint", meanwhile)
+    monkeypatch.setattr("lakewright.slices.rewind.execution.reach_failpoint", meanwhile)
     done = shop.run("rebuild", "prices", "--yes", "--reason", "tried")
     assert done.code == 0, done.all
     for command, answer in answers.items():
@@ -455,7 +455,7 @@ def test_an_older_slice_is_undone_beside_the_table_although_the_command_died_bef
             answers["job"] = shop.run("job", "daily", "build")
             answers["plan"] = shop.run("plan", "daily", "build")
 
-    monkeypatch.setattr("lakewright.slices.rewind.rebuild.reach_failpoint", meanwhile)
+    monkeypatch.setattr("lakewright.slices.rewind.execution.reach_failpoint", meanwhile)
     done = shop.run("undo", "prices", second, "--yes", "--reason", "broken")
     assert done.code == 0, done.all
     assert set(answers) == {"rebuild", "undo", "process", "job", "plan"}

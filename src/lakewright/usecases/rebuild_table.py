@@ -18,8 +18,8 @@ from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption
 from lakewright.slices.lost_table import lacked_items
 from lakewright.slices.rewind.difference import TableDifference
+from lakewright.slices.rewind.execution import build_beside, compare_beside, rewind_table
 from lakewright.slices.rewind.plan_rebuild import RebuildPlan, RebuildStart, plan_rebuild
-from lakewright.slices.rewind.rebuild import build_beside, compare_beside, swap_rebuilt
 from lakewright.slices.rewind.settle import settle_rewind
 from lakewright.slices.rewind.side_table import side_address
 from lakewright.spec.words import counted, first_of
@@ -221,14 +221,14 @@ def rebuild_table(
             words = f"{table_words(found)} was built again from its slices"
             brought_back = _brought_back(app, context, found, plan)
             taints = () if is_same else downstream_taints(app, found, words, brought_back)
-            version = swap_rebuilt(
+            version = rewind_table(
                 context,
                 found,
                 plan,
                 rewind,
-                contents=contents,
                 reason=told,
                 check=app.lake.check_commit,
+                contents=contents,
                 taints=taints,
             )
     tainted = tainted_words(taints, recovered_words(app, found))

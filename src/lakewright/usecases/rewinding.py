@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.rewind.difference import TableDifference
     from lakewright.slices.rewind.plan_rebuild import RebuildPlan
-    from lakewright.slices.rewind.undo import UndoPlan
+    from lakewright.slices.rewind.plan_undo import UndoPlan
     from lakewright.spec.models.entity import Entity
 
 __all__ = [

@@ -16,9 +16,9 @@ from lakewright.run.execute import Interruption
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import called_name
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
-from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
+from lakewright.slices.rewind.execution import beside_undo, check_each_once, rewind_table
+from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
-from lakewright.slices.rewind.undo import UndoPlan, beside_undo, check_each_once, undo
 from lakewright.spec.words import counted, first_of
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.usecases.command_lineage import told_command
@@ -297,15 +297,7 @@ def undo_slice(
         with announced(app, context, found, words, attempt) as rewind:
             beside = beside_undo(context, found, plan)
             told, taints = f"{words} by {author}: {reason}", _taints(app, found, plan)
-            version = undo(
-                context,
-                found,
-                plan,
-                rewind,
-                reason=told,
-                check=check,
-                taints=taints,
-            )
+            version = rewind_table(context, found, plan, rewind, reason=told, check=check, taints=taints)
     recovered = None if plan.undone is None else recovered_words(app, found)
     return Undone(
         found.called,

@@ -18,11 +18,10 @@ from tests.spark.strategies.machine import Sent, Shape, StrategyMachine, Subject
 
 from lakewright.plan.permissions import Permissions
 from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.rewind.execution import build_beside, check_each_once, rewind_table
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo
-from lakewright.slices.rewind.rebuild import build_beside, swap_rebuilt
 from lakewright.slices.rewind.side_table import remove_beside, side_of
-from lakewright.slices.rewind.undo import check_each_once, undo
 
 if TYPE_CHECKING:
     from tests.spark.strategies.bench import SmallLake
@@ -58,17 +57,16 @@ def undo_in(lake: SmallLake, entity: Entity, name: str, *, is_requeued: bool = F
     plan = plan_undo(lake.bench(entity), entity, name, is_requeued=is_requeued)
     check_each_once(lake.bench(entity), entity, plan, check=lambda: None)
     with _announced(lake, entity) as (context, rewind):
-        return undo(context, entity, plan, rewind, reason="tried", check=lambda: None)
+        return rewind_table(context, entity, plan, rewind, reason="tried", check=lambda: None)
 
 
 def rebuild_in(lake: SmallLake, entity: Entity) -> int:
     """Build a table again from its slices; return its version after."""
     with _announced(lake, entity) as (context, rewind):
         plan = plan_rebuild(context, entity, RebuildStart())
-        contents = build_beside(context, entity, plan, check=lambda: None)
-        return swap_rebuilt(
-            context, entity, plan, rewind, contents=contents, reason="tried", check=lambda: None
-        )
+        version = rewind_table(context, entity, plan, rewind, reason="tried", check=lambda: None)
+        assert version is not None
+        return version
 
 
 @dataclass(frozen=True)

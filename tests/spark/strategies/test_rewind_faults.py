@@ -52,7 +52,7 @@ LANDED = ("after_rewind", "before_rewind_record")
 PROCESSED = Verdict.PROCESSED
 MODULES = (
     "lakewright.slices.replay_slices",
-    *(f"lakewright.slices.rewind.{name}" for name in ("undo", "rebuild")),
+    "lakewright.slices.rewind.execution",
     *(f"lakewright.strategies.{name}" for name in ("fold", "slice_load")),
 )
 
@@ -163,7 +163,7 @@ def test_a_commit_of_another_writer_in_between_is_not_lost(
             write_deltalake(lake.folder(things), lake.arrow(things).slice(0, 1), mode="append")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lakewright.slices.rewind.rebuild.reach_failpoint", write)
+        patch.setattr("lakewright.slices.rewind.execution.reach_failpoint", write)
         with pytest.raises(CommitConflict, match="since this began"):
             rebuild_in(lake, things)
     assert not ended(lake, things)
@@ -190,7 +190,7 @@ def test_a_commit_of_another_writer_after_the_last_check_is_told(
 
     version = lake.version(other)
     with monkeypatch.context() as patch:
-        patch.setattr("lakewright.slices.rewind.rebuild.reach_failpoint", write_late)
+        patch.setattr("lakewright.slices.rewind.execution.reach_failpoint", write_late)
         assert rebuild_in(lake, other) == version + 2
     told = f"another program committed version {version + 1} just before version {version + 2}"
     assert any(told in warning for warning in lake.warnings)

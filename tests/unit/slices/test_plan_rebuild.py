@@ -15,7 +15,7 @@ from tests.unit.slices.test_recover_from_log import Place
 from lakewright.errors import DataLossError, SliceError, UsageError
 from lakewright.slices.chain import AppliedSlice, archived_for_undo, is_in_table
 from lakewright.slices.discover import list_bronze, list_slices
-from lakewright.slices.rewind import rebuild
+from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.usecases.rebuild_table import Rebuilt
 
@@ -154,18 +154,20 @@ def test_a_rebuild_takes_back_the_watermark_of_a_slice_that_it_leaves_out(
         gone.append(ids)
         return {}
 
-    monkeypatch.setattr(rebuild, "watermarks_after", watermarks_after)
-    monkeypatch.setattr(rebuild, "record_landed", lambda *_: None)
+    monkeypatch.setattr(execution, "watermarks_after", watermarks_after)
+    monkeypatch.setattr(execution, "record_landed", lambda *_: None)
 
     def commit_rewind(*given: Any, **_: Any) -> Any:
-        told.update(given[4].content["rewind"])
+        told.update(given[3].token.content["rewind"])
         return SimpleNamespace(version=9)
 
-    monkeypatch.setattr(rebuild, "commit_rewind", commit_rewind)
+    monkeypatch.setattr(execution, "_commit_rewind", commit_rewind)
     for name in ("rewind_session", "swap_write"):
-        monkeypatch.setattr(rebuild, name, lambda *_: None)
+        monkeypatch.setattr(execution, name, lambda *_: None)
     rewind: Any = SimpleNamespace(rewind_id="r")
-    rebuild.swap_rebuilt(place.bench, place.entity, plan, rewind, contents=(), reason="x", check=lambda: None)
+    execution.rewind_table(
+        place.bench, place.entity, plan, rewind, contents=(), reason="x", check=lambda: None
+    )
     assert told["slices"] == []  # the manifest has it as skipped already
     assert gone == [frozenset({place.item("s1").item_id, item.item_id})]
 

@@ -19,12 +19,11 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
 from lakewright.slices.discover import list_slices
 from lakewright.slices.recover_from_log import counter_of
-from lakewright.slices.rewind import undo
+from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.difference import TableDifference
-from lakewright.slices.rewind.known_slices import Replay
+from lakewright.slices.rewind.plan import RewindPlan
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
-from lakewright.slices.rewind.plan_undo import check_recorded, plan_undo
-from lakewright.slices.rewind.undo import UndoPlan
+from lakewright.slices.rewind.plan_undo import UndoPlan, check_recorded, plan_undo
 
 TIME = "2024-05-0{}T00:00:00+00:00"
 
@@ -240,17 +239,17 @@ def test_an_undo_ends_if_slices_that_are_applied_once_do_not_give_the_table_as_i
     again(place, "s2")
     built: list[list[str]] = []
 
-    def build_beside(_context: Any, _entity: Any, replay: Replay, **_: Any) -> None:
-        built.append([known.name for known in replay.slices])
+    def build_beside(_context: Any, _entity: Any, plan: RewindPlan, **_: Any) -> None:
+        built.append([known.name for known in plan.slices])
 
-    monkeypatch.setattr(undo, "build_beside", build_beside)
-    monkeypatch.setattr(undo, "compare_beside", lambda *_, **__: TableDifference(5, gone, 0, seen=1))
+    monkeypatch.setattr(execution, "build_beside", build_beside)
+    monkeypatch.setattr(execution, "compare_beside", lambda *_, **__: TableDifference(5, gone, 0, seen=1))
     removed: list[Any] = []
-    monkeypatch.setattr(undo, "remove_beside", lambda *_: removed.append(None))
+    monkeypatch.setattr(execution, "remove_beside", lambda *_: removed.append(None))
 
     def check(name: str, **options: Any) -> None:
         plan = undo_of(place, name, **options)
-        undo.check_each_once(place.bench, place.entity, plan, check=lambda: None)
+        execution.check_each_once(place.bench, place.entity, plan, check=lambda: None)
 
     check("s2")
     check("s1", is_requeued=True)
@@ -273,13 +272,13 @@ def test_commits_of_others_that_may_be_lost_are_told_where_slices_do_not_give_th
     again(place, "s2")
     by_hand(place)
     for name in ("build_beside", "remove_beside"):
-        monkeypatch.setattr(undo, name, lambda *_, **__: None)
-    monkeypatch.setattr(undo, "compare_beside", lambda *_, **__: TableDifference(5, 1, 0))
+        monkeypatch.setattr(execution, name, lambda *_, **__: None)
+    monkeypatch.setattr(execution, "compare_beside", lambda *_, **__: TableDifference(5, 1, 0))
     plan = undo_of(place, "s1", is_over_foreign=True)
     with pytest.raises(
         DataLossError, match="applied once, without the commits of other writers, does"
     ) as caught:
-        undo.check_each_once(place.bench, place.entity, plan, check=lambda: None)
+        execution.check_each_once(place.bench, place.entity, plan, check=lambda: None)
     assert (caught.value.remedy or "").startswith("`lakewright rebuild orders --over-foreign --check` shows")
 
 

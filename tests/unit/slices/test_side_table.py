@@ -22,6 +22,7 @@ from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
 from lakewright.lake.table_state import TableState
 from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.rewind.execution import beside_undo
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo
 from lakewright.slices.rewind.settle import settle_rewind
@@ -32,7 +33,6 @@ from lakewright.slices.rewind.side_table import (
     rewind_session,
     side_of,
 )
-from lakewright.slices.rewind.undo import beside_undo
 
 APP = "lakewright/shop/orders:orders/rebuild/0"
 START = datetime(2024, 1, 1, tzinfo=UTC)

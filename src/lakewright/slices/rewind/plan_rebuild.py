@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import dropwhile, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakewright.errors import DataLossError, UsageError
-from lakewright.lake.commit import Commit
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
@@ -29,22 +28,21 @@ from lakewright.slices.chain import (
 )
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
 from lakewright.slices.past import past_fingerprint
-from lakewright.slices.rewind.known_slices import (
-    Replay,
-    as_accepted,
-    as_requeued,
+from lakewright.slices.rewind.plan import (
+    RewindPlan,
+    as_in_manifest,
     check_bronze,
     check_foreign,
     check_version,
     known_slices,
+    plan_digest,
+    requeue_advice,
 )
-from lakewright.slices.rewind.side_table import plan_digest
 from lakewright.slices.time_check import requeueing_undo
 from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
-    from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
@@ -83,27 +81,20 @@ class RebuildStart:
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildPlan(Replay):
+class RebuildPlan(RewindPlan):
     """How a table is built again.
 
     Attributes:
-        foreign: Commits of other writers, of repairs and of an adoption that are lost.
-        skipped: The items of slices that are left out, because they were skipped since they were processed.
         included: Names of the slices that waited, and are applied, too.
         requeued: Names of slices that were requeued, and are left out: the table has no commit of theirs.
         missing: Data files that the table's last version lacks, so that its rows can't be read.
     """
 
-    foreign: tuple[Commit, ...] = ()
-    skipped: tuple[Item, ...] = ()
+    operation: ClassVar[str] = "rebuild"
+
     included: tuple[str, ...] = ()
     requeued: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-
-    @property
-    def skipped_names(self) -> list[str]:
-        """Names of the slices that are left out."""
-        return [slice_name(item) for item in self.skipped]
 
     @property
     def included_times(self) -> dict[str, datetime]:
@@ -172,17 +163,16 @@ def plan_rebuild(
     _check_not_reverted(entity, chain, kept)
     rest = applied[len(kept) :]
     again = [each for each in rest if each.item_id not in skipped]
-    accepted = as_accepted(context, entity, again)
-    chosen = as_requeued(context, entity, accepted)
-    requeued = (now.item_id for now, then in zip(chosen, accepted, strict=True) if now is not then)
-    new = frozenset((*requeued, *(each.item_id for each in included)))
-
-    def without(last: AppliedSlice) -> str:
-        behind = list(dropwhile(lambda each: each.item_id != last.item_id, chosen))[1:]
-        return _keeping(context, entity, chain, behind, frozenset(each.item_id for each in included))
-
+    chosen, requeued = as_in_manifest(context, entity, again, takes_requeued=True)
+    new = requeued.union(each.item_id for each in included)
     rebuild = rebuild_command(entity) if is_whole else None
-    check_bronze(context, entity, chosen, without=without, rebuild=rebuild)
+
+    def advice(faulty: Sequence[AppliedSlice], changed: Sequence[AppliedSlice]) -> str:
+        behind = list(dropwhile(lambda each: each.item_id != faulty[-1].item_id, chosen))[1:]
+        keeping = _keeping(context, entity, chain, behind, frozenset(each.item_id for each in included))
+        return f"{requeue_advice(entity, changed, rebuild)}{keeping}"
+
+    check_bronze(context, entity, chosen, advice)
     check_version(context, entity, base)
     since = (
         since_empty(chain.log)
@@ -195,8 +185,8 @@ def plan_rebuild(
     return RebuildPlan(
         state,
         base,
-        known_slices(chosen, before=kept, strategy=entity.strategy, new=new),
         kept,
+        known_slices(chosen, before=kept, strategy=entity.strategy, new=new),
         f"{app}/rebuild/{digest}",
         has_past=base is None,
         foreign=lost,

@@ -8,8 +8,6 @@ Source: Delta's documentation, "Shallow clone" and "Replace table schema".
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +41,6 @@ __all__ = [
     "is_outlived",
     "left_beside",
     "look_beside",
-    "plan_digest",
     "remove_beside",
     "rewind_session",
     "side_address",
@@ -92,11 +89,6 @@ def side_address(address: Address, suffix: str = SUFFIX) -> Address:
     if address.location is not None:
         return Address(location=f"{address.location.rstrip('/')}{suffix}")
     return Address(name=f"{address.name}{suffix}")
-
-
-def plan_digest(plan: Mapping[str, Any]) -> str:
-    """Return a text that is the same for equal plans."""
-    return hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def begin_beside(

@@ -20,7 +20,7 @@ from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_of_id
 from lakewright.slices.processed import place_of
 from lakewright.slices.recover_from_log import as_if_recovered, counter_of, lacks_commits, unwritten_mark
-from lakewright.slices.rewind.known_slices import greatest_marks
+from lakewright.slices.rewind.plan import greatest_marks
 from lakewright.slices.rewind.settle import record_landed
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.past_load import past_app

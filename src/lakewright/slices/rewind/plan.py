@@ -1,22 +1,25 @@
-"""Applied slices in the form in which a rewind applies them again, as bronze and the manifest have them now.
+"""The plan of a rewind: the version to which a table goes back, and the slices that are applied to it again.
 
-A slice whose present content an operator has accepted counts as it is now. Its size and its number of files
-must be those with which it was processed: otherwise other rows would be applied than are in the table.
+An undo and a rebuild are planned by the same rules. Slices count as bronze and the manifest have them now:
+one whose present content an operator has accepted is applied as it is now, if it has the size and the number
+of files with which it was processed. Otherwise other rows would be applied than are in the table.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakewright.errors import DataLossError, SliceError
 from lakewright.lake.observation import missing_files
-from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
+from lakewright.manifest.item import Item, Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
 from lakewright.manifest.watermark import Watermark
-from lakewright.slices.discover import called_name, find_slice, natural_key
+from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name
 from lakewright.slices.replay_slices import KnownSlice
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
@@ -25,44 +28,78 @@ from lakewright.strategies.outdated import rebuild_command
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
     from lakewright.lake.table_state import TableState
-    from lakewright.manifest.item import Item
+    from lakewright.manifest.rewind import RewoundSlice
     from lakewright.slices.chain import AppliedSlice
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
-    "Replay",
-    "as_accepted",
-    "as_requeued",
+    "RewindPlan",
+    "as_in_manifest",
     "check_bronze",
     "check_foreign",
     "check_version",
     "greatest_marks",
     "known_slices",
+    "plan_digest",
+    "requeue_advice",
     "watermarks_after",
     "watermarks_of",
 ]
 
+MOST_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """Slices that a rewind applies again beside a table, from one of its versions on.
+class RewindPlan:
+    """A version of a table to go back to, and the slices that are applied again from there on.
 
     Attributes:
         state: The table as it was observed.
         base: The version whose rows the new table starts with; None for none.
+        kept: The slices that the table holds in that version, in order.
         slices: The slices that are applied again, in order.
-        kept: The slices that the table holds in that version.
         app: The application id of the commits beside it, the same for rewinds that can continue each other.
         has_past: Whether the entity's past versions stand before the first of the slices.
+        foreign: Commits of other writers, of repairs and of an adoption that are lost.
+        skipped: The items of slices that are left out, because they were skipped since they were processed.
     """
+
+    operation: ClassVar[str] = "rewind"
 
     state: TableState
     base: int | None
-    slices: tuple[KnownSlice, ...]
-    kept: tuple[AppliedSlice, ...]
-    app: str
-    has_past: bool
+    kept: tuple[AppliedSlice, ...] = ()
+    slices: tuple[KnownSlice, ...] = ()
+    app: str = ""
+    has_past: bool = False
+    foreign: tuple[Commit, ...] = ()
+    skipped: tuple[Item, ...] = ()
+
+    @property
+    def skipped_names(self) -> list[str]:
+        """Names of the slices that are left out."""
+        return [slice_name(item) for item in self.skipped]
+
+    @property
+    def changes_table(self) -> bool:
+        """Whether the rewind makes a commit."""
+        return True
+
+    @property
+    def rewound_ids(self) -> frozenset[str]:
+        """The items whose slices the table does not hold afterwards, or holds by other commits."""
+        return frozenset((*(each.item_id for each in self.slices), *(item.item_id for item in self.skipped)))
+
+    def taken_back(self, context: ProcessingContext, entity: Entity) -> tuple[RewoundSlice, ...]:
+        """Return the slices that the table does not hold any more; the manifest has skipped ones already."""
+        del context, entity
+        return ()
+
+
+def plan_digest(plan: Mapping[str, Any]) -> str:
+    """Return a text that is the same for equal plans."""
+    return hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def known_slices(
@@ -83,22 +120,20 @@ def known_slices(
     Raises:
         DataLossError: It is not known at what time a slice was processed.
     """
-    names = [natural_key(each.name) for each in before]
-    last = max(names, default=())
+    last = max((natural_key(each.name) for each in before), default=())
     found = []
     for each in slices:
-        name, at = each.name, each.content.get("processingTime")
+        at, key = each.content.get("processingTime"), natural_key(each.name)
         if at is None:
             raise DataLossError(
-                f"the processing time of {name} is not recorded, so it cannot be applied again",
+                f"the processing time of {each.name} is not recorded, so it cannot be applied again",
                 remedy="Nothing was written.",
                 details={"item_id": each.item_id},
             )
-        key = natural_key(name)
         found.append(
             KnownSlice(
                 item_id=each.item_id,
-                name=name,
+                name=each.name,
                 fingerprint=each.fingerprint,
                 at=parse_instant(at),
                 strategy=strategy or Strategy(each.content["strategy"]),
@@ -180,72 +215,71 @@ def greatest_marks(slices: Iterable[AppliedSlice]) -> dict[str, dict[str, Any]]:
     return found
 
 
-MOST_NAMED = 5
-
-
-def as_accepted(
-    context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice]
-) -> tuple[AppliedSlice, ...]:
-    """Return slices with the fingerprints that an operator has accepted since they were processed.
-
-    A warning names the slices that have another one now.
-    """
-
-    def is_accepted(applied: AppliedSlice, item: Item) -> bool:
-        is_of_item = item.tokens.get(context.application.key) == applied.number
-        is_same_size = has_same_amounts(applied.fingerprint, item.fingerprint or {})
-        return item.is_processed_by(context.application) and is_of_item and is_same_size
-
-    told = "other files than when processed, and these were accepted: they are applied as they are now"
-    return _as_in_manifest(context, entity, slices, is_accepted, (f"has {told}", f"have {told}"))
-
-
-def as_requeued(
-    context: ProcessingContext, entity: Entity, slices: Sequence[AppliedSlice]
-) -> tuple[AppliedSlice, ...]:
-    """Return slices with the fingerprints with which an operator has requeued them, if they wait.
-
-    A warning names the slices that have another one now.
-    """
-
-    def is_requeued(_: AppliedSlice, item: Item) -> bool:
-        return item.verdict(context.application) is Verdict.READY
-
-    told = "changed since the last processing, and {} requeued: what is there now is applied in its place"
-    return _as_in_manifest(context, entity, slices, is_requeued, (told.format("was"), told.format("were")))
-
-
-def _as_in_manifest(
+def as_in_manifest(
     context: ProcessingContext,
     entity: Entity,
     slices: Sequence[AppliedSlice],
-    counts: Callable[[AppliedSlice, Item], bool],
-    told: tuple[str, str],
-) -> tuple[AppliedSlice, ...]:
-    """Return slices with the fingerprints of their items where these count, and warn of those that differ."""
+    *,
+    takes_requeued: bool = False,
+) -> tuple[tuple[AppliedSlice, ...], frozenset[str]]:
+    """Return slices with the fingerprints that an operator has accepted since they were processed.
+
+    Warnings name the slices that have another one now.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        slices: The slices as the table has them.
+        takes_requeued: Whether those that wait, since an operator has requeued them, get the fingerprints
+            with which they wait.
+
+    Returns:
+        The slices, and the ids of those that wait and have another fingerprint now.
+    """
     items = context.ledger.store.read([each.item_id for each in slices])
-    found = [
-        replace(each, content={**each.content, "fingerprint": dict(item.fingerprint or {})})
-        if (item := items.get(each.item_id)) is not None
-        and is_changed(each.fingerprint, item.fingerprint or {})
-        and counts(each, item)
-        else each
-        for each in slices
-    ]
-    if names := [now.name for now, then in zip(found, slices, strict=True) if now is not then]:
-        context.warn(f"{entity.called}: {first_of(names, MOST_NAMED)} {told[len(names) > 1]}")
-    return tuple(found)
+    accepted: list[str] = []
+    requeued: dict[str, str] = {}
+    found: list[AppliedSlice] = []
+    for each in slices:
+        item = items.get(each.item_id, Item(each.item_id))
+        now = dict(item.fingerprint or {})
+        is_other = is_changed(each.fingerprint, now)
+        if is_other and _is_accepted(context, each, item):
+            accepted.append(each.name)
+        elif is_other and takes_requeued and item.verdict(context.application) is Verdict.READY:
+            requeued[each.item_id] = each.name
+        else:
+            is_other = False
+        found.append(replace(each, content={**each.content, "fingerprint": now}) if is_other else each)
+    if accepted:
+        have = "has" if len(accepted) == 1 else "have"
+        context.warn(
+            f"{entity.called}: {first_of(accepted, MOST_NAMED)} {have} other files than when processed, and "
+            "these were accepted: they are applied as they are now"
+        )
+    if requeued:
+        were = "was" if len(requeued) == 1 else "were"
+        context.warn(
+            f"{entity.called}: {first_of(list(requeued.values()), MOST_NAMED)} changed since the last "
+            f"processing, and {were} requeued: what is there now is applied in its place"
+        )
+    return tuple(found), frozenset(requeued)
+
+
+def _is_accepted(context: ProcessingContext, applied: AppliedSlice, item: Item) -> bool:
+    """Return whether an operator has accepted the files that a slice has now as what was processed."""
+    is_of_item = item.tokens.get(context.application.key) == applied.number
+    is_same_size = has_same_amounts(applied.fingerprint, item.fingerprint or {})
+    return item.is_processed_by(context.application) and is_of_item and is_same_size
 
 
 def check_bronze(
     context: ProcessingContext,
     entity: Entity,
     slices: Sequence[AppliedSlice],
+    advice: Callable[[Sequence[AppliedSlice], Sequence[AppliedSlice]], str],
     *,
     requeued: Collection[str] = (),
-    without: Callable[[AppliedSlice], str] = lambda _: "",
-    instead: Callable[[Collection[str]], str | None] | None = None,
-    rebuild: str | None = None,
 ) -> None:
     """Raise an error unless bronze holds slices as they were when they were applied.
 
@@ -253,43 +287,36 @@ def check_bronze(
         context: The context of the processing.
         entity: The entity.
         slices: The slices.
+        advice: Returns what the remedy says, after a comma, given the slices at fault, and those of them that
+            have changed.
         requeued: Ids of those of them that the next run processes as they are then: they may have changed,
             which a warning says.
-        without: Returns what the remedy says, after a comma, of how to do without the slices up to the last
-            one that is at fault.
-        instead: Returns what the remedy says, after a comma, if slices have changed, whose ids it gets; None
-            if that does not help. Not called if slices are gone.
-        rebuild: The command that applies all slices again except for those that are skipped, if it is typed.
 
     Raises:
         SliceError: Some are gone or have changed; the error names each.
     """
     bronze = entity.places(context.lake.settings).bronze
-    faults, changed, same, ready = [], [], [], []
-    last = None
+    faulty, changed, same, ready = [], [], [], []
     for each in slices:
-        name = each.name
-        found = find_slice(bronze, name, context.lake)
-        if found is not None and not is_changed(each.fingerprint, found.fingerprint):
-            continue
-        if found is not None and each.item_id in requeued:
-            ready.append(name)
-            continue
-        last = each
+        found = find_slice(bronze, each.name, context.lake)
         if found is None:
-            faults.append(f"{name} is gone")
-        else:
-            faults.append(f"{name} has changed since it was processed")
+            faulty.append(each)
+        elif is_changed(each.fingerprint, found.fingerprint) and each.item_id in requeued:
+            ready.append(each.name)
+        elif is_changed(each.fingerprint, found.fingerprint):
+            faulty.append(each)
             changed.append(each)
             if has_same_amounts(each.fingerprint, found.fingerprint):
-                same.append(called_name(entity.called, name))
-    if last is not None:
-        is_whole = instead is not None and len(changed) == len(faults)
-        told = instead({each.item_id for each in changed}) if instead is not None and is_whole else None
+                same.append(called_name(entity.called, each.name))
+    if faulty:
+        faults = [
+            f"{each.name} {'has changed since it was processed' if each in changed else 'is gone'}"
+            for each in faulty
+        ]
         raise SliceError(
             f"slices of {entity.called} cannot be applied again from {bronze}: {'; '.join(faults)}",
-            remedy=f"{_accepting(same)}Bring them back as they were"
-            f"{told or _requeuing(entity, changed, rebuild)}{without(last)}. Nothing was written.",
+            remedy=f"{_accepting(same)}Bring them back as they were{advice(faulty, changed)}. Nothing was "
+            "written.",
             details={"slices": faults},
         )
     if ready:
@@ -300,8 +327,14 @@ def check_bronze(
         )
 
 
-def _requeuing(entity: Entity, changed: Sequence[AppliedSlice], rebuild: str | None) -> str:
-    """Return what a remedy says, after a comma, of slices that have changed; empty if none has."""
+def requeue_advice(entity: Entity, changed: Sequence[AppliedSlice], rebuild: str | None = None) -> str:
+    """Return what a remedy says, after a comma, of slices that have changed; empty if none has.
+
+    Args:
+        entity: The entity.
+        changed: The slices.
+        rebuild: The command that applies all slices again, if it is typed.
+    """
     if not changed:
         return ""
     typed = command("requeue", *(called_name(entity.called, each.name) for each in changed))

@@ -1,0 +1,339 @@
+"""The execution of a rewind: slices are applied beside the table, and one commit puts the result there.
+
+A rebuild applies all slices, or those from a version of the table on. An undo of the newest slice applies
+none: its commit writes no rows. An older slice is undone as a rebuild from the version before it, without it.
+
+Source: the rules of rewinds, "Undo" and "Rebuild".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lakewright.errors import DataLossError, LeaseLost
+from lakewright.lake.commit import Commit, Token, carrying_token, strict_session
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import last_commit_number, observe_table, read_table
+from lakewright.lake.table import drop_entry_alone, restore_table
+from lakewright.manifest.commit_counter import raise_counter
+from lakewright.manifest.rewind import RewoundSlice
+from lakewright.slices.chain import AppliedSlice
+from lakewright.slices.recover_from_log import counter_of, last_given_number
+from lakewright.slices.replay_slices import replay_slices
+from lakewright.slices.rewind.difference import TableDifference, compare_rows
+from lakewright.slices.rewind.plan import watermarks_after, watermarks_of
+from lakewright.slices.rewind.settle import find_rewind, record_landed
+from lakewright.slices.rewind.side_table import (
+    Beside,
+    begin_beside,
+    look_beside,
+    remove_beside,
+    rewind_session,
+    side_of,
+    swap_write,
+)
+from lakewright.spec.words import first_of
+from lakewright.strategies.outdated import rebuild_command
+from lakewright.strategies.table_guard import check_unchanged, table_lock
+from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
+from lakewright.transform.system_columns import SystemColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakewright.lake.table_state import TableState
+    from lakewright.manifest.item import Item
+    from lakewright.manifest.rewind import Rewind
+    from lakewright.manifest.store import Put
+    from lakewright.slices.context import ProcessingContext
+    from lakewright.slices.rewind.plan import RewindPlan
+    from lakewright.slices.rewind.plan_undo import UndoPlan
+    from lakewright.spec.models.entity import Entity
+
+__all__ = ["beside_undo", "build_beside", "check_each_once", "compare_beside", "rewind_table"]
+
+MOST_NAMED = 5
+
+
+def build_beside(
+    context: ProcessingContext,
+    entity: Entity,
+    plan: RewindPlan,
+    *,
+    check: Callable[[], None],
+    is_compared: bool = False,
+) -> tuple[Mapping[str, Any], ...]:
+    """Apply slices beside a table, or continue an earlier attempt; return what the commits say of each.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: What is applied.
+        check: Raises an error if the rewind must not go on.
+        is_compared: Whether the last attempt was a comparison, which has told what it left.
+
+    Raises:
+        TargetError: A slice cannot be applied under today's declaration; those before it stay for the next
+            attempt.
+    """
+    side, session = side_of(entity, context.lake), rewind_session(context.lake, plan.state)
+    begin_beside(
+        context,
+        entity,
+        side,
+        plan.base,
+        app=plan.app,
+        slices=plan.slices,
+        session=session,
+        is_expected=is_compared,
+    )
+    return replay_slices(
+        context,
+        side,
+        plan.slices,
+        app=plan.app,
+        watermarks=watermarks_of(plan.kept),
+        check=check,
+        has_past=plan.has_past,
+        session=session,
+    )
+
+
+def compare_beside(
+    context: ProcessingContext, entity: Entity, state: TableState, *, without: Sequence[str] = ()
+) -> TableDifference | None:
+    """Return the difference between a table and the one built beside it; None if there is no table.
+
+    Keys and hashes are not compared: they follow from the other columns, and differ in every row under
+    another key or hash version.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        state: The table as it was observed.
+        without: Further columns that are not compared.
+    """
+    if not state.exists:
+        return None
+    lake, session = context.lake, strict_session(context.lake)
+    before = read_table(session, entity.places(lake.settings).silver, state.version)
+    after = read_table(session, side_of(entity, lake).places(lake.settings).silver)
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
+    return compare_rows(before, after, without=(system.key, system.hash, *without), seen=system.last_seen)
+
+
+def beside_undo(context: ProcessingContext, entity: Entity, plan: UndoPlan) -> Beside | None:
+    """Return what an earlier rewind has left beside the table that an undo continues or removes."""
+    if not plan.changes_table:
+        return None  # the table stays as it is, and so does what is beside it
+    # What is beside the table makes room for the check of slices that were processed more than once.
+    is_continued = plan.slices and not plan.is_checked
+    app, slices = (plan.app, plan.slices) if is_continued else (None, ())
+    lake = context.lake
+    return look_beside(lake, entity, side_of(entity, lake), plan.base, app=app, slices=slices)
+
+
+def check_each_once(
+    context: ProcessingContext, entity: Entity, plan: UndoPlan, *, check: Callable[[], None]
+) -> None:
+    """Raise an error unless the slices that an undo applies again, each once, give the table as it is.
+
+    Only an undo after which slices were processed more than once is checked: bronze need not hold what they
+    were before. The slices are built beside the table, the undone one among them. Of a row that more than one
+    of them had, `lastSeen` and the name of the slice may differ: they follow from the slices that are left.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: The plan of the undo, made under the lease on the table.
+        check: Raises an error if the undo must not go on.
+
+    Raises:
+        DataLossError: They give other rows; nothing was written.
+        TargetError: A slice cannot be applied again; nothing was written.
+    """
+    if not plan.is_checked:
+        return
+    build_beside(context, entity, plan.applying(context.application, plan.since), check=check)
+    system = SystemColumns(context.lake.settings.systemfield_prefix, entity.destination)
+    found = compare_beside(context, entity, plan.state, without=(system.filename,))
+    remove_beside(context, entity)
+    if found is None or replace(found, seen=0).is_none:
+        return
+    typed = f"{rebuild_command(entity)}{' --over-foreign' if plan.foreign else ''}"
+    others = ", without the commits of other writers," if plan.foreign else ""
+    names = first_of(plan.repeated, MOST_NAMED)
+    verb = "was" if len(plan.repeated) == 1 else "were"
+    raise DataLossError(
+        f"{names} of {entity.called} {verb} processed more than once, and each slice applied once{others} "
+        f"does not give the table as it is: {found.text}",
+        remedy=f"`{typed} --check` shows these rows. `{typed}` applies each slice once; then {plan.slice} "
+        "can be undone. Nothing was written.",
+        details={"slices": list(plan.repeated), "difference": found.as_json()},
+    )
+
+
+def rewind_table(
+    context: ProcessingContext,
+    entity: Entity,
+    plan: RewindPlan,
+    rewind: Rewind,
+    *,
+    reason: str,
+    check: Callable[[], None],
+    contents: Sequence[Mapping[str, Any]] | None = None,
+    taints: Sequence[Put] = (),
+) -> int | None:
+    """Rewind a table as planned, and record it; return the table's version after.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: The plan, made under the lease on the table.
+        rewind: The announcement of the rewind.
+        reason: Why, for the commit and for each record.
+        check: Raises `LeaseLost` if the lease on the table is no longer held.
+        contents: What the commits beside the table say of each slice that was applied there; by default, the
+            slices are applied first, if there are any.
+        taints: Documents that make targets dirty which read the table; they are written with the records.
+
+    Raises:
+        CommitConflict: The table has changed since the rewind was planned; nothing was written.
+        LeaseLost: The lease is lost; nothing was written.
+        TargetError: A slice cannot be applied again; nothing was written.
+    """
+    taken_back = plan.taken_back(context, entity)
+    if contents is None and plan.slices:
+        contents = build_beside(context, entity, plan, check=check)
+    told: dict[str, Any] = {
+        "id": rewind.rewind_id,
+        "operation": plan.operation,
+        "base": plan.base,
+        "reason": reason,
+        "taints": [{"key": put.key, "value": put.value} for put in taints],
+        "slices": list(map(asdict, taken_back)),
+    }
+    if contents is not None:
+        commit = _commit_rewind(context, entity, plan, _swap(context, entity, plan, told, contents), check)
+    else:
+        told["watermarks"] = watermarks_after(context, plan.rewound_ids, plan.kept)
+        commit = Commit(-1, None, "", {}, {"rewind": told})
+        if plan.changes_table:
+            commit = _commit_rewind(context, entity, plan, _restore(context, entity, plan, told), check)
+    reach_failpoint("before_rewind_record")
+    record_landed(context, entity, rewind, commit)
+    return commit.version if plan.changes_table else plan.state.version
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """The write of a rewind.
+
+    Attributes:
+        session: The session in which `write` makes exactly one commit.
+        token: Carried by the commit; its content has the id of the rewind.
+        write: Makes the commit.
+    """
+
+    session: SparkSession
+    token: Token
+    write: Callable[[], object]
+
+
+def _restore(context: ProcessingContext, entity: Entity, plan: RewindPlan, told: Mapping[str, Any]) -> _Write:
+    """Return the write that puts the table back without writing rows."""
+    silver, session = entity.places(context.lake.settings).silver, rewind_session(context.lake, plan.state)
+    content = {"rewind": told, "run": context.holder.run_id}
+    token = Token(f"{context.application}/undo", (plan.state.version or 0) + 1, content)
+    return _Write(session, token, partial(restore_table, session, silver, plan.base))
+
+
+def _swap(
+    context: ProcessingContext,
+    entity: Entity,
+    plan: RewindPlan,
+    told: Mapping[str, Any],
+    contents: Sequence[Mapping[str, Any]],
+) -> _Write:
+    """Return the write that replaces the rows of an entity's table by those of its side table.
+
+    Args:
+        context: The context of the processing.
+        entity: The entity.
+        plan: What was applied beside the table.
+        told: What the commit says of the rewind.
+        contents: What it says of each slice that was applied.
+    """
+    lake, store = context.lake, context.ledger.store
+    silver, app = entity.places(lake.settings).silver, str(context.application)
+    last = last_commit_number(lake, silver, app) or 0
+    number = max(last_given_number(context.ledger, silver), last) + 1
+    # Before the commit: no slice may be given the number, or a smaller one, after it.
+    raise_counter(store, counter_of(silver), number)
+    items = store.read([known.item_id for known in plan.slices])
+    applied = tuple(AppliedSlice(each["item"], each["number"], each) for each in contents)
+    beside = side_of(entity, lake).places(lake.settings).silver
+    built = observe_table(lake, beside)
+    rewind = {
+        **told,
+        "slices": [*told["slices"], *map(asdict, _replayed(items, contents, number))],
+        "watermarks": watermarks_after(context, plan.rewound_ids, (*plan.kept, *applied)),
+    }
+    content = {
+        "run": context.holder.run_id,
+        "record": told["id"],
+        "hashVersion": built.properties.get(HASH_VERSION_PROPERTY),
+        "rewind": rewind,
+        "items": [
+            {**each, "number": number, "revision": items[each["item"]].revision + 1} for each in contents
+        ],
+    }
+    session = rewind_session(lake, built)
+    reach_failpoint("before_swap")
+    if not plan.state.exists:
+        drop_entry_alone(lake, silver)
+    return _Write(session, Token(app, number, content), swap_write(lake, session, silver, beside, built))
+
+
+def _commit_rewind(
+    context: ProcessingContext, entity: Entity, plan: RewindPlan, write: _Write, check: Callable[[], None]
+) -> Commit:
+    """Make the commit of a rewind and return it; `check` raises `LeaseLost` if the lease is lost.
+
+    Raises:
+        CommitConflict: The table has changed since it was observed; nothing was written.
+        LeaseLost: The lease on the table is lost; nothing was written.
+    """
+    lake, address, state = context.lake, entity.places(context.lake.settings).silver, plan.state
+    with table_lock(lake, address, str(context.holder)):
+        check_unchanged(lake, address, state, "since this began", remedy="Type the command again.")
+        check()
+        reach_failpoint("before_rewind")
+        with carrying_token(write.session, write.token):
+            write.write()
+        reach_failpoint("after_rewind")
+    found = find_rewind(context, address, write.token.content["rewind"]["id"])
+    if found is None:
+        raise LeaseLost(f"the commit to {address} did not land", remedy="Type the command again.")
+    expected = 0 if state.version is None else state.version + 1
+    if found.version != expected:
+        # Nothing keeps another program from a commit between the check and the write.
+        context.warn(
+            f"{address}: another program committed version {expected} just before version {found.version}, "
+            "which does not have its rows; Delta's time travel reads them"
+        )
+    return found
+
+
+def _replayed(
+    items: Mapping[str, Item], contents: Sequence[Mapping[str, Any]], number: int
+) -> Iterator[RewoundSlice]:
+    """Yield slices that were applied again, for their new revisions; the commit has a number."""
+    for each in contents:
+        item, names = items[each["item"]], ("slice", "strategy", "fingerprint", "watermarks", "metrics")
+        content = {**{name: each[name] for name in names}, "processing_time": each["processingTime"]}
+        note = {"fingerprint": each["fingerprint"]}
+        yield RewoundSlice(item.item_id, item.revision, note=note, token=number, content=content)
