@@ -149,19 +149,20 @@ class ProcessingTimes:
             return warning
         return None
 
-    def check_order(self, slice_names: Iterable[str], entity: str) -> None:
+    def check_order(self, names: Sequence[str], entity: str, *, is_historic: bool = True) -> None:
         """Raise an error unless versions of records can begin and end at the times of these slices, in turn.
 
         Args:
-            slice_names: The slices, in order.
+            names: The slices, in order.
             entity: What commands call their entity.
+            is_historic: Whether versions begin at the times; otherwise each slice must only have one.
 
         Raises:
-            UsageError: One time is given for several slices, or a time is not later than the one before.
+            UsageError: A slice has no time, one is given for several slices, or one is not later than the
+                one before.
         """
-        names = list(slice_names)
         one = self.at("") if self.is_one else None
-        if one is not None and len(names) > 1:
+        if is_historic and one is not None and len(names) > 1:
             apart = [(name, one + number * _APART) for number, name in enumerate(names)]
             raise UsageError(
                 f"one processing time is given for {len(names)} pending slices",
@@ -171,7 +172,7 @@ class ProcessingTimes:
         former: tuple[str, datetime] | None = None
         for name in names:
             at = self.at(name)
-            if at is not None and former is not None and at <= former[1]:
+            if is_historic and at is not None and former is not None and at <= former[1]:
                 same = at == former[1]
                 apart = [former, (name, at + _APART)]
                 first = f"Process them one by one: {_one_by_one(entity, apart)}. Or give" if same else "Give"

@@ -115,10 +115,7 @@ def check_times_known(
     """
     timed = _timed(context, entity, chosen, late)
     names = [slice_name(item) for item in timed]
-    if context.strategy_for(entity) is Strategy.HISTORIC:
-        times.check_order(names, entity.called)
-    for name in names:
-        times.at(name)
+    times.check_order(names, entity.called, is_historic=context.strategy_for(entity) is Strategy.HISTORIC)
     return timed
 
 

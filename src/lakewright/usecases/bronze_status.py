@@ -40,9 +40,8 @@ from lakewright.slices.processed import last_processed
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.placed import placed_entities
-from lakewright.usecases.slice_times.blocking_times import blocking_time
-from lakewright.usecases.slice_times.late_slices import late_slices_of
-from lakewright.usecases.slice_times.target_times import declared_slice_time
+from lakewright.usecases.slice_times.declared_times import declared_slice_time, late_slices_of
+from lakewright.usecases.slice_times.refused_times import blocking_time
 from lakewright.usecases.staleness.readers import dependents
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 

@@ -47,8 +47,7 @@ from lakewright.usecases.observed_lake import (
     concerns_of_silver,
     observed_notices,
 )
-from lakewright.usecases.slice_times.blocking_times import blocked_ready
-from lakewright.usecases.slice_times.refused_times import refused_ready
+from lakewright.usecases.slice_times.refused_times import blocking_time, ready_timed, refused_waiting
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.usecases.status import warned_beside, warned_targets
 from lakewright.usecases.triggers import TriggerStatus, list_triggers, repeated_runs
@@ -139,8 +138,18 @@ def read_inbox(app: App, observed: Observed | None = None) -> Inbox:
     warnings = list(warned_beside(unanswered(app, warned_targets(app.journal, runs), runs), seen))
     warned = [concern_of_warning(each) for each in alike_once(warnings)[:MOST]]
     waiting = {each.name for each in standings.entities if each.standing.count(Verdict.READY)}
-    blocked = dict(blocked_ready(app, waiting)) | dict(() if observed is None else observed.bronze.blocked)
-    times = (each for each in refused_ready(app, waiting) if each[0] not in blocked)
+    timed = list(ready_timed(app, waiting))
+    blocked = {
+        entity.called: error.as_fault()
+        for entity, names in timed
+        if (error := blocking_time(app, entity, names)) is not None
+    } | dict(() if observed is None else observed.bronze.blocked)
+    times = (
+        (entity.called, early)
+        for entity, names in timed
+        if names and entity.called not in blocked
+        if (early := refused_waiting(app, entity.called, names[0])) is not None
+    )
     refused = [concern_of_waiting(*each) for each in islice(times, MOST)]
     refused += [concern_of_blocked(*each) for each in islice(blocked.items(), MOST)]
     stuck = [concern_of_trigger(each) for each in triggers if each.has_failed]

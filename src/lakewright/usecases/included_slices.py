@@ -17,7 +17,7 @@ from lakewright.slices.processed import APART
 from lakewright.slices.time_check import ALL_DECLARED
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.items import find_or_record_item, inventory_of
-from lakewright.usecases.slice_times.target_times import declared_slice_time, placement_of
+from lakewright.usecases.slice_times.declared_times import declared_slice_time, placement_of
 
 if TYPE_CHECKING:
     from lakewright.app import App

@@ -36,7 +36,7 @@ from lakewright.usecases.items import (
 )
 from lakewright.usecases.list_items import list_items
 from lakewright.usecases.operator_notes import gone_notes, requeue_notes, skip_notes, unskip_notes
-from lakewright.usecases.slice_times.late_slices import late_slices_of
+from lakewright.usecases.slice_times.declared_times import late_slices_of
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity

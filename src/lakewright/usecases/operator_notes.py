@@ -16,7 +16,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.items import inventory_of
-from lakewright.usecases.slice_times.late_slices import late_items, late_slices_of
+from lakewright.usecases.slice_times.declared_times import late_items, late_slices_of
 from lakewright.usecases.slice_times.refused_times import requeued_time_note
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.command_lineage import told_command
 from lakewright.usecases.session_check import check_session
-from lakewright.usecases.slice_times.process_times import process_times
-from lakewright.usecases.slice_times.target_times import declared_slice_time
+from lakewright.usecases.slice_times.declared_times import declared_slice_time, process_times
 from lakewright.usecases.staleness.downstream import taint_after_processing
 from lakewright.usecases.staleness.readers import dependents
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once

@@ -49,9 +49,9 @@ from lakewright.usecases.items import Row, Rows
 from lakewright.usecases.placed import placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
-from lakewright.usecases.slice_times.blocking_times import blocking_time
-from lakewright.usecases.slice_times.late_slices import late_items, late_slices_of
+from lakewright.usecases.slice_times.declared_times import late_items, late_slices_of
 from lakewright.usecases.slice_times.refused_times import (
+    blocking_time,
     commands_for_times,
     gives_place,
     refused_waiting,

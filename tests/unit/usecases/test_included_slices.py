@@ -18,8 +18,7 @@ from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.included_slices import included_slices
-from lakewright.usecases.slice_times.late_slices import late_slices_of
-from lakewright.usecases.slice_times.target_times import placement_of
+from lakewright.usecases.slice_times.declared_times import late_slices_of, placement_of
 
 
 @pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])

@@ -18,7 +18,7 @@ from lakewright.slices.discover import discovered, item_id, list_slices, slice_n
 from lakewright.slices.processed import is_late, last_processed
 from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
 from lakewright.usecases.failed_runs.undone_runs import alike_runs, builds_left, with_resumed
-from lakewright.usecases.slice_times.late_slices import late_items
+from lakewright.usecases.slice_times.declared_times import late_items
 
 if TYPE_CHECKING:
     from lakewright.app import App

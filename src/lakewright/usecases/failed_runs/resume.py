@@ -18,11 +18,11 @@ from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
 from lakewright.usecases.failed_runs.next_slices import NextSlices
 from lakewright.usecases.failed_runs.undone_runs import builds_left, given_instances, hidden_parameters
-from lakewright.usecases.slice_times.blocking_times import blocking_time
+from lakewright.usecases.slice_times.declared_times import is_timed
 from lakewright.usecases.slice_times.refused_times import (
+    blocking_time,
     commands_for_times,
     gives_place,
-    is_timed,
     ready_timed,
     refused_time,
 )
@@ -155,7 +155,7 @@ def _blocked(slices: NextSlices, run: Run) -> LakewrightError | None:
     names = {entity_name(app.project, app.project.targets[name].raw) for name, each in steps if each[False]}
     undone = {name: entity for name, entity in app.project.entities.items() if entity.called in names}
     ready = {entity.called: found for entity, found in ready_timed(app, undone)}
-    timed = (entity for entity in undone.values() if is_timed(app, entity))
+    timed = (entity for entity in undone.values() if is_timed(app, entity.called))
     for entity in timed:
         unseen = map(slice_name, slices.unseen(entity))
         known = sorted((*ready.get(entity.called, ()), *unseen), key=natural_key)
