@@ -42,12 +42,11 @@ from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
+from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.delete_inference import empty_slice_warning, late_slice_warning, lower_bounds
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.full import apply_full
-from lakewright.strategies.historic import apply_historic
-from lakewright.strategies.merge import apply_merge
-from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
+from lakewright.strategies.prepare import prepare_load
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
@@ -61,20 +60,13 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 
-__all__ = ["STRATEGIES", "SliceProcessor"]
+__all__ = ["SliceProcessor"]
 
 ATTEMPTS = 3
 """Number of times that a slice is compared with its table, if other writers change the table meanwhile."""
 
 TICK = timedelta(microseconds=1)
 """Least difference between the processing times of two slices: Spark keeps times in microseconds."""
-
-STRATEGIES: Mapping[Strategy, Callable[[SliceLoad], Summary]] = {
-    Strategy.FULL: apply_full,
-    Strategy.MERGE: apply_merge,
-    Strategy.HISTORIC: apply_historic,
-}
-"""What applies a slice, by strategy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +216,8 @@ class SliceProcessor:
                 raise
             raise named from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
-        self._record(claim, summary, self._record_content(slice_, applied))
+        adopted = {} if applied.adopted is None else {"adopted_table": dict(applied.adopted)}
+        self._record(claim, summary, {**self.record_content(slice_, applied.load), **adopted})
         warnings, revision = self._warn(slice_, applied), claim.item.revision
         return SliceResult(slice_.name, claim.item_id, summary, revision=revision, warnings=warnings)
 
@@ -244,17 +237,15 @@ class SliceProcessor:
         reach_failpoint("after_facts")
         if self.entity.settings.on_bad_rows == "quarantine":
             request.check_lock()
-            rows = save_bad_rows(
-                self.context.lake,
-                self.entity,
-                slice_,
-                load.bad_rows,
-                table=load.state,
-                records=load.statistics.records,
-            )
-            load = replace(load, bad_rows=rows)
+            load = self.with_saved_rows(slice_, load)
             reach_failpoint("after_quarantine")
-        return _Applied(load, STRATEGIES[self.strategy](load), adopted)
+        return _Applied(load, apply_slice(load), adopted)
+
+    def with_saved_rows(self, slice_: Slice, load: SliceLoad) -> SliceLoad:
+        """Return a slice after its bad rows were put aside."""
+        lake, records = self.context.lake, load.statistics.records
+        rows = save_bad_rows(lake, self.entity, slice_, load.bad_rows, table=load.state, records=records)
+        return replace(load, bad_rows=rows)
 
     def load_past(self, slice_: Slice, request: LoadRequest) -> None:
         """Load what stands before the first slice, if this is the first one."""
@@ -267,11 +258,14 @@ class SliceProcessor:
             self.context.warn(f"{self.entity.name}: {text}")
 
     def _warn(self, slice_: Slice, applied: _Applied) -> tuple[str, ...]:
-        """Warn of an adopted table and of drift; return the warnings about drift."""
+        """Warn of an adopted table and of the slice; return the warnings about the slice."""
         if applied.adopted is not None:
             self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
-        warnings = applied.load.drift.messages if applied.load.drift else ()
-        warnings += self.load_warnings(applied.load, applied.summary)
+        return self.warn_of(slice_, applied.load, applied.summary)
+
+    def warn_of(self, slice_: Slice, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
+        """Warn of drift and of all else that the user must know of a slice; return the warnings."""
+        warnings = (*(load.drift.messages if load.drift else ()), *self.load_warnings(load, summary))
         for warning in warnings:
             self.context.warn(f"{self.entity.name}: {slice_.name}: {warning}")
         return warnings
@@ -363,17 +357,15 @@ class SliceProcessor:
             "fingerprint": slice_.fingerprint,
         }
 
-    def _record_content(self, slice_: Slice, applied: _Applied) -> dict[str, Any]:
-        load, watermarks = applied.load, applied.load.statistics.watermarks
+    def record_content(self, slice_: Slice, load: SliceLoad) -> dict[str, Any]:
+        """Return what the manifest records of a slice that was applied, besides its metrics."""
         content: dict[str, Any] = {
             "slice": slice_.name,
             "strategy": self.strategy.value,
             "processing_time": load.request.at.isoformat(),
             "fingerprint": slice_.fingerprint,
-            "watermarks": {column: mark.as_json() for column, mark in watermarks.items()},
+            "watermarks": load.statistics.marks,
         }
-        if applied.adopted is not None:
-            content["adopted_table"] = dict(applied.adopted)
         return {**content, "drift": load.drift.as_json()} if load.drift else content
 
     def translated(self, error: Exception, name: str) -> LakewrightError:

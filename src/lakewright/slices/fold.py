@@ -9,11 +9,11 @@ Source: `processing-manifest.md`, "State"; the fold is Lakewright's own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import (
     BadRowsError,
@@ -31,7 +31,6 @@ from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.slices.attempt import ATTEMPTS
 from lakewright.slices.discover import slice_name
-from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import (
     KnownTypes,
     read_slice,
@@ -44,11 +43,10 @@ from lakewright.slices.recover_from_log import metrics_content
 from lakewright.slices.result import SliceReport, SliceResult
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.fold import NotFoldable, apply_fold
-from lakewright.strategies.fold_sources import BadSlice, Fold, FoldSource, prepare_fold
-from lakewright.strategies.slice_load import LoadRequest
+from lakewright.strategies.prepare import BadSlice, FoldSource, prepare_fold
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
     from lakewright.manifest.claim import Claim
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
+    from lakewright.strategies.slice_load import LoadRequest, SliceLoad
     from lakewright.strategies.summary import Summary
 
 __all__ = ["FoldResult", "fold_slices", "fold_sources"]
@@ -201,27 +200,24 @@ def _attempt(
     started = time.monotonic()
     claimed = _claimed_slices(processor, claims)
     try:
-        fold, summaries, version = _apply(processor, claimed, check_leases)
-    except (BadSlice, NotFoldable, LakewrightError) as error:
-        if isinstance(error, (BadSlice, NotFoldable, *_OF_NO_SLICE)):
-            if isinstance(error, BadSlice) and _is_of_no_slice(error.error):
-                raise error.error from error  # type: ignore[misc]
-            raise
-        raise _halved(processor, claims, error) from error
+        loads, summaries, version = _apply(processor, claimed, check_leases)
     except Exception as error:
-        raise _halved(processor, claims, error) from error
+        ours = _blaming(processor, claims, error)
+        if ours is error:
+            raise
+        raise ours from error
     seconds = round((time.monotonic() - started) / len(claimed), 3)
     done: list[SliceResult] = []
-    for number, (each, summary) in enumerate(zip(claimed, summaries, strict=True)):
+    for number, (each, load, summary) in enumerate(zip(claimed, loads, summaries, strict=True)):
         whole = replace(summary, delta_version=version, seconds=seconds)
         reach_failpoint("before_processed")
-        content = {**_record_content(each, fold, number), **metrics_content(whole)}
+        content = {**processor.record_content(each.slice_, load), "folded": len(claimed)}
         try:
-            processor.context.ledger.processed(each.claim, content)
+            processor.context.ledger.processed(each.claim, {**content, **metrics_content(whole)})
         except StoreUnavailable as error:
             return FoldResult(tuple(done), version=version, unrecorded=_names(claims[number:]), error=error)
         heartbeat.drop(each.claim.lease)
-        done.append(_result(processor, each, fold, number, whole))
+        done.append(_result(processor, each, load, whole))
     return FoldResult(tuple(done), version=version)
 
 
@@ -229,16 +225,17 @@ def _names(claims: Sequence[Claim]) -> tuple[str, ...]:
     return tuple(slice_name(claim.item) for claim in claims)
 
 
-def _is_of_no_slice(error: Exception | None) -> bool:
-    return isinstance(error, _OF_NO_SLICE) or (error is not None and is_jvm_failure(error))
-
-
-def _halved(processor: SliceProcessor, claims: Sequence[Claim], error: Exception) -> Exception:
-    """Return the error to raise for one that names no slice: half of the slices are tried next."""
-    if processor.context.is_cut_off() or is_jvm_failure(error):
+def _blaming(processor: SliceProcessor, claims: Sequence[Claim], error: Exception) -> Exception:
+    """Return the error to raise: of one that names no slice, that half of the slices are tried next."""
+    cause = error.error if isinstance(error, BadSlice) else error
+    if cause is None or isinstance(error, NotFoldable):
         return error
-    ours = processor.translated(error, claims[0].item_id.rpartition("/")[2])
-    return ours if isinstance(ours, _OF_NO_SLICE) else BadSlice(len(claims) // 2, ours, is_known=False)
+    if processor.context.is_cut_off() or is_jvm_failure(cause):
+        return cause
+    ours = processor.translated(cause, slice_name(claims[0].item))
+    if isinstance(ours, _OF_NO_SLICE):
+        return ours
+    return error if isinstance(error, BadSlice) else BadSlice(len(claims) // 2, ours, is_known=False)
 
 
 def _claimed_slices(processor: SliceProcessor, claims: Sequence[Claim]) -> tuple[_ClaimedSlice, ...]:
@@ -261,7 +258,7 @@ def _claimed_slices(processor: SliceProcessor, claims: Sequence[Claim]) -> tuple
 
 def _apply(
     processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], check_leases: Callable[[], None]
-) -> tuple[Fold, tuple[Summary, ...], int | None]:
+) -> tuple[Sequence[SliceLoad], Sequence[Summary], int | None]:
     entity, lake = processor.entity, processor.context.lake
 
     def check_locks() -> None:
@@ -291,10 +288,9 @@ def _apply(
     reach_failpoint("after_facts")
     if entity.settings.on_bad_rows == "quarantine":
         check_locks()
-        fold = _with_saved_rows(processor, claimed, fold)
+        fold = replace(fold, slices=tuple(_with_saved_rows(processor, claimed, fold.slices)))
         reach_failpoint("after_quarantine")
-    summaries, version = apply_fold(fold)
-    return fold, summaries, version
+    return fold.slices, *apply_fold(fold)
 
 
 def fold_sources(
@@ -324,10 +320,12 @@ def fold_sources(
         alike = list(group)
         for together in [alike] if mark is not None else [[each] for each in alike]:
             requests = tuple(request for _, request in together)
+            each = [slice_ for slice_, _ in together]
             try:
-                frame, place = _read(
-                    lake, session, entity, [slice_ for slice_, _ in together], known=known, note=note
-                )
+                if len(each) > 1:
+                    frame, place = read_together(lake, session, each, entity, note=note)
+                else:
+                    frame, place = read_slice(lake, session, each[0], entity, known=known, note=note), "0"
             except Exception as error:
                 raise BadSlice(sum(len(each.requests) for each in sources), error) from error
             sources.append(FoldSource(frame, requests, place))
@@ -335,58 +333,21 @@ def fold_sources(
     return tuple(sources)
 
 
-def _read(
-    lake: Lake,
-    session: SparkSession,
-    entity: Entity,
-    slices: Sequence[Slice],
-    *,
-    known: KnownTypes,
-    note: Callable[[str], None],
-) -> tuple[DataFrame, str]:
-    if len(slices) == 1:
-        return read_slice(lake, session, slices[0], entity, known=known, note=note), "0"
-    return read_together(lake, session, slices, entity, note=note)
-
-
-def _with_saved_rows(processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], fold: Fold) -> Fold:
-    """Return the fold after the bad rows of its slices were put aside."""
-    lake, entity, table = processor.context.lake, processor.entity, fold.load.state
-    saved = []
-    for number, (each, rows) in enumerate(zip(claimed, fold.bad_rows, strict=True)):
+def _with_saved_rows(
+    processor: SliceProcessor, claimed: Sequence[_ClaimedSlice], loads: Sequence[SliceLoad]
+) -> Iterator[SliceLoad]:
+    """Yield the slices after their bad rows were put aside."""
+    for number, (each, load) in enumerate(zip(claimed, loads, strict=True)):
         try:
-            records = fold.statistics[number].records
-            saved.append(save_bad_rows(lake, entity, each.slice_, rows, table=table, records=records))
+            yield processor.with_saved_rows(each.slice_, load)
         except BadRowsError as error:
             raise BadSlice(number, error) from error
-    return replace(fold, bad_rows=tuple(saved))
 
 
-def _record_content(each: _ClaimedSlice, fold: Fold, number: int) -> dict[str, Any]:
-    marks, drift = fold.statistics[number].watermarks, fold.drifts[number]
-    content: dict[str, Any] = {
-        "slice": each.slice_.name,
-        "strategy": each.request.strategy.value,
-        "processing_time": each.request.at.isoformat(),
-        "fingerprint": each.slice_.fingerprint,
-        "watermarks": {column: mark.as_json() for column, mark in marks.items()},
-        "folded": len(fold.requests),
-    }
-    return {**content, "drift": drift.as_json()} if drift else content
-
-
-def _result(
-    processor: SliceProcessor, each: _ClaimedSlice, fold: Fold, number: int, summary: Summary
-) -> SliceResult:
+def _result(processor: SliceProcessor, each: _ClaimedSlice, load: SliceLoad, summary: Summary) -> SliceResult:
     """Return the result of one slice, after it was reported."""
-    context, name = processor.context, each.slice_.name
-    drift = fold.drifts[number]
-    load = replace(fold.load, request=each.request, bad_rows=fold.bad_rows[number])
-    warnings = (*(drift.messages if drift else ()), *processor.load_warnings(load, summary))
-    for warning in warnings:
-        context.warn(f"{processor.entity.name}: {name}: {warning}")
-    done = SliceResult(
-        name, each.claim.item_id, summary, revision=each.claim.item.revision, warnings=warnings
-    )
-    context.report(SliceReport(processor.entity.called, name, each.claim.item_id, result=done))
+    name, item_id = each.slice_.name, each.claim.item_id
+    warnings = processor.warn_of(each.slice_, load, summary)
+    done = SliceResult(name, item_id, summary, revision=each.claim.item.revision, warnings=warnings)
+    processor.context.report(SliceReport(processor.entity.called, name, item_id, result=done))
     return done

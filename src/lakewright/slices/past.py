@@ -41,7 +41,6 @@ from lakewright.spec.words import first_of
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.adoption.commit import adopt
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.fold_rows import lookup_sql
 from lakewright.strategies.past_load import (
     PastLoad,
     PastRows,
@@ -50,8 +49,9 @@ from lakewright.strategies.past_load import (
     past_rows,
     whole_exports,
 )
+from lakewright.strategies.prepare import fit_request, lookup_sql
 from lakewright.strategies.schema_fit import fit_slice
-from lakewright.strategies.slice_load import LoadRequest, fit_request
+from lakewright.strategies.slice_load import LoadRequest
 from lakewright.transform.lacking_columns import with_optional_columns
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.bad_rows import check_bad_rows
 from lakewright.strategies.delete_inference import empty_slice_warning, lower_bounds, preview_deletes
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.slice_load import LoadRequest, prepare_load
+from lakewright.strategies.prepare import prepare_load
+from lakewright.strategies.slice_load import LoadRequest
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item

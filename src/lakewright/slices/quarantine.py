@@ -26,7 +26,8 @@ from lakewright.strategies.bad_rows import (
     message_with_rows,
     rows_text,
 )
-from lakewright.strategies.slice_load import LoadRequest, fit_request
+from lakewright.strategies.prepare import fit_request
+from lakewright.strategies.slice_load import LoadRequest
 from lakewright.transform.bad_rows import unparsed_rows
 from lakewright.transform.fault_words import fault_of
 

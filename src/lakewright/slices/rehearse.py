@@ -31,7 +31,6 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
-from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import (
     check_not_empty,
@@ -54,6 +53,7 @@ from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import counted
+from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.bad_rows import check_bad_rows, rows_text
 from lakewright.strategies.delete_inference import (
     DeletePreview,
@@ -64,7 +64,8 @@ from lakewright.strategies.delete_inference import (
 )
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.narrowed import narrowed_columns
-from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
+from lakewright.strategies.prepare import prepare_load
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
@@ -356,7 +357,7 @@ class _Attempt:
         load = prepare_load(lake, session, side, frame, request)
         check_bad_rows(load.bad_rows, side, load.state, records=load.statistics.records)
         self._note_load(load)
-        return STRATEGIES[request.strategy](load)
+        return apply_slice(load)
 
     def _note_load(self, load: SliceLoad) -> None:
         """Note drift, bad rows, and the deletes that the slice would infer."""

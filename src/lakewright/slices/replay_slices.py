@@ -8,7 +8,7 @@ so that the next one continues.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
@@ -22,7 +22,6 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.watermark import Watermark
 from lakewright.plan.permissions import Permissions
-from lakewright.slices.attempt import STRATEGIES
 from lakewright.slices.chain import slices_in
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import fold_sources
@@ -32,13 +31,14 @@ from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, table_types
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.words import counted, first_of
+from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.bad_rows import rows_text
 from lakewright.strategies.delete_inference import lower_bounds
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.fold import apply_fold
-from lakewright.strategies.fold_sources import BadSlice, prepare_fold
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.strategies.slice_load import LoadRequest, SliceLoad, prepare_load
+from lakewright.strategies.prepare import BadSlice, prepare_fold, prepare_load
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 from lakewright.transform.fault_words import fault_of, fault_text
 
 if TYPE_CHECKING:
@@ -230,18 +230,17 @@ class _Replay:
         )
         reach_failpoint("before_replay")
         fold = prepare_fold(self.context.lake, session, self.entity, sources, whole)
-        for (slice_, _), rows, own in zip(requests, fold.bad_rows, fold.statistics, strict=True):
-            self._put_aside(slice_, rows, fold.load.state, records=own.records)
-        for known, columns in zip(slices, fold.lacking, strict=True):
-            self._note_lacking(known, columns)
+        for (slice_, _), known, load in zip(requests, slices, fold.slices, strict=True):
+            self._note_load(slice_, known, load)
         summaries, version = apply_fold(fold)
         reach_failpoint("after_replay")
         seconds = round((time.monotonic() - begun) / len(slices), 3)
         contents = []
-        for (_, request), own, summary in zip(requests, fold.statistics, summaries, strict=True):
-            marks = {column: mark.as_json() for column, mark in own.watermarks.items()}
+        for load, summary in zip(fold.slices, summaries, strict=True):
             metrics = replace(summary, delta_version=version, seconds=seconds).as_json()
-            contents.append({**request.token.content, "watermarks": marks, "metrics": metrics})
+            contents.append(
+                {**load.request.token.content, "watermarks": load.statistics.marks, "metrics": metrics}
+            )
         self.unwritten = [*self.unwritten, *contents] if version is None else []
         for content in contents:
             self._advance(content)
@@ -271,13 +270,13 @@ class _Replay:
         reach_failpoint("before_replay")
         try:
             load = self._load(number, known, content)
-            summary = STRATEGIES[known.strategy](load)
+            summary = apply_slice(load)
         except Exception as error:
             raise _failed(self.context, self.entity, known, error) from error
         reach_failpoint("after_replay")
-        marks = {column: mark.as_json() for column, mark in load.statistics.watermarks.items()}
         metrics = replace(summary, seconds=round(time.monotonic() - begun, 3)).as_json()
-        return {**content, "watermarks": marks, "metrics": metrics}, summary.delta_version is not None
+        done = {**content, "watermarks": load.statistics.marks, "metrics": metrics}
+        return done, summary.delta_version is not None
 
     def _content(self, number: int, known: KnownSlice) -> dict[str, Any]:
         return {
@@ -299,12 +298,17 @@ class _Replay:
         slice_, request = self._request(number, known, content)
         frame = read_slice(lake, self.session, slice_, entity, known=table_types(lake, entity))
         load = prepare_load(lake, self.session, entity, frame, request)
-        self._put_aside(slice_, load.bad_rows, load.state, records=load.statistics.records)
-        self._note_lacking(known, load.prepared.lacking)
+        self._note_load(slice_, known, load)
         return load
 
-    def _note_lacking(self, known: KnownSlice, columns: Iterable[str]) -> None:
-        for column in columns:
+    def _note_load(self, slice_: Slice, known: KnownSlice, load: SliceLoad) -> None:
+        """Put the bad rows of a slice aside, and note the columns that it lacks.
+
+        Raises:
+            BadRowsError: There are more bad rows than the entity allows, or no others.
+        """
+        self._put_aside(slice_, load.bad_rows, load.state, records=load.statistics.records)
+        for column in load.prepared.lacking:
             self.lacking.setdefault(column, {})[known.name] = None
 
     def warn_of_lacking(self) -> None:

@@ -10,43 +10,51 @@ MERGE is Lakewright's own: a MERGE rewrites every file in which a key matches.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.strategies.pruning import value_sql
+from lakewright.strategies.rules import (
+    INSERT,
+    MISSING,
+    PATCH,
+    UPDATE,
+    RecordState,
+    actions_of,
+    case_sql,
+    labels_of,
+    one_of_sql,
+)
 from lakewright.transform.sequence import is_outdated_sql
+from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = [
-    "ACTION",
-    "MATCH",
-    "MISSING",
-    "OUTDATED",
-    "TARGET",
-    "Action",
-    "Changes",
-    "Comparison",
-    "TargetNames",
-    "compare",
-]
+__all__ = ["ACTION", "LABEL", "LARGE_TARGET", "MATCH", "SMALL_SLICE", "Changes", "compare"]
 
 ACTION = "_lakewright_action"
 MATCH = "_lakewright_match"
 LABEL = "_lakewright_label"
 
-MISSING = "missing"
-"""Label of rows of the table that delete inference found missing from the slice."""
+_KEY, _HASH, _IS_DELETED, _SEQUENCE = (
+    f"_lakewright_{name}" for name in ("key", "hash", "deleted", "sequence")
+)
+"""Columns of the table's row beside those of the slice; its key is null if no row matches.
+
+`_KEY` is the first of the columns by which rows are matched; the others have a number after it.
+"""
 
 # The following sizes were chosen, not measured one by one. Their order of magnitude follows from what Spark
 # can broadcast: 200,000 keys of 64 hexadecimal digits take about 18 MB.
@@ -62,119 +70,78 @@ FEW_CHANGES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class TargetNames:
-    """Names by which labels refer to the table's row; its key is null if no row matches.
-
-    `key` is the first of the columns by which rows are matched; the others have a number after it.
-    """
-
-    key: str = "_lakewright_key"
-    hash: str = "_lakewright_hash"
-    is_deleted: str = "_lakewright_deleted"
-    sequence: str = "_lakewright_sequence"
-
-
-TARGET = TargetNames()
-
-OUTDATED = "outdated"
-"""Label of rows of the slice that are older than the table's row; they change nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """How the write treats one row.
-
-    Attributes:
-        name: Name of the action.
-        matches: Whether it applies to the table's row with the same key; otherwise it only inserts.
-        is_whole: Whether it needs all columns of the slice; otherwise the key is enough, and the column of
-            `sequence_by`.
-    """
-
-    name: str
-    matches: bool = True
-    is_whole: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How rows are labelled, and which actions follow from a label.
-
-    Attributes:
-        target: Condition on the rows of the table that can be matched.
-        closed: Condition on further rows of the table, of which a record may have several. With
-            `sequence_by` the latest of them stands for a record without a row that meets `target`, as a
-            deleted one.
-        labels: Label to the condition of the rows that get it, over the slice's columns and `TARGET`; the
-            first condition that holds decides.
-        actions: Label to its actions; rows with other labels are only counted.
-    """
-
-    target: str
-    labels: Mapping[str, str]
-    actions: Mapping[str, tuple[Action, ...]]
-    closed: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes that a slice brings.
+    """The changes that slices bring.
 
     Attributes:
         rows: The rows to write, computed already: the table's columns, `ACTION`, and `MATCH`, the first of
             `keys` of the table's row; null for rows that are only inserted.
         keys: The columns by which the table's row is found.
-        counts: Label to number of rows, for every label of the comparison.
-        actions: Names of the actions that occur in the rows.
-        inferred_deletes: Rows of the table that are missing from the slice.
+        actions: Action to number of rows, for actions that occur in the rows.
+        counts: Label to number of rows.
         expected: Rows of the table that the slice should contain.
     """
 
     rows: DataFrame
     keys: tuple[str, ...]
+    actions: Mapping[str, int]
     counts: Mapping[str, int]
-    actions: frozenset[str]
-    inferred_deletes: int = 0
     expected: int = 0
 
+    @property
+    def inferred_deletes(self) -> int:
+        """Rows of the table that are missing from the slice."""
+        return self.counts.get(MISSING, 0)
 
-def compare(load: SliceLoad, comparison: Comparison) -> Changes:
+
+def compare(load: SliceLoad) -> Changes:
     """Return the changes of a slice, computed by one query, or by two if slice and table are both large."""
     from pyspark.sql import Observation, functions
 
-    comparison = _with_sequence(load, comparison)
+    labels, actions = _labels(load), actions_of(load)
     frame = _aligned(load)
     labels_seen, expected_seen, missing_seen = Observation(), Observation(), Observation()
     count_rows = functions.count(functions.lit(1)).alias("rows")
     is_large = _is_large(load)
-    labelled = _labelled(load, _narrow(load, frame) if is_large else frame, comparison)
-    labelled = labelled.observe(labels_seen, *_label_counts(comparison))
+    labelled = _labelled(load, _narrow(load, frame) if is_large else frame, labels)
+    labelled = labelled.observe(labels_seen, *_label_counts(labels))
     if is_large:
-        labelled = _widened(load, labelled, labels_seen, comparison)
-    changed = _changed(load, labelled, comparison)
+        labelled = _widened(load, labelled, labels_seen)
+    changed = _changed(load, labelled)
     expected = rows_expected(load)
     if expected is not None:
         missing = missing_from_slice(load, expected.observe(expected_seen, count_rows))
-        missing = _missing_rows(load, missing, comparison).observe(missing_seen, count_rows)
+        missing = _missing_rows(load, missing).observe(missing_seen, count_rows)
         changed = changed.unionByName(missing, allowMissingColumns=True)
-    is_idle = is_large and expected is None and not _actions(comparison, _counted(labels_seen))
+    is_idle = is_large and expected is None and not _counted_actions(actions, _counted(labels_seen))
     rows = changed if is_idle else changed.localCheckpoint()
     reach_failpoint("after_compare")
     counts = _counted(labels_seen)
     _check_unique_matches(load, sum(counts.values()))
-    inferred, expected_rows = 0, 0
+    expected_rows = 0
     if expected is not None:
-        inferred, expected_rows = int(missing_seen.get["rows"]), int(expected_seen.get["rows"])
-    actions = _actions(comparison, {**counts, MISSING: inferred})
-    return Changes(rows, load.matched, counts, actions, inferred, expected_rows)
+        counts[MISSING], expected_rows = int(missing_seen.get["rows"]), int(expected_seen.get["rows"])
+    return Changes(rows, load.matched, _counted_actions(actions, counts), counts, expected_rows)
 
 
-def _with_sequence(load: SliceLoad, comparison: Comparison) -> Comparison:
-    """Return the comparison that labels outdated rows first, if the entity has `sequence_by`."""
-    if load.sequence is None:
-        return comparison
-    is_outdated = f"{TARGET.key} is not null and {is_outdated_sql(name_sql(load.sequence), TARGET.sequence)}"
-    return replace(comparison, labels={OUTDATED: is_outdated, **comparison.labels})
+def _labels(load: SliceLoad) -> dict[str, str]:
+    """Return the labels with their conditions over columns of the slice and the table's row."""
+    deleted, is_known, is_latest, is_outdated = (
+        name_sql(load.system.deleted),
+        f"{_KEY} is not null",
+        "true",
+        None,
+    )
+    if load.sequence is not None:
+        value = name_sql(load.sequence)
+        is_latest = f"{value} <=> {_SEQUENCE}"
+        is_outdated = f"{is_known} and {is_outdated_sql(value, _SEQUENCE)}"
+        if load.request.strategy is Strategy.HISTORIC:
+            # A record whose last version was closed by a delete has that version as its state.
+            is_known = f"({is_known} and not {_IS_DELETED})"
+    is_same = f"{name_sql(load.system.hash)} <=> {_HASH}"
+    state = RecordState(is_known, _IS_DELETED, is_same, is_latest, is_outdated)
+    return labels_of(load.request.strategy, deleted, state)
 
 
 def _aligned(load: SliceLoad) -> DataFrame:
@@ -194,7 +161,7 @@ def _columns(load: SliceLoad) -> list[str]:
 
 def _keys(load: SliceLoad) -> list[str]:
     """Return the names that these columns of the table have beside those of the slice."""
-    return [TARGET.key, *(f"{TARGET.key}_{number}" for number in range(1, len(load.matched)))]
+    return [_KEY, *(f"{_KEY}_{number}" for number in range(1, len(load.matched)))]
 
 
 def _equal(one: Sequence[str], other: Sequence[str]) -> Column:
@@ -224,18 +191,17 @@ def _narrow(load: SliceLoad, frame: DataFrame) -> DataFrame:
     return frame.selectExpr(*(name_sql(name) for name in names if name is not None))
 
 
-def _widened(
-    load: SliceLoad, labelled: DataFrame, labels_seen: Observation, comparison: Comparison
-) -> DataFrame:
+def _widened(load: SliceLoad, labelled: DataFrame, labels_seen: Observation) -> DataFrame:
     """Return the changed rows with all their columns, after their keys and labels were computed."""
     from pyspark.sql import functions
 
     frame, hash_ = _aligned(load), name_sql(load.system.hash)
     columns, keys, known = _columns(load), _keys(load), "_lakewright_known"
-    changed = labelled.where(_has_actions(comparison))
+    actions = actions_of(load)
+    changed = labelled.where(one_of_sql(LABEL, actions))
     changed = changed.selectExpr(*_as(columns, keys), f"{hash_} as {known}", LABEL).localCheckpoint()
     counts = _counted(labels_seen)
-    if sum(counts[label] for label in comparison.actions if label in counts) <= FEW_CHANGES:
+    if sum(counts.get(label, 0) for label in actions) <= FEW_CHANGES:
         changed = functions.broadcast(changed)
     # The hash is carried along with the key, because computing it again costs more than all other work here.
     joined = frame.drop(load.system.hash).join(changed, _equal(columns, keys))
@@ -246,10 +212,12 @@ def _counted(seen: Observation) -> dict[str, int]:
     return {label: int(count) for label, count in seen.get.items()}
 
 
-def _actions(comparison: Comparison, counts: Mapping[str, int]) -> frozenset[str]:
-    """Return the names of the actions that rows have."""
-    labels = (label for label in comparison.actions if counts.get(label))
-    return frozenset(action.name for label in labels for action in comparison.actions[label])
+def _counted_actions(actions: Mapping[str, Iterable[str]], counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of rows with each action that occurs."""
+    found: Counter[str] = Counter()
+    for label, names in actions.items():
+        found.update(dict.fromkeys(names, counts.get(label, 0)))
+    return {name: count for name, count in found.items() if count}
 
 
 def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
@@ -265,33 +233,28 @@ def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
         )
 
 
-def _labelled(load: SliceLoad, frame: DataFrame, comparison: Comparison) -> DataFrame:
+def _labelled(load: SliceLoad, frame: DataFrame, labels: Mapping[str, str]) -> DataFrame:
     """Return the slice's rows joined with the table's rows of the same keys, labelled."""
     from pyspark.sql import functions
 
     columns, keys = _columns(load), _keys(load)
-    target = _target(load, comparison)
+    target = _target(load)
     if (load.state.rows or 0) > LARGE_TARGET and load.statistics.records <= SMALL_SLICE:
         own = [f"_lakewright_own_{number}" for number in range(len(keys))]
         wanted = functions.broadcast(frame.selectExpr(*_as(columns, own)))
         target = target.join(wanted, _equal(keys, own), "left_semi")
     joined = frame.join(target, _equal(columns, keys), "left")
-    cases = " ".join(
-        f"when {condition} then {text_sql(label)}" for label, condition in comparison.labels.items()
-    )
-    return joined.withColumn(LABEL, functions.expr(f"case {cases} end"))
+    return joined.withColumn(LABEL, functions.expr(case_sql(labels)))
 
 
-def _target(load: SliceLoad, comparison: Comparison) -> DataFrame:
-    """Return the columns of the table that labels depend on, under the names of `TARGET`."""
-    if load.sequence is not None and comparison.closed is not None:
-        return _last_states(load, comparison, load.sequence)
+def _target(load: SliceLoad) -> DataFrame:
+    """Return the columns of the table's rows that labels depend on, for rows that a slice can change."""
+    if load.sequence is not None and load.request.strategy is Strategy.HISTORIC:
+        return _last_states(load, load.sequence)
     system, (key, *others) = load.system, _columns(load)
-    condition = f"{comparison.target} and {load.match_condition('t')}"
+    condition = f"{load.open_condition()} and {load.match_condition('t')}"
     target = load.target().alias("t")
-    sequence = (
-        [] if load.sequence is None else [f"{load.target_sequence(load.sequence)} as {TARGET.sequence}"]
-    )
+    sequence = [] if load.sequence is None else [f"{load.target_sequence(load.sequence)} as {_SEQUENCE}"]
     if load.is_small:
         # As a filter the condition makes Delta look for files to skip, which takes longer than reading them.
         key = f"if({condition}, {key}, null)"
@@ -299,19 +262,22 @@ def _target(load: SliceLoad, comparison: Comparison) -> DataFrame:
         target = target.where(condition)
     return target.selectExpr(
         *_as((key, *others), _keys(load)),
-        f"{name_sql(system.hash)} as {TARGET.hash}",
-        f"coalesce({name_sql(system.deleted)}, false) as {TARGET.is_deleted}",
+        f"{name_sql(system.hash)} as {_HASH}",
+        f"coalesce({name_sql(system.deleted)}, false) as {_IS_DELETED}",
         *sequence,
     )
 
 
-def _last_states(load: SliceLoad, comparison: Comparison, sequence: str) -> DataFrame:
-    """Return one row for each record of the table: that which can be matched, or its latest closed one."""
+def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
+    """Return one row for each record of the table: its current version, or the latest that a delete closed.
+
+    With `sequence_by` the latter stands for the record as a deleted one.
+    """
     from pyspark.sql import functions
 
-    system, value = load.system, load.target_sequence(sequence)
-    wanted = f"(({comparison.target}) or ({comparison.closed})) and {load.match_condition('t')}"
-    state = f"struct({comparison.target} as is_open, {value} as sequence, {name_sql(system.hash)} as hash)"
+    system, value, is_open = load.system, load.target_sequence(sequence), load.open_condition()
+    wanted = f"(({is_open}) or ({name_sql(system.deleted)})) and {load.match_condition('t')}"
+    state = f"struct({is_open} as is_open, {value} as sequence, {name_sql(system.hash)} as hash)"
     rows = load.target().alias("t").where(wanted)
     keys = _keys(load)
     latest = rows.groupBy(*map(functions.expr, _as(_columns(load), keys))).agg(
@@ -319,63 +285,74 @@ def _last_states(load: SliceLoad, comparison: Comparison, sequence: str) -> Data
     )
     return latest.selectExpr(
         *keys,
-        f"state.hash as {TARGET.hash}",
-        f"not state.is_open as {TARGET.is_deleted}",
-        f"state.sequence as {TARGET.sequence}",
+        f"state.hash as {_HASH}",
+        f"not state.is_open as {_IS_DELETED}",
+        f"state.sequence as {_SEQUENCE}",
     )
 
 
-def _label_counts(comparison: Comparison) -> list[Column]:
+def _label_counts(labels: Iterable[str]) -> list[Column]:
     from pyspark.sql import functions
 
-    return [
-        functions.expr(f"count_if(coalesce({LABEL} = {text_sql(label)}, false))").alias(label)
-        for label in comparison.labels
-    ]
+    return [functions.expr(f"count_if({one_of_sql(LABEL, [label])})").alias(label) for label in labels]
 
 
-def _changed(load: SliceLoad, labelled: DataFrame, comparison: Comparison) -> DataFrame:
+def _changed(load: SliceLoad, labelled: DataFrame) -> DataFrame:
     """Return one row for each action; columns that an action does not need are null.
 
     The primary key is computed here, for changed rows alone, if rows were matched by other columns.
     """
     from pyspark.sql import functions
 
-    key, kept = name_sql(load.matched[0]), {*load.matched[1:], load.sequence}
+    key, actions = name_sql(load.matched[0]), actions_of(load)
     cases = " ".join(
-        f"when {text_sql(label)} then array({', '.join(_action_sql(action, key) for action in actions)})"
-        for label, actions in comparison.actions.items()
+        f"when {text_sql(label)} then array({', '.join(_action_sql(load, name, key) for name in names)})"
+        for label, names in actions.items()
     )
-    changed = labelled.where(_has_actions(comparison))
+    changed = labelled.where(one_of_sql(LABEL, actions))
     if load.system.key not in load.matched:
         changed = changed.withColumn(load.system.key, functions.expr(load.prepared.key_sql))
     changed = changed.selectExpr("*", f"inline(case {LABEL} {cases} end) as ({ACTION}, {MATCH})")
-    whole = {action.name for actions in comparison.actions.values() for action in actions if action.is_whole}
-    is_whole = f"{ACTION} in ({', '.join(text_sql(name) for name in sorted(whole)) or 'null'})"
-    columns = {name: name_sql(name) for name in load.fit.columns}
-    return changed.selectExpr(
-        *(sql if name in kept else f"if({is_whole}, {sql}, null) as {sql}" for name, sql in columns.items()),
-        ACTION,
-        MATCH,
+    is_whole, patched = one_of_sql(ACTION, (INSERT, UPDATE)), _patched(load)
+    columns = (
+        (
+            sql,
+            sql if name in load.matched[1:] else f"if({is_whole}, {sql}, {patched.get(sql.lower(), 'null')})",
+        )
+        for name, sql in ((name, name_sql(name)) for name in load.fit.columns)
     )
+    return changed.selectExpr(*(f"{value} as {sql}" for sql, value in columns), ACTION, MATCH)
 
 
-def _has_actions(comparison: Comparison) -> str:
-    labels = ", ".join(text_sql(label) for label in comparison.actions) or "null"
-    return f"{LABEL} in ({labels})"
+def _patched(load: SliceLoad) -> dict[str, str]:
+    """Return the columns, in lower case, that rows with the action `patch` need, with SQL of their values."""
+    system, deleted = load.system, name_sql(load.system.deleted)
+    found = {
+        deleted: deleted,
+        name_sql(system.last_seen): name_sql(system.last_seen),
+        name_sql(system.valid_to): instant_sql(load.request.at),
+    }
+    if load.sequence is not None:
+        found[name_sql(load.sequence)] = f"if({deleted}, {name_sql(load.sequence)}, null)"
+    return {name.lower(): sql for name, sql in found.items()}
 
 
-def _action_sql(action: Action, key: str) -> str:
-    match = key if action.matches else f"if(false, {key}, null)"
-    return f"struct({text_sql(action.name)} as {ACTION}, {match} as {MATCH})"
+def _action_sql(load: SliceLoad, action: str, key: str) -> str:
+    # The new version of a record must not match its current one.
+    is_new = action == INSERT and load.request.strategy is Strategy.HISTORIC
+    match = f"if(false, {key}, null)" if is_new else key
+    return f"struct({text_sql(action)} as {ACTION}, {match} as {MATCH})"
 
 
-def _missing_rows(load: SliceLoad, missing: DataFrame, comparison: Comparison) -> DataFrame:
+def _missing_rows(load: SliceLoad, missing: DataFrame) -> DataFrame:
     """Return the rows that are missing from the slice as rows of the write."""
-    (action,) = comparison.actions[MISSING]
+    system = load.system
+    end = f"{instant_sql(load.request.at)} as {name_sql(system.valid_to)}"
     return missing.selectExpr(
-        f"{text_sql(action.name)} as {ACTION}",
-        f"{name_sql(load.system.key)} as {MATCH}",
+        f"{text_sql(PATCH)} as {ACTION}",
+        f"{name_sql(system.key)} as {MATCH}",
+        f"true as {name_sql(system.deleted)}",
+        *([end] if load.request.strategy is Strategy.HISTORIC else ()),
         *_deletion_sequence(load),
     )
 

@@ -1,6 +1,8 @@
 """The fold: several slices are applied in one pass over them and one commit, with the metrics of each.
 
-The table and the metrics are those of the slices processed one by one.
+The table and the metrics are those of the slices processed one by one. Each row of a slice, and each row of
+the table that it may meet, is an event of its record. One pass over the events of a record, in the order of
+the slices, gives each its label by the rules of the strategy, and the rows that the table ends with.
 
 Source: `processing-strategies.md`, "Behavior" and "Metrics" of the strategies; that several slices are
 applied in one commit is Lakewright's own.
@@ -9,38 +11,50 @@ applied in one commit is Lakewright's own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import FOLDED
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.changes import ACTION, LARGE_TARGET, SMALL_SLICE, Changes
+from lakewright.strategies.changes import ACTION, LABEL, LARGE_TARGET, MATCH, SMALL_SLICE, Changes
 from lakewright.strategies.delete_inference import trips_brake
-from lakewright.strategies.fold_rows import (
-    FOLD_LABEL,
-    INFERRED,
-    IS_TWICE,
-    NUMBER,
-    OF_TABLE,
-    Folding,
-    with_labels,
-    written_rows,
+from lakewright.strategies.prepare import NUMBER, BadSlice, Fold, lookup_sql, with_columns_of
+from lakewright.strategies.rules import (
+    INSERT,
+    MISSING,
+    PATCH,
+    UPDATE,
+    RecordState,
+    actions_of,
+    case_sql,
+    labels_of,
+    measures,
+    one_of_sql,
 )
-from lakewright.strategies.fold_sources import BadSlice, Fold, with_columns_of
-from lakewright.strategies.full import overwrite
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.write import Clause, create, write_changes
+from lakewright.strategies.write import create, overwrite, write_changes
+from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["NotFoldable", "apply_fold"]
 
+_OF_TABLE = -1
+"""The number of rows that are in the table already."""
 
-_NEWEST = "_lakewright_newest"
+_INFERRED = "_lakewright_inferred"
+"""Column with the number of the slice from which the record is missing, so that the event's state ends."""
+
+_IS_TWICE = "_lakewright_twice"
+"""Column with whether the table holds several rows that the record's events may meet."""
+
+_NEWEST, _GONE, _BEFORE, _IS_KNOWN = (f"_lakewright_{name}" for name in ("newest", "gone", "before", "known"))
+_FIRST, _WHOLE, _SEEN, _LAST = (f"_lakewright_{name}" for name in ("first", "whole", "seen", "last"))
+_UPDATED, _DELETED, _END = (f"_lakewright_{name}" for name in ("updated", "deleted", "end"))
 
 
 class NotFoldable(Exception):
@@ -52,13 +66,11 @@ class _Counts:
     """What the slices do to the table.
 
     Attributes:
-        labels: Number of a slice to its label to the number of its rows.
-        inferred: Number of a slice to the number of rows that it deletes by lacking them.
+        labels: Number of a slice to its label to the number of its rows; `MISSING` counts rows of the table.
         live: Rows of the table that are not deleted, before the first slice.
     """
 
     labels: Mapping[int, Mapping[str, int]]
-    inferred: Mapping[int, int]
     live: int
 
 
@@ -72,35 +84,46 @@ def apply_fold(fold: Fold) -> tuple[tuple[Summary, ...], int | None]:
         BadSlice: A slice can't be processed; nothing was written.
         NotFoldable: They must be processed one by one; nothing was written.
     """
-    if fold.load.request.strategy is Strategy.FULL:
-        return _replace_rows(fold)
     load = fold.load
-    folding = Folding(
-        load.request.strategy,
-        load.system,
-        [request.at for request in fold.requests],
-        _inferring(fold),
-        is_seen_again=load.entity.settings.last_seen == "column",
-    )
-    labelled = with_labels(_events(fold, folding), folding).localCheckpoint()
-    reach_failpoint("after_compare")
-    summaries = _summaries(fold, _counted(labelled, folding))
-    rows = written_rows(labelled, folding, fold.columns)
-    write = _write(fold, rows)
-    if write is None:
+    if load.request.strategy is Strategy.FULL:
+        summaries, rows = _replacing(fold)
+        changes = None
+    else:
+        labelled = _labelled(fold, _events(fold)).localCheckpoint()
+        reach_failpoint("after_compare")
+        summaries = _summaries(fold, _counted(fold, labelled))
+        rows, changes = _changed(fold, labelled)
+    if rows is None:
         return summaries, None
-    return summaries, load.commit_content(_content(fold, summaries), write)
+    if not load.state.exists:
+        write = create(load, rows)
+    else:
+        write = overwrite(load, rows) if changes is None else write_changes(load, changes)
+    items = [own.content(summary) for own, summary in zip(fold.slices, summaries, strict=True)]
+    content = {**load.request.token.content, "hashVersion": load.prepared.form.version, FOLDED: items}
+    return summaries, load.commit_content(content, write)
+
+
+def _changed(fold: Fold, labelled: DataFrame) -> tuple[DataFrame | None, Changes | None]:
+    """Return the rows of the table if there is none yet, else the changes; nothing if nothing changes."""
+    is_historic = fold.load.request.strategy is Strategy.HISTORIC
+    rows = _versions(fold, labelled) if is_historic else _last_states(fold, labelled)
+    if not fold.load.state.exists:
+        return rows.drop(ACTION, MATCH), None
+    rows = rows.localCheckpoint()
+    actions = {row[ACTION]: row["count"] for row in rows.groupBy(ACTION).count().collect()}
+    return (rows, Changes(rows, (fold.load.system.key,), actions, {})) if actions else (None, None)
 
 
 def _inferring(fold: Fold) -> tuple[int, ...]:
     """Return the numbers of the slices that delete the records which they lack."""
     if not fold.load.entity.settings.delete_missing:
         return ()
-    counts = enumerate(zip(fold.statistics, fold.bad_rows, strict=True))
-    return tuple(number for number, (own, bad) in counts if own.records and not bad)
+    numbered = enumerate(fold.slices)
+    return tuple(number for number, own in numbered if own.statistics.records and not own.bad_rows)
 
 
-def _events(fold: Fold, folding: Folding) -> DataFrame:
+def _events(fold: Fold) -> DataFrame:
     """Return the rows of the slices, and those of the table that they may meet."""
     from pyspark.sql import functions
 
@@ -109,10 +132,8 @@ def _events(fold: Fold, folding: Folding) -> DataFrame:
         return fold.rows
     system = load.system
     names = [name_sql(name) for name in (system.key, system.hash, system.deleted, system.last_seen)]
-    is_historic = folding.strategy is Strategy.HISTORIC
-    target = load.target().where(f"{name_sql(system.valid_to)} is null" if is_historic else "true")
-    target = target.selectExpr(*names, f"{OF_TABLE} as {NUMBER}")
-    if not folding.inferring and (load.state.rows is None or load.state.rows > LARGE_TARGET):
+    target = load.target().where(load.open_condition()).selectExpr(*names, f"{_OF_TABLE} as {NUMBER}")
+    if not _inferring(fold) and (load.state.rows is None or load.state.rows > LARGE_TARGET):
         keys = fold.rows.select(system.key).distinct()
         if load.statistics.records <= SMALL_SLICE:
             keys = functions.broadcast(keys)
@@ -120,27 +141,83 @@ def _events(fold: Fold, folding: Folding) -> DataFrame:
     return fold.rows.unionByName(with_columns_of(target, fold.rows.drop(NUMBER).schema))
 
 
-def _counted(labelled: DataFrame, folding: Folding) -> _Counts:
-    deleted = f"coalesce({name_sql(folding.system.deleted)}, false)"
-    is_live = f"{NUMBER} < 0 and not {deleted}"
-    groups = labelled.groupBy(NUMBER, FOLD_LABEL, INFERRED)
+def _window(fold: Fold, rows: str | None = None) -> str:
+    """Return the window of a record's events in order, or of those between two bounds."""
+    between = "" if rows is None else f" rows between {rows}"
+    return f"partition by {name_sql(fold.load.system.key)} order by {NUMBER}{between}"
+
+
+_BEFORE_IT = "unbounded preceding and 1 preceding"
+_AFTER_IT = "1 following and unbounded following"
+_FROM_IT_ON = "current row and unbounded following"
+
+
+def _labelled(fold: Fold, events: DataFrame) -> DataFrame:
+    """Return the events with `LABEL`, which is null for rows of the table, `_INFERRED` and `_IS_TWICE`.
+
+    Rows of the table need the key, the hash, the deleted flag and `lastSeen` only.
+    """
+    load = fold.load
+    hash_, deleted = name_sql(load.system.hash), f"coalesce({name_sql(load.system.deleted)}, false)"
+    # Columns one after the other: an expression over a window is no part of another one's.
+    events = events.selectExpr("*", f"{_inferred_sql(fold, deleted)} as {_INFERRED}")
+    ended = f"({deleted} or {_INFERRED} is not null)"
+    in_order, before_it = _window(fold), _window(fold, _BEFORE_IT)
+    if load.request.strategy is Strategy.HISTORIC:
+        known = f"not coalesce({_GONE}, true)"
+        before = f"lag({hash_}) over ({in_order})"
+    else:
+        is_state = f"{NUMBER} < 0 or not {deleted}"
+        known = f"coalesce(count_if({is_state}) over ({before_it}), 0) > 0"
+        before = f"last(if({is_state}, {hash_}, null), true) over ({before_it})"
+    is_twice = f"coalesce(lag({NUMBER}) over ({in_order}) = {NUMBER}, false)"
+    events = events.selectExpr(
+        "*", f"lag({ended}) over ({in_order}) as {_GONE}", f"{is_twice} as {_IS_TWICE}"
+    )
+    events = events.selectExpr("*", f"{known} as {_IS_KNOWN}", f"{before} as {_BEFORE}")
+    state = RecordState(_IS_KNOWN, _GONE, f"{hash_} <=> {_BEFORE}")
+    label = case_sql(labels_of(load.request.strategy, deleted, state))
+    labelled = events.selectExpr("*", f"if({NUMBER} < 0, null, {label}) as {LABEL}")
+    return labelled.drop(_GONE, _IS_KNOWN, _BEFORE)
+
+
+def _inferred_sql(fold: Fold, deleted: str) -> str:
+    """Return SQL of the slice by which a live record is inferred to be deleted before its next event."""
+    inferring, count = _inferring(fold), len(fold.slices)
+    if not inferring:
+        return "cast(null as int)"
+    following = (next((n for n in inferring if n > number), None) for number in range(_OF_TABLE, count))
+    texts = ("cast(null as int)" if number is None else str(number) for number in following)
+    next_whole = lookup_sql(texts, f"({NUMBER} + 1)")
+    next_event = f"lead({NUMBER}) over ({_window(fold)})"
+    is_missing = f"not {deleted} and {next_whole} < coalesce({next_event}, {count})"
+    return f"if({is_missing}, {next_whole}, null)"
+
+
+def _counted(fold: Fold, labelled: DataFrame) -> _Counts:
+    """Return what the slices do to the table.
+
+    Raises:
+        NotFoldable: The table holds several rows for a primary key.
+    """
     from pyspark.sql import functions
 
-    found = groups.agg(
+    is_live = f"{NUMBER} < 0 and not coalesce({name_sql(fold.load.system.deleted)}, false)"
+    found = labelled.groupBy(NUMBER, LABEL, _INFERRED).agg(
         functions.expr("count(1) as rows"),
         functions.expr(f"count_if({is_live}) as live"),
-        functions.expr(f"count_if({IS_TWICE}) as twice"),
-    ).collect()
-    if any(row["twice"] for row in found):
+        functions.expr(f"count_if({_IS_TWICE}) as twice"),
+    )
+    rows = found.collect()
+    if any(row["twice"] for row in rows):
         raise NotFoldable("the table holds several rows for a primary key")
     labels: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    inferred: dict[int, int] = defaultdict(int)
-    for row in found:
-        if row[FOLD_LABEL] is not None:
-            labels[row[NUMBER]][row[FOLD_LABEL]] += row["rows"]
-        if row[INFERRED] is not None:
-            inferred[row[INFERRED]] += row["rows"]
-    return _Counts(labels, inferred, sum(row["live"] for row in found))
+    for row in rows:
+        if row[LABEL] is not None:
+            labels[row[NUMBER]][row[LABEL]] += row["rows"]
+        if row[_INFERRED] is not None:
+            labels[row[_INFERRED]][MISSING] += row["rows"]
+    return _Counts(labels, sum(row["live"] for row in rows))
 
 
 def _summaries(fold: Fold, counts: _Counts) -> tuple[Summary, ...]:
@@ -149,125 +226,95 @@ def _summaries(fold: Fold, counts: _Counts) -> tuple[Summary, ...]:
     Raises:
         BadSlice: A slice would delete too large a share of the table.
     """
-    load, live = fold.load, counts.live
-    is_first = load.is_first
+    strategy, live, is_first = fold.load.request.strategy, counts.live, fold.load.is_first
     summaries: list[Summary] = []
-    inferring = set(_inferring(fold))
-    for number, own in enumerate(fold.statistics):
-        found, inferred = counts.labels.get(number, {}), counts.inferred.get(number, 0)
-        settings = load.entity.settings
-        if number in inferring and not is_first and trips_brake(settings, inferred, live):
+    for number, own in enumerate(fold.slices):
+        found: Mapping[str, int] = defaultdict(int, counts.labels.get(number, {}))
+        if not is_first and trips_brake(own.entity.settings, found[MISSING], live):
             raise BadSlice(number)
-        counted = _MEASURES[load.request.strategy](found, inferred)
-        bad = len(fold.bad_rows[number])
-        summary = Summary(
-            load.request.strategy,
-            records_in_slice=own.records + bad,
-            quarantined=bad,
-            is_first=is_first,
-            **counted,
-        ).checked()
+        summary = replace(own.summary(**measures(strategy, found)), is_first=is_first).checked()
         summaries.append(summary)
-        live += found.get("insert", 0) + found.get("revive", 0) - found.get("delete", 0) - inferred
+        live += found["insert"] + found["revive"] - found["delete"] - found[MISSING]
         is_first = is_first and not summary.inserted
     return tuple(summaries)
 
 
-def _of_merge(found: Mapping[str, int], inferred: int) -> dict[str, int]:
-    count = defaultdict(int, found)
-    changed = count["update"] + count["revive"]
-    return {
-        "inserted": count["insert"],
-        "updated": changed + count["same"],
-        "deleted": count["delete"] + count["deleted"] + count["unknown"],
-        "changed": changed,
-        "without_row": count["unknown"],
-        "inferred_deletes": inferred,
-    }
-
-
-def _of_historic(found: Mapping[str, int], inferred: int) -> dict[str, int]:
-    count = defaultdict(int, found)
-    return {
-        "inserted": count["insert"],
-        "updated": count["update"],
-        "deleted": inferred,
-        "unchanged": count["same"],
-        "changed": count["update"],
-        "closed": count["delete"] + count["unknown"],
-        "without_row": count["unknown"],
-        "inferred_deletes": inferred,
-    }
-
-
-_MEASURES: Mapping[Strategy, Callable[[Mapping[str, int], int], dict[str, int]]] = {
-    Strategy.MERGE: _of_merge,
-    Strategy.HISTORIC: _of_historic,
-}
-
-
-def _write(fold: Fold, rows: DataFrame) -> Callable[[], None] | None:
-    """Return the write of the rows; None if there is nothing to write to an existing table."""
-    load, system = fold.load, fold.load.system
-    columns = [name_sql(name) for name in fold.columns]
-    if not load.state.exists:
-        return create(load, rows.selectExpr(*columns))
-    rows = rows.localCheckpoint()
-    actions = {row[ACTION]: row["count"] for row in rows.groupBy(ACTION).count().collect()}
-    if not actions:
-        return None
-    deleted, seen, end = (name_sql(name) for name in (system.deleted, system.last_seen, system.valid_to))
-    closed = {end: f"s.{end}", name_sql(system.is_current): "false"}
-    if load.request.strategy is Strategy.HISTORIC:
-        clauses, target = (
-            [Clause("close", closed), Clause("delete", {**closed, deleted: "true"})],
-            f"t.{end} is null",
-        )
-    else:
-        patched = {deleted: f"s.{deleted}", seen: f"s.{seen}"}
-        clauses, target = [Clause("update"), Clause("patch", patched)], "true"
-    inserts = actions.get("insert", 0)
-    return write_changes(
-        load,
-        Changes(rows, (system.key,), actions, frozenset(actions)),
-        clauses,
-        target=target,
-        inserts=inserts,
-        matches=sum(actions.values()) - inserts,
+def _last_states(fold: Fold, labelled: DataFrame) -> DataFrame:
+    """Return the last state of each record that the slices change, as rows of the write for Merge."""
+    system, actions = fold.load.system, actions_of(fold.load)
+    deleted, key = f"coalesce({name_sql(system.deleted)}, false)", name_sql(system.key)
+    whole = [label for label, names in actions.items() if PATCH not in names]
+    record = f"partition by {key}"
+    found = labelled.selectExpr(
+        "*",
+        f"min({NUMBER}) over ({record}) as {_FIRST}",
+        f"max(if({one_of_sql(LABEL, whole)}, {NUMBER}, null)) over ({record}) as {_WHOLE}",
+        f"max(if({one_of_sql(LABEL, actions)}, {NUMBER}, null)) over ({record}) as {_SEEN}",
+        f"last({deleted} or {_INFERRED} is not null) over ({_window(fold, _FROM_IT_ON)}) as {_LAST}",
     )
+    # Only the row of the table can end differently without another row of its record taking its place.
+    is_patched = f"{NUMBER} < 0 and {_WHOLE} is null and ({_SEEN} is not null or {_LAST} <> {deleted})"
+    found = found.where(f"{NUMBER} = {_WHOLE} or ({is_patched})")
+    values = {
+        system.deleted: _LAST,
+        system.last_seen: f"if({_SEEN} is null, {name_sql(system.last_seen)}, {_time(fold, _SEEN)})",
+    }
+    action = f"case when {NUMBER} < 0 then '{PATCH}' when {_FIRST} < 0 then '{UPDATE}' else '{INSERT}' end"
+    return _written(fold, found, values, action, match=f"if({_FIRST} < 0, {key}, null)")
 
 
-def _replace_rows(fold: Fold) -> tuple[tuple[Summary, ...], int | None]:
-    """Apply the slices of the strategy Full: the last one counts, or the last one of each partition."""
-    load = fold.load
-    summaries = _full_summaries(fold)
-    partitions = [name_sql(name) for name in load.prepared.partitions]
-    columns = [name_sql(name) for name in fold.columns]
+def _versions(fold: Fold, labelled: DataFrame) -> DataFrame:
+    """Return the new versions, and the versions of the table that end, as rows of the write for Historic."""
+    system, after_it = fold.load.system, _window(fold, _AFTER_IT)
+    missing = f"min({_INFERRED}) over ({_window(fold, _FROM_IT_ON)})"
+    found = labelled.selectExpr(
+        "*",
+        f"min(if({LABEL} = 'update', {NUMBER}, null)) over ({after_it}) as {_UPDATED}",
+        f"least(min(if({LABEL} = 'delete', {NUMBER}, null)) over ({after_it}), {missing}) as {_DELETED}",
+    ).selectExpr("*", f"least({_UPDATED}, {_DELETED}) as {_END}")
+    found = found.where(f"{one_of_sql(LABEL, ('insert', 'update'))} or ({NUMBER} < 0 and {_END} is not null)")
+    values = {
+        system.valid_to: _time(fold, _END),
+        system.is_current: f"{_END} is null",
+        system.deleted: f"coalesce({_END} = {_DELETED}, false)",
+    }
+    action, key = f"if({NUMBER} < 0, '{PATCH}', '{INSERT}')", name_sql(system.key)
+    return _written(fold, found, values, action, match=f"if({NUMBER} < 0, {key}, null)")
+
+
+def _time(fold: Fold, number: str) -> str:
+    """Return SQL of the processing time of a slice."""
+    return lookup_sql((instant_sql(own.request.at) for own in fold.slices), number)
+
+
+def _written(fold: Fold, rows: DataFrame, values: Mapping[str, str], action: str, *, match: str) -> DataFrame:
+    """Return rows of the write: the table's columns, some with other values, `ACTION` and `MATCH`."""
+    given = {name.lower(): sql for name, sql in values.items()}
+    columns = (f"{given.get(name.lower(), name_sql(name))} as {name_sql(name)}" for name in fold.columns)
+    return rows.selectExpr(*columns, f"{action} as {ACTION}", f"{match} as {MATCH}")
+
+
+def _replacing(fold: Fold) -> tuple[tuple[Summary, ...], DataFrame | None]:
+    """Return what slices of the strategy Full do, and the rows that they leave; None if none replaces rows.
+
+    The last slice counts, or the last one of each partition.
+    """
+    has_table = fold.load.state.exists
+    summaries = tuple(
+        replace(
+            own.summary(inserted=own.statistics.records), is_first=number == 0 and not has_table
+        ).checked()
+        for number, own in enumerate(fold.slices)
+    )
     last = _last_writer(fold)
     if last is None:
         return summaries, None
+    partitions = ", ".join(map(name_sql, fold.load.prepared.partitions))
+    rows = fold.rows.where(f"{NUMBER} = {last}")
     if partitions:
-        newest = f"max({NUMBER}) over (partition by {', '.join(partitions)}) as {_NEWEST}"
+        newest = f"max({NUMBER}) over (partition by {partitions}) as {_NEWEST}"
         rows = fold.rows.selectExpr("*", newest).where(f"{NUMBER} = {_NEWEST}")
-    else:
-        rows = fold.rows.where(f"{NUMBER} = {last}")
-    rows = rows.selectExpr(*columns)
-    write = overwrite(load, rows) if load.state.exists else create(load, rows)
-    return summaries, load.commit_content(_content(fold, summaries), write)
-
-
-def _full_summaries(fold: Fold) -> tuple[Summary, ...]:
-    exists = fold.load.state.exists
-    return tuple(
-        Summary(
-            Strategy.FULL,
-            records_in_slice=own.records + len(bad),
-            inserted=own.records,
-            quarantined=len(bad),
-            is_first=number == 0 and not exists,
-        ).checked()
-        for number, (own, bad) in enumerate(zip(fold.statistics, fold.bad_rows, strict=True))
-    )
+    return summaries, rows.selectExpr(*map(name_sql, fold.columns))
 
 
 def _last_writer(fold: Fold) -> int | None:
@@ -279,24 +326,11 @@ def _last_writer(fold: Fold) -> int | None:
     load = fold.load
     is_filled = load.state.exists and not load.state.is_empty
     last = None if load.state.exists else 0
-    for number, own in enumerate(fold.statistics):
-        if own.records:
+    for number, own in enumerate(fold.slices):
+        if own.statistics.records:
             last, is_filled = number, True
         elif is_filled and not load.prepared.partitions:
             if not load.entity.settings.allow_empty:
                 raise BadSlice(number)
             last, is_filled = number, False
     return last
-
-
-def _content(fold: Fold, summaries: tuple[Summary, ...]) -> dict[str, Any]:
-    """Return the content of the commit: what each slice's own commit would hold, in order."""
-    whole = fold.load.request.token.content
-    items = []
-    for request, own, drift, summary in zip(
-        fold.requests, fold.statistics, fold.drifts, summaries, strict=True
-    ):
-        marks = {column: mark.as_json() for column, mark in own.watermarks.items()}
-        item = {**request.token.content, "watermarks": marks, "metrics": summary.as_json()}
-        items.append({**item, "drift": drift.as_json()} if drift else item)
-    return {**whole, "hashVersion": fold.load.prepared.form.version, FOLDED: items}

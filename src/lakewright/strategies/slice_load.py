@@ -20,15 +20,13 @@ from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
-from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
+from lakewright.strategies.bad_rows import BadRow
 from lakewright.strategies.drift import Alignment, Drift
-from lakewright.strategies.pruning import prunable_columns, range_condition
-from lakewright.strategies.schema_fit import SchemaFit, fit_slice
-from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
+from lakewright.strategies.pruning import range_condition
+from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import declared_properties, own_properties
-from lakewright.strategies.tuning import Tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,12 +37,7 @@ if TYPE_CHECKING:
     from lakewright.transform.pipeline import PreparedSlice
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = [
-    "LoadRequest",
-    "SliceLoad",
-    "fit_request",
-    "prepare_load",
-]
+__all__ = ["LoadRequest", "SliceLoad"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +111,28 @@ class SliceLoad:
         """Whether the table does not exist yet, or has no rows."""
         return not self.state.exists or bool(self.state.is_empty)
 
-    def summary(self, strategy: Strategy, **counts: Any) -> Summary:
+    def open_condition(self, *alias: str) -> str:
+        """Return the condition of rows of the table that can change: of Historic, current versions."""
+        is_historic = self.request.strategy is Strategy.HISTORIC
+        return f"{name_sql(*alias, self.system.valid_to)} is null" if is_historic else "true"
+
+    def summary(self, **counts: int) -> Summary:
         """Return the summary of the slice with its own counts and those of what was done with its rows."""
+        strategy = self.request.strategy
         return Summary(
             strategy,
             records_in_slice=self.statistics.records + len(self.bad_rows),
             superseded=self.statistics.superseded,
             quarantined=len(self.bad_rows),
+            is_first=not self.state.exists if strategy is Strategy.FULL else self.is_first,
             **counts,
         )
+
+    def content(self, summary: Summary) -> dict[str, Any]:
+        """Return what the commit of the slice holds of it."""
+        drift = {"drift": self.drift.as_json()} if self.drift else {}
+        own = {"watermarks": self.statistics.marks, "metrics": summary.as_json()}
+        return {**self.request.token.content, **own, **drift}
 
     @property
     def fit(self) -> Alignment:
@@ -244,7 +250,8 @@ class SliceLoad:
             CommitConflict: The table has changed since the slice was compared with it; nothing was written.
             LeaseLost: The lock is lost, or the commit of another attempt landed first.
         """
-        return replace(summary, delta_version=self.commit_content(self._content(summary.checked()), write))
+        content = {**self.content(summary.checked()), "hashVersion": self.prepared.form.version}
+        return replace(summary, delta_version=self.commit_content(content, write))
 
     def commit_content(self, content: Mapping[str, Any], write: Callable[[], None]) -> int | None:
         """Write in one commit that carries the token with this content; return the commit's version.
@@ -272,15 +279,6 @@ class SliceLoad:
             reach_failpoint("after_commit")
         return self._confirmed(content).version
 
-    def _content(self, summary: Summary) -> dict[str, Any]:
-        watermarks = {column: mark.as_json() for column, mark in self.statistics.watermarks.items()}
-        content = {**self.request.token.content, "hashVersion": self.prepared.form.version}
-        content["watermarks"] = watermarks
-        content["metrics"] = summary.as_json()
-        if self.drift:
-            content["drift"] = self.drift.as_json()
-        return content
-
     def _set_missing_properties(self) -> None:
         """Set the table properties that the commit needs; this alone changes no rows."""
         if not self.state.exists:
@@ -305,64 +303,3 @@ class SliceLoad:
                 details={"app_id": token.app_id, "number": token.number},
             )
         return fact
-
-
-def prepare_load(
-    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
-) -> SliceLoad:
-    """Return a slice with its table, and with statistics that one query collects; nothing is written.
-
-    Args:
-        lake: The lake.
-        session: A strict session, in which `frame` was read; its settings are tuned to the slice's size.
-        entity: The entity.
-        frame: The slice's rows, lazily.
-        request: The request to process the slice.
-
-    Raises:
-        TargetError: The slice cannot be processed.
-    """
-    fit = fit_request(lake, session, entity, frame, request)
-    tuning = Tuning.of(fit.state, size=request.slice_size, columns=len(fit.prepared.frame.columns))
-    tuning.apply(session, lake)
-    bad_rows = collect_bad_rows(fit.prepared.bad, entity.settings.max_bad_rows)
-    statistics = collect_statistics(
-        fit.prepared,
-        are_null_keys_allowed=entity.settings.null_keys == "allow",
-        ranged=prunable_columns(entity, fit.prepared),
-    )
-    return SliceLoad(
-        lake=lake,
-        session=session,
-        entity=entity,
-        request=request,
-        address=fit.address,
-        state=fit.state,
-        prepared=fit.prepared,
-        statistics=statistics,
-        alignment=fit.alignment,
-        is_small=tuning.is_small,
-        table=fit.table,
-        bad_rows=bad_rows,
-    )
-
-
-def fit_request(
-    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
-) -> SchemaFit:
-    """Return how the columns of a request's slice fit its table; no query is run.
-
-    Raises:
-        TargetError: They do not fit.
-    """
-    return fit_slice(
-        lake,
-        session,
-        entity,
-        frame,
-        slice_name=request.slice_name,
-        strategy=request.strategy,
-        at=request.at,
-        allow_data_loss=request.permissions.allow_data_loss,
-        may_lack_columns=request.may_lack_columns,
-    )

@@ -6,11 +6,11 @@ Nothing is written before they are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError
+from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError, TargetError
 from lakewright.lake.partition import NULL_FOLDER
 from lakewright.manifest.watermark import Watermark
 from lakewright.schema.sql import name_sql
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = ["Range", "SliceStatistics", "collect_statistics", "collect_statistics_by"]
+__all__ = ["Range", "SliceStatistics", "collect_statistics"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAMPLES = 5
@@ -70,72 +70,70 @@ class SliceStatistics:
     latest: Any = None
 
     @property
+    def marks(self) -> dict[str, Any]:
+        """The watermarks as records and commits hold them."""
+        return {column: mark.as_json() for column, mark in self.watermarks.items()}
+
+    @property
     def used(self) -> int:
         """Number of rows that are not superseded."""
         return self.records - self.superseded
 
 
 def collect_statistics(
-    prepared: PreparedSlice, *, are_null_keys_allowed: bool, ranged: tuple[str, ...]
-) -> SliceStatistics:
-    """Return the statistics of a prepared slice, after checking its keys and partition values.
+    prepared: PreparedSlice,
+    *,
+    are_null_keys_allowed: bool,
+    ranged: tuple[str, ...] = (),
+    number: str | None = None,
+) -> dict[int, SliceStatistics | TargetError]:
+    """Return the statistics of prepared slices by their numbers, or what is wrong with one of them.
+
+    Keys and partition values are checked. Slices without rows, and those after one that is wrong, are left
+    out.
 
     Args:
-        prepared: The slice.
+        prepared: One slice, or several with a column that has the number of each row's slice.
         are_null_keys_allowed: Whether null is a value of the business key like others.
         ranged: Silver columns whose ranges are wanted.
-
-    Raises:
-        DuplicateBusinesskeyException: Several rows have the same key.
-        NullKeyError: A column of the business key is null.
-        SchemaDriftError: A partition value is an empty text or `NULL_FOLDER`, which Delta stores as null, or
-            is too long for the name of a folder.
+        number: Name of that column; None for one slice, which has the number 0.
     """
-    aggregates = _Aggregates(prepared, ranged)
-    row = aggregates.query().first()
-    if row is None:
-        raise RuntimeError("an aggregate over all rows returned no row")
+    aggregates = _Aggregates(prepared, ranged, number)
+    found: dict[int, SliceStatistics | TargetError] = {}
+    rows = {0 if number is None else row[number]: row for row in aggregates.query().collect()}
+    for place, row in sorted(rows.items()):
+        own = (
+            prepared
+            if number is None
+            else replace(prepared, frame=prepared.frame.where(f"{number} = {place}"))
+        )
+        error = _error(own, row, are_null_keys_allowed=are_null_keys_allowed)
+        found[place] = error or aggregates.statistics(row)
+        if error is not None:
+            break
+    return found
+
+
+def _error(prepared: PreparedSlice, row: Row, *, are_null_keys_allowed: bool) -> TargetError | None:
+    """Return the error of a slice with several rows of one key, null keys, or unfit partition values."""
     if prepared.has_key and row["duplicates"]:
-        raise _duplicate_error(prepared, row["duplicates"])
+        return _duplicate_error(prepared, row["duplicates"])
     if row["null_keys"] and not (are_null_keys_allowed and prepared.key_columns):
-        raise _null_error(prepared, row["null_keys"])
+        return _null_error(prepared, row["null_keys"])
+    # Delta stores the first as null.
     if row["empty_partitions"]:
-        raise SchemaDriftError(
+        return SchemaDriftError(
             f"{_rows_have(row['empty_partitions'])} an empty text, or {NULL_FOLDER}, in a partition column "
             f"({', '.join(prepared.partitions)}), which a table cannot tell from null",
             remedy="Make the source or a transformation return null or another text.",
         )
     if row["long_partitions"]:
-        raise SchemaDriftError(
+        return SchemaDriftError(
             f"{_rows_have(row['long_partitions'])} a text in a partition column "
             f"({', '.join(prepared.partitions)}) that is too long for the name of a folder",
             remedy="Partition by another column, or by an expression that shortens it.",
         )
-    return aggregates.statistics(row)
-
-
-def collect_statistics_by(
-    prepared: PreparedSlice, number: str, *, are_null_keys_allowed: bool
-) -> dict[int, SliceStatistics | None]:
-    """Return the statistics of several slices by their numbers, without ranges; None for one with a fault.
-
-    Slices without rows are left out.
-
-    Args:
-        prepared: The slices, with a column that has the number of each row's slice.
-        number: Name of that column.
-        are_null_keys_allowed: Whether null is a value of the business key like others.
-    """
-    aggregates = _Aggregates(prepared, (), number)
-    faults = ["empty_partitions", "long_partitions"]
-    if prepared.has_key:
-        faults.append("duplicates")
-    if not (are_null_keys_allowed and prepared.key_columns):
-        faults.append("null_keys")
-    return {
-        row[number]: None if any(row[fault] for fault in faults) else aggregates.statistics(row)
-        for row in aggregates.query().collect()
-    }
+    return None
 
 
 _RECORDS = "_lakewright_records"

@@ -6,22 +6,23 @@ explained in docs/decisions/010-rewriting-tables.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.lake.observation import delta_table, local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.strategies.changes import ACTION, MATCH, Changes
+from lakewright.strategies.delete_inference import written_condition
+from lakewright.strategies.rules import INSERT, PATCH, UPDATE, patch_of
 from lakewright.strategies.table_properties import silver_properties
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, DataFrameWriterV2
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["Clause", "append", "create", "key_condition", "sequence_assignment", "write_changes"]
+__all__ = ["append", "create", "key_condition", "overwrite", "write_changes"]
 
 SMALL_SOURCE = 100_000
 """Number of rows up to which changes are broadcast, so that the table is not sorted; not measured."""
@@ -46,25 +47,6 @@ _ROW_TRACKING = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 """Properties of tables whose readers follow single rows; a rewrite would report every row as changed."""
 
 _DELETION_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """The effect of an action on the table's row.
-
-    Attributes:
-        action: Name of the action.
-        assignments: Column to SQL over `s` (the row to write) and `t`; None assigns all columns of `s`.
-    """
-
-    action: str
-    assignments: Mapping[str, str] | None = None
-
-
-def sequence_assignment(load: SliceLoad) -> dict[str, str]:
-    """Return the assignment that gives a deleted row its delete's value of `sequence_by`, if there is one."""
-    name = load.sequence
-    return {} if name is None else {name_sql(name): f"s.{name_sql(name)}"}
 
 
 def create(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
@@ -96,10 +78,17 @@ def _described(load: SliceLoad, rows: DataFrame) -> DataFrame:
 
 def append(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
     """Return the write that appends rows with the table's columns."""
+    return _evolving(load, rows).append
+
+
+def overwrite(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
+    """Return the write that replaces the partitions of these rows, or all rows of an unpartitioned table."""
+    return _evolving(load, rows).overwritePartitions
+
+
+def _evolving(load: SliceLoad, rows: DataFrame) -> DataFrameWriterV2:
     writer = rows.writeTo(load.address.sql)
-    if load.fit.evolves:
-        writer = writer.option("mergeSchema", "true")
-    return writer.append
+    return writer.option("mergeSchema", "true") if load.fit.evolves else writer
 
 
 def key_condition(changes: Changes, first: str | None = None) -> str:
@@ -113,38 +102,31 @@ def key_condition(changes: Changes, first: str | None = None) -> str:
     return " and ".join((f"{first or f't.{own}'} = s.{MATCH}", *(f"t.{name} = s.{name}" for name in others)))
 
 
-def write_changes(
-    load: SliceLoad, changes: Changes, clauses: Sequence[Clause], *, target: str, inserts: int, matches: int
-) -> Callable[[], None]:
-    """Return the write that applies changes: an append if no row matches, else a rewrite or a MERGE.
-
-    Args:
-        load: The slice and its table.
-        changes: The changes.
-        clauses: The effects of the actions on the table's row; the action `insert` inserts one.
-        target: Condition on the rows of the table, as `t`, that can be matched.
-        inserts: Number of rows with the action `insert`.
-        matches: Number of all other rows.
-    """
+def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
+    """Return the write that applies changes: an append if no row matches, else a rewrite or a MERGE."""
     columns = [name_sql(name) for name in load.fit.columns]
+    inserts = changes.actions.get(INSERT, 0)
+    matches = sum(changes.actions.values()) - inserts
     if not matches:
         return append(load, changes.rows.selectExpr(*columns))
-    # Each clause makes the queries longer to compile, even if no row has its action.
-    used = [clause for clause in clauses if clause.action in changes.actions]
-    if _is_rewritten(load, matches):
-        return _rewrite(load, changes, used, target)
-    condition = f"{key_condition(changes)} and {target}"
     whole_row = {column: f"s.{column}" for column in columns}
+    # Each action makes the queries longer to compile, even if no row has it.
+    effects = {UPDATE: whole_row, PATCH: patch_of(load)}
+    effects = {action: effects[action] for action in effects if action in changes.actions}
+    # The end is compared, not the flag: Delta skips files by counts of nulls, but not by booleans.
+    target = f"{load.open_condition('t')} and {written_condition(load, changes.inferred_deletes)}"
+    if _is_rewritten(load, matches):
+        return _rewrite(load, changes, effects, target)
+    condition = f"{key_condition(changes)} and {target}"
 
     def write() -> None:
         load.session.conf.set(_DELETION_VECTORS, "false" if _is_mostly_changed(load, matches) else "true")
         source = _with_hint(changes.rows, inserts + matches)
         builder = delta_table(load.session, load.address).alias("t").merge(source.alias("s"), condition)
-        for clause in used:
-            assignments = whole_row if clause.assignments is None else clause.assignments
-            builder = builder.whenMatchedUpdate(f"s.{ACTION} = {text_sql(clause.action)}", dict(assignments))
+        for action, assignments in effects.items():
+            builder = builder.whenMatchedUpdate(f"s.{ACTION} = {text_sql(action)}", dict(assignments))
         if inserts:
-            builder = builder.whenNotMatchedInsert(f"s.{ACTION} = 'insert'", dict(whole_row))
+            builder = builder.whenNotMatchedInsert(f"s.{ACTION} = {text_sql(INSERT)}", dict(whole_row))
         if load.fit.evolves:
             builder = builder.withSchemaEvolution()
         builder.execute()
@@ -181,7 +163,9 @@ def _is_rewritten(load: SliceLoad, matches: int) -> bool:
     return is_worth_it and local_table_path(load.lake, load.address) is not None
 
 
-def _rewrite(load: SliceLoad, changes: Changes, clauses: Sequence[Clause], target: str) -> Callable[[], None]:
+def _rewrite(
+    load: SliceLoad, changes: Changes, effects: Mapping[str, Mapping[str, str]], target: str
+) -> Callable[[], None]:
     """Return the write that replaces all rows of the table by one full join of its rows with their changes.
 
     A MERGE that changes most of a table joins twice.
@@ -196,7 +180,7 @@ def _rewrite(load: SliceLoad, changes: Changes, clauses: Sequence[Clause], targe
         joined = rows.join(
             changes.rows.alias("s"), functions.expr(key_condition(changes, f"t.{match}")), "full"
         )
-        written = joined.selectExpr(*(f"{_written_sql(column, clauses)} as {column}" for column in columns))
+        written = joined.selectExpr(*(f"{_written_sql(column, effects)} as {column}" for column in columns))
         # Static, whatever the user's settings say: a partition without remaining rows must be removed.
         writer = written.writeTo(load.address.sql).option("partitionOverwriteMode", "static")
         writer.overwrite(functions.lit(True))
@@ -204,11 +188,11 @@ def _rewrite(load: SliceLoad, changes: Changes, clauses: Sequence[Clause], targe
     return write
 
 
-def _written_sql(column: str, clauses: Sequence[Clause]) -> str:
+def _written_sql(column: str, effects: Mapping[str, Mapping[str, str]]) -> str:
     """Return the SQL of a column's value after the change, if there is one, was applied to the row."""
-    cases = [f"when 'insert' then s.{column}"]
-    for clause in clauses:
-        value = f"s.{column}" if clause.assignments is None else clause.assignments.get(column)
+    cases = [f"when {text_sql(INSERT)} then s.{column}"]
+    for action, assignments in effects.items():
+        value = next((sql for name, sql in assignments.items() if name.lower() == column.lower()), None)
         if value is not None:
-            cases.append(f"when {text_sql(clause.action)} then {value}")
+            cases.append(f"when {text_sql(action)} then {value}")
     return f"case s.{ACTION} {' '.join(cases)} else t.{column} end"

@@ -465,7 +465,7 @@ def test_a_writer_in_between_makes_the_slice_be_compared_anew(
         seen.append(changes)
         return changes
 
-    monkeypatch.setattr("lakewright.strategies.merge.compare", compare_and_interfere)
+    monkeypatch.setattr("lakewright.strategies.apply.compare", compare_and_interfere)
     summary = lake.load(things, "s2", SLICES[1])
 
     assert len(seen) == 2

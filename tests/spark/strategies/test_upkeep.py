@@ -150,7 +150,7 @@ def test_a_slice_that_a_compaction_overtakes_is_compared_anew(
             assert maintain(lake.lake, lake.leases(), things).is_done
         return found
 
-    monkeypatch.setattr("lakewright.strategies.historic.compare", compare_and_compact)
+    monkeypatch.setattr("lakewright.strategies.apply.compare", compare_and_compact)
     summary = lake.load(things, "s3", rows(0, 5, "c"))
 
     assert len(calls) == 2

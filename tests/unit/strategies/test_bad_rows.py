@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +15,12 @@ from lakewright.errors import BadRowsError
 from lakewright.lake.table_state import ABSENT, TableState
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.slices import fold
+from lakewright.slices.attempt import SliceProcessor
 from lakewright.slices.bronze import Slice
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.strategies.bad_rows import BadRow, check_bad_rows, message_with_rows
-from lakewright.strategies.fold_sources import BadSlice
+from lakewright.strategies.prepare import BadSlice
 from lakewright.strategies.slice_statistics import SliceStatistics
 
 TABLE = TableState(exists=True, columns=(Field(name="total", type=parse_type("decimal(8,2)")),))
@@ -42,6 +43,15 @@ UNPARSED = BadRow(Fault(Reason.UNPARSED), "s1.csv", line=3)
 @pytest.fixture
 def orders(tmp_path: Path) -> Entity:
     return make_workspace(tmp_path, ORDERS).entity("orders")
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What putting rows aside needs of a slice."""
+
+    state: TableState
+    bad_rows: tuple[BadRow, ...]
+    statistics: SliceStatistics
 
 
 def misfits(
@@ -154,15 +164,15 @@ def test_the_place_of_a_raised_fault_is_found_by_its_value_not_its_words() -> No
 def test_a_slice_of_bad_rows_alone_ends_a_fold_before_it(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path, ORDERS)
     context = SimpleNamespace(lake=workspace.lake)
-    processor: Any = SimpleNamespace(context=context, entity=workspace.entity("orders"))
+    processor: Any = SliceProcessor.__new__(SliceProcessor)
+    processor.context, processor.entity = context, workspace.entity("orders")
     claimed: Any = [SimpleNamespace(slice_=Slice(name, name, ())) for name in ("s1", "s2")]
-    found: Any = SimpleNamespace(
-        load=SimpleNamespace(state=TABLE),
-        bad_rows=(tuple(misfits("x")), tuple(misfits("y"))),
-        statistics=(SliceStatistics(3, 0), SliceStatistics(0, 0)),
-    )
+    loads: Any = [
+        _Load(TABLE, tuple(misfits(value)), SliceStatistics(records, 0))
+        for value, records in (("x", 3), ("y", 0))
+    ]
     with pytest.raises(BadSlice, match="every row of the slice is bad") as raised:
-        fold._with_saved_rows(processor, claimed, found)
+        list(fold._with_saved_rows(processor, claimed, loads))
     assert raised.value.position == 1
 
 

@@ -1,74 +1,90 @@
-"""The Full strategy: the slice replaces the table's rows, or those of the partitions that it contains.
+"""Application of a slice to its table in one commit, by the strategy of its request.
 
-The first load of Merge and Historic falls back to it.
+Full replaces the table's rows, or those of the partitions that the slice contains. Merge and Historic write
+what changes, by their rules. Their first load writes all rows, except those that arrive deleted.
 
-Source: `processing-strategies.md`, "Full Strategy", and "Behavior" of Merge and Historic (first run); that a
-record which arrives deleted is not inserted is Lakewright's own.
+Source: `processing-strategies.md`, "Full Strategy", "Merge Strategy" and "Historic Strategy (SCD Type 2)";
+the checks of order in time are Lakewright's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lakewright.errors import DataLossError
+from lakewright.errors import BackdatedError, DataLossError
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
+from lakewright.strategies.changes import MATCH, Changes, compare
+from lakewright.strategies.delete_inference import check_delete_brake
 from lakewright.strategies.pruning import value_sql
+from lakewright.strategies.rules import measures
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.write import append, create
+from lakewright.strategies.write import append, create, key_condition, overwrite, write_changes
 from lakewright.transform.sequence import is_outdated_sql
+from lakewright.transform.steps import instant_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakewright.strategies.slice_load import SliceLoad
 
-__all__ = ["apply_full", "initial_load", "overwrite"]
+__all__ = ["apply_slice"]
 
 
-def apply_full(load: SliceLoad) -> Summary:
-    """Replace the table's rows, or those of the slice's partitions, in one commit; return the summary.
-
-    If the table is one of Merge or Historic, records that arrive deleted are left out, as on a first run.
+def apply_slice(load: SliceLoad) -> Summary:
+    """Apply a slice in one commit, or in none if nothing changes; return the summary.
 
     Raises:
         DataLossError: An empty slice would empty the table, or a late one replace newer rows.
         SchemaDriftError: The slice does not fit the table.
+        BackdatedError: A version would end before it begins, or begin before another version of its record
+            ends.
+        DeleteBrakeError: Delete inference would delete too large a share of the window.
+    """
+    if load.request.strategy is Strategy.FULL:
+        return _replace(load)
+    if load.is_first or not load.statistics.records:
+        return _load_first(load)
+    changes = compare(load)
+    check_delete_brake(load, changes.inferred_deletes, changes.expected)
+    summary = load.summary(**measures(load.request.strategy, changes.counts)).checked()
+    if not changes.actions:
+        return summary
+    if load.request.strategy is Strategy.HISTORIC and load.request.permissions.allow_backdated:
+        _check_order(load, changes)
+    return load.commit(summary, write_changes(load, changes))
+
+
+def _replace(load: SliceLoad) -> Summary:
+    """Replace the table's rows, or those of the slice's partitions.
+
+    If the table is one of Merge or Historic, records that arrive deleted are left out, as on a first run.
     """
     deleted = load.statistics.arrived_deleted if load.prepared.shape is not Strategy.FULL else 0
     rows = _rows(load, deleted)
     summary = load.summary(
-        Strategy.FULL,
         inserted=load.statistics.used - deleted,
         deleted=deleted,
         without_row=0 if load.state.exists else deleted,
-        is_first=not load.state.exists,
     )
     if not load.state.exists:
         return load.commit(summary, create(load, rows))
     _check_not_outdated(load)
-    if not summary.inserted and not _empties_table(load):
+    if not summary.inserted and not empties_table(load):
         return summary
     return load.commit(summary, overwrite(load, load.aligned(rows)))
 
 
-def initial_load(load: SliceLoad, strategy: Strategy) -> Summary:
-    """Write the slice's rows as the first of the table, which is created if necessary; return the summary.
+def _load_first(load: SliceLoad) -> Summary:
+    """Write the slice's rows as the first of the table, which is created if necessary.
 
     A slice without rows creates the table too, but makes no commit to an existing one.
     """
     deleted = load.statistics.arrived_deleted
-    summary = load.summary(
-        strategy,
-        inserted=load.statistics.used - deleted,
-        deleted=deleted if strategy is Strategy.MERGE else 0,
-        closed=deleted if strategy is Strategy.HISTORIC else 0,
-        without_row=deleted,
-        is_first=load.is_first,
-    )
+    counts = {"insert": load.statistics.used - deleted, "unknown": deleted}
+    summary = load.summary(**measures(load.request.strategy, counts))
     rows = _rows(load, deleted)
     if not load.state.exists:
         return load.commit(summary, create(load, rows))
@@ -121,7 +137,7 @@ def _latest_sql(load: SliceLoad, sequence: str) -> str:
     return "null" if load.statistics.latest is None else value_sql(load.statistics.latest, kind)
 
 
-def _empties_table(load: SliceLoad) -> bool:
+def empties_table(load: SliceLoad) -> bool:
     """Return whether an empty slice removes all rows of the table.
 
     Raises:
@@ -138,9 +154,22 @@ def _empties_table(load: SliceLoad) -> bool:
     return True
 
 
-def overwrite(load: SliceLoad, rows: DataFrame) -> Callable[[], None]:
-    """Return the write that replaces the partitions of these rows, or all rows of an unpartitioned table."""
-    writer = rows.writeTo(load.address.sql)
-    if load.fit.evolves:
-        writer = writer.option("mergeSchema", "true")
-    return writer.overwritePartitions
+def _check_order(load: SliceLoad, changes: Changes) -> None:
+    """Raise `BackdatedError` unless the processing time is later than all versions of the changed records."""
+    from pyspark.sql import functions
+
+    system, at = load.system, load.request.at
+    start, end = name_sql(system.valid_from), name_sql(system.valid_to)
+    key, *others = map(name_sql, changes.keys)
+    changed = changes.rows.selectExpr(f"coalesce({MATCH}, {key}) as {MATCH}", *others).distinct()
+    later = load.target().where(f"greatest({start}, {end}) >= {instant_sql(at)}")
+    found = later.alias("t").join(changed.alias("s"), functions.expr(key_condition(changes)), "left_semi")
+    count = found.select(system.key).distinct().count()
+    if count:
+        has = "record has" if count == 1 else "records have"
+        raise BackdatedError(
+            f"{count} {has} versions that begin or end at or after {at.isoformat()}; "
+            "a version from then on would overlap them",
+            remedy="Give a later processing time.",
+            details={"records": count},
+        )

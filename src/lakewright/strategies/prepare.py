@@ -1,0 +1,390 @@
+"""Slices as they were read, prepared for their table: one, or several that one commit applies.
+
+Of several slices, each fits the table that those before it leave.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline" and "Schema Drift"; that several slices are
+prepared together is Lakewright's own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from lakewright.schema.convert import convert
+from lakewright.schema.shape import plain_type
+from lakewright.schema.spark import column_types, type_of
+from lakewright.schema.sql import name_sql, text_sql
+from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
+from lakewright.strategies.drift import Alignment, align
+from lakewright.strategies.pruning import prunable_columns
+from lakewright.strategies.schema_fit import SchemaFit, fit_slice
+from lakewright.strategies.slice_load import SliceLoad
+from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
+from lakewright.strategies.tuning import Tuning
+from lakewright.transform.steps import instant_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from lakewright.errors import TargetError
+    from lakewright.lake.lake import Lake
+    from lakewright.spec.models.entity import Entity
+    from lakewright.strategies.slice_load import LoadRequest
+
+__all__ = [
+    "NUMBER",
+    "BadSlice",
+    "Fold",
+    "FoldSource",
+    "fit_request",
+    "lookup_sql",
+    "prepare_fold",
+    "prepare_load",
+    "with_columns_of",
+]
+
+NUMBER = "_lakewright_slice"
+"""Column with the number of a row's slice, from 0 on."""
+
+
+class BadSlice(Exception):
+    """A slice of a fold can't be processed; those before it can.
+
+    Args:
+        position: Its number in the fold, from 0 on.
+        error: Why it can't be.
+        is_known: Whether it is this slice that can't be; otherwise the next, smaller fold ends before it.
+    """
+
+    def __init__(self, position: int, error: Exception | None = None, *, is_known: bool = True) -> None:
+        super().__init__(str(error) if error is not None else f"slice {position} has a fault")
+        self.is_known = is_known
+        self.position = position
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class FoldSource:
+    """Slices with the same columns, which are read together.
+
+    Attributes:
+        frame: Their rows, lazily.
+        requests: The request of each, in order.
+        position: SQL of the position of a row's slice among them; it may use the file's metadata.
+    """
+
+    frame: DataFrame
+    requests: tuple[LoadRequest, ...]
+    position: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Slices that are prepared for one commit.
+
+    Attributes:
+        load: All of them as one load, whose columns are those of the table after the last one.
+        rows: Their rows, with these columns and `NUMBER`.
+        slices: Each of them, with the table before it, and the statistics that need no window.
+    """
+
+    load: SliceLoad
+    rows: DataFrame
+    slices: tuple[SliceLoad, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the table's columns after the last slice."""
+        return [name for name in self.rows.columns if name != NUMBER]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Slices of a source that have the same columns and fit the table in the same way.
+
+    Attributes:
+        opening: The fit of the first of them.
+        fit: The fit of the last of them.
+        requests: The request of each.
+        rows: Their prepared rows; if there are several slices, with `NUMBER`.
+    """
+
+    opening: SchemaFit
+    fit: SchemaFit
+    requests: tuple[LoadRequest, ...]
+    rows: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class _Preparation:
+    """Preparation of slices of an entity, in a strict session in which they were read."""
+
+    lake: Lake
+    session: SparkSession
+    entity: Entity
+
+    def fit(self, frame: DataFrame, request: LoadRequest, after: SchemaFit | None = None) -> SchemaFit:
+        """Return how a slice fits its table, or the table that another slice leaves."""
+        return fit_slice(
+            self.lake,
+            self.session,
+            self.entity,
+            frame,
+            slice_name=request.slice_name,
+            strategy=request.strategy,
+            at=request.at,
+            allow_data_loss=request.permissions.allow_data_loss,
+            after=after,
+            may_lack_columns=request.may_lack_columns,
+        )
+
+    def loads(self, parts: Sequence[_Part], *, size: int) -> list[SliceLoad]:
+        """Return each slice with its statistics, after checks of its keys and partition values."""
+        state, last = parts[0].opening.state, parts[-1].fit
+        tuning = Tuning.of(state, size=size, columns=len(last.prepared.frame.columns))
+        tuning.apply(self.session, self.lake)
+        bad_rows = [rows for part in parts for rows in self._bad_rows(part)]
+        statistics = self._statistics(parts, len(bad_rows))
+        fits = [fit for part in parts for fit in (part.opening, *[part.fit] * (len(part.requests) - 1))]
+        return [
+            SliceLoad(
+                lake=self.lake,
+                session=self.session,
+                entity=self.entity,
+                request=request,
+                address=fit.address,
+                state=state,
+                prepared=fit.prepared,
+                statistics=own,
+                alignment=fit.alignment,
+                is_small=tuning.is_small,
+                table=fit.table,
+                bad_rows=bad,
+            )
+            for request, fit, own, bad in zip(
+                [request for part in parts for request in part.requests],
+                fits,
+                statistics,
+                bad_rows,
+                strict=True,
+            )
+        ]
+
+    def _bad_rows(self, part: _Part) -> list[tuple[BadRow, ...]]:
+        """Return the bad rows of each slice; slices that may have some are read one by one."""
+        found = collect_bad_rows(part.fit.prepared.bad, self.entity.settings.max_bad_rows)
+        return [*[()] * (len(part.requests) - 1), found]
+
+    def _statistics(self, parts: Sequence[_Part], count: int) -> list[SliceStatistics]:
+        """Return the statistics of each slice; of one alone with ranges.
+
+        Raises:
+            TargetError: The one slice has a fault.
+            BadSlice: One of several has.
+        """
+        found: dict[int, SliceStatistics | TargetError] = {}
+        alike: dict[tuple[object, ...], list[_Part]] = defaultdict(list)
+        for part in parts:
+            prepared = part.fit.prepared
+            alike[part.rows.schema.simpleString(), prepared.identity, *prepared.watermarks.values()].append(
+                part
+            )
+        for group in alike.values():  # slices with the same columns are asked together
+            prepared = replace(group[0].fit.prepared, frame=_union([part.rows for part in group]))
+            found |= collect_statistics(
+                prepared,
+                are_null_keys_allowed=self.entity.settings.null_keys == "allow",
+                ranged=prunable_columns(self.entity, prepared) if count == 1 else (),
+                number=None if count == 1 else NUMBER,
+            )
+        statistics = []
+        for number in range(count):
+            own = found.get(number, SliceStatistics(0, 0))
+            if not isinstance(own, SliceStatistics):
+                raise own if count == 1 else BadSlice(number, own)
+            statistics.append(own)
+        return statistics
+
+
+def fit_request(
+    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
+) -> SchemaFit:
+    """Return how the columns of a request's slice fit its table; no query is run.
+
+    Raises:
+        TargetError: They do not fit.
+    """
+    return _Preparation(lake, session, entity).fit(frame, request)
+
+
+def prepare_load(
+    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
+) -> SliceLoad:
+    """Return a slice with its table, and with statistics that one query collects; nothing is written.
+
+    Args:
+        lake: The lake.
+        session: A strict session, in which `frame` was read; its settings are tuned to the slice's size.
+        entity: The entity.
+        frame: The slice's rows, lazily.
+        request: The request to process the slice.
+
+    Raises:
+        TargetError: The slice cannot be processed.
+    """
+    preparation = _Preparation(lake, session, entity)
+    fit = preparation.fit(frame, request)
+    (load,) = preparation.loads([_Part(fit, fit, (request,), fit.prepared.frame)], size=request.slice_size)
+    return load
+
+
+def prepare_fold(
+    lake: Lake,
+    session: SparkSession,
+    entity: Entity,
+    sources: Sequence[FoldSource],
+    whole: LoadRequest,
+) -> Fold:
+    """Return several slices that are prepared for one commit, after checks of each; nothing is written.
+
+    Args:
+        lake: The lake.
+        session: A strict session, in which the sources were read.
+        entity: The entity.
+        sources: The slices, in order.
+        whole: The request of all of them.
+
+    Raises:
+        BadSlice: A slice can't be processed.
+    """
+    preparation = _Preparation(lake, session, entity)
+    parts: list[_Part] = []
+    for source in sources:
+        first = sum(len(part.requests) for part in parts)
+        parts += _parts(preparation.fit, source, first, parts[-1].fit if parts else None)
+    slices = preparation.loads(parts, size=whole.slice_size)
+    opening, last = parts[0].opening, parts[-1].fit
+    after = last.schema_after
+    rows = _union([_aligned(part, after) for part in parts])
+    load = replace(
+        slices[-1],
+        request=whole,
+        prepared=replace(last.prepared, frame=rows.drop(NUMBER)),
+        statistics=SliceStatistics(
+            records=sum(each.statistics.records for each in slices),
+            arrived_deleted=sum(each.statistics.arrived_deleted for each in slices),
+        ),
+        alignment=_alignment(after, opening),
+        table=None,
+        bad_rows=(),
+    )
+    return Fold(load, rows, tuple(slices))
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def _parts(
+    fit: Callable[[DataFrame, LoadRequest, SchemaFit | None], SchemaFit],
+    source: FoldSource,
+    first: int,
+    before: SchemaFit | None,
+) -> Iterator[_Part]:
+    """Yield the parts of a source: one, or its first slice and the others if the first changes the table."""
+
+    def fitting(position: int, after: SchemaFit | None) -> SchemaFit:
+        try:
+            return fit(source.frame, source.requests[position], after)
+        except Exception as error:
+            raise BadSlice(first + position, error) from error
+
+    requests = source.requests
+    opening = fitting(0, before)
+    # The second slice finds the table as all after it do.
+    usual = opening if len(requests) == 1 else fitting(1, opening)
+    rows = _numbered(usual, source, first)
+    if _are_alike(opening, usual):
+        yield _Part(opening, usual, requests, rows)
+        return
+    alone = _numbered(opening, source, first).where(f"{NUMBER} = {first}")
+    yield _Part(opening, opening, requests[:1], alone)
+    yield _Part(usual, usual, requests[1:], rows.where(f"{NUMBER} > {first}"))
+
+
+def _are_alike(one: SchemaFit, other: SchemaFit) -> bool:
+    """Return whether two slices of a source give the same rows, and leave the table with the same columns."""
+    ours, theirs = one.prepared, other.prepared
+    return (
+        ours.frame.schema == theirs.frame.schema
+        and ours.hashed == theirs.hashed
+        and ours.typeless == theirs.typeless
+        and one.schema_after.simpleString() == other.schema_after.simpleString()
+    )
+
+
+def _numbered(fit: SchemaFit, source: FoldSource, first: int) -> DataFrame:
+    """Return the prepared rows of a source with `NUMBER`, and with each slice's own name and time."""
+    from pyspark.sql import functions
+
+    prepared, requests = fit.prepared, source.requests
+    frame = prepared.frame.withColumn(NUMBER, functions.expr(f"{first} + {source.position}"))
+    if len(requests) == 1:
+        return frame
+    place = f"({NUMBER} - {first})"
+    at = lookup_sql((instant_sql(request.at) for request in requests), place)
+    name = lookup_sql((text_sql(request.slice_name) for request in requests), place)
+    system = prepared.system
+    values = {system.filename: name, system.last_seen: at}
+    if prepared.shape is Strategy.HISTORIC:
+        values[system.valid_from] = at
+    return frame.withColumns({column: functions.expr(sql) for column, sql in values.items()})
+
+
+def lookup_sql(values: Iterable[str], number: str) -> str:
+    """Return SQL of the value with a number, counted from 0; null for null.
+
+    Example:
+        >>> lookup_sql(["'a'", "'b'"], "n")
+        "if(n is null, null, element_at(array('a', 'b'), n + 1))"
+    """
+    # In ANSI mode Spark takes an element with a null position for a value that is never null.
+    return f"if({number} is null, null, element_at(array({', '.join(values)}), {number} + 1))"
+
+
+def _aligned(part: _Part, after: StructType) -> DataFrame:
+    """Return the rows of a part with the columns that the table has after the fold."""
+    fit = part.fit
+    rows = part.rows
+    if fit.alignment is not None:
+        columns = fit.alignment.columns.items()
+        rows = rows.selectExpr(*(f"{sql} as {name_sql(name)}" for name, sql in columns), NUMBER)
+    return with_columns_of(rows, after)
+
+
+def with_columns_of(rows: DataFrame, wanted: StructType) -> DataFrame:
+    """Return rows, with `NUMBER`, with the columns of another schema; columns that they lack are null."""
+    present = {field.name.lower(): field for field in rows.schema.fields}
+    columns = []
+    for own in wanted.fields:
+        found, kind = present.get(own.name.lower()), type_of(own.dataType)
+        if found is None:
+            sql = f"cast(null as {plain_type(kind).ddl})"
+        else:
+            sql = convert(name_sql(found.name), type_of(found.dataType), kind, column=own.name).strict
+        columns.append(f"{sql} as {name_sql(own.name)}")
+    return rows.selectExpr(*columns, NUMBER)
+
+
+def _alignment(after: StructType, first: SchemaFit) -> Alignment | None:
+    """Return how the columns after the fold are aligned with those of the present table."""
+    if first.table is None:
+        return None
+    fixed = [*first.prepared.system.all, *first.state.partition_columns]
+    return align(column_types(after), column_types(first.table), policy="evolve", fixed=fixed)
