@@ -15,7 +15,7 @@ from deltalake import QueryBuilder
 from tests.spark.test_rewind import Died, Shop
 
 from lakewright.lake.commit import STRICT
-from lakewright.transform.past_versions import CARRIED, timed_rows, versions_of
+from lakewright.strategies.past_load import CARRIED, timed_rows, versions_of
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:

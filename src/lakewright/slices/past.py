@@ -49,7 +49,7 @@ from lakewright.strategies.past_load import (
     past_rows,
     whole_exports,
 )
-from lakewright.strategies.prepare import fit_request, lookup_sql
+from lakewright.strategies.prepare import lookup_sql
 from lakewright.strategies.schema_fit import fit_slice
 from lakewright.strategies.slice_load import LoadRequest
 from lakewright.transform.lacking_columns import with_optional_columns
@@ -377,24 +377,14 @@ def adopt_table(context: ProcessingContext, entity: Entity, item: Item) -> Mappi
         TargetError: The slice cannot be read, or the meaning of the table's rows is not clear; nothing was
             written.
     """
-    name, session = slice_name(item), strict_session(context.lake)
-    slice_ = find_unchanged_slice(context.lake, entity.places(context.lake.settings).bronze, item)
-    at = context.clock().astimezone(UTC)
+    lake, name, session = context.lake, slice_name(item), strict_session(context.lake)
+    slice_ = find_unchanged_slice(lake, entity.places(lake.settings).bronze, item)
     token = Token(str(context.application), 0, {"run": context.holder.run_id, "before": item.item_id})
+    request = LoadRequest(name, entity.strategy, context.clock().astimezone(UTC), token=token)
     try:
-        fit = fit_slice(
-            context.lake,
-            session,
-            entity,
-            read_slice(context.lake, session, slice_, entity),
-            slice_name=name,
-            strategy=entity.strategy,
-            at=at,
-            allow_data_loss=False,
-        )
-        return adopt(
-            context.lake, session, entity, fit.prepared, fit.state, at=at, token=token, check=lambda: None
-        )
+        frame = read_slice(lake, session, slice_, entity)
+        fit = fit_slice(lake, session, entity, frame, request)
+        return adopt(lake, session, entity, fit.prepared, fit.state, request=request)
     except Exception as error:
         raise translate_error(error, entity, name) from error
 
@@ -416,14 +406,5 @@ def adopt_first(
     """
     if not is_adoptable(entity, observe_table(lake, entity.places(lake.settings).silver)):
         return None
-    fit = fit_request(lake, session, entity, frame, request)
-    return adopt(
-        lake,
-        session,
-        entity,
-        fit.prepared,
-        fit.state,
-        at=request.at,
-        token=request.token,
-        check=request.check_lock,
-    )
+    fit = fit_slice(lake, session, entity, frame, request)
+    return adopt(lake, session, entity, fit.prepared, fit.state, request=request)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
-from lakewright.lake.commit import Token, strict_session
+from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.slices.discover import find_unchanged_slice, slice_name
 from lakewright.slices.past import lacks_past
@@ -63,9 +63,6 @@ def _preview(
         slice_size=slice_.size,
         strategy=strategy,
         at=context.clock(),
-        token=Token(str(context.application), 0),
-        check_lock=lambda: None,
-        holder=str(context.holder),
         lower_bounds=lower_bounds(entity, last_values, context.clock),
         is_late=is_late,
     )

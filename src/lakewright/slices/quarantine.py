@@ -26,7 +26,7 @@ from lakewright.strategies.bad_rows import (
     message_with_rows,
     rows_text,
 )
-from lakewright.strategies.prepare import fit_request
+from lakewright.strategies.schema_fit import fit_slice
 from lakewright.strategies.slice_load import LoadRequest
 from lakewright.transform.bad_rows import unparsed_rows
 from lakewright.transform.fault_words import fault_of
@@ -138,7 +138,7 @@ def name_bad_rows(
         frame = read_slice(lake, session, slice_, lenient, known=table_types(lake, entity))
         bad = unparsed_rows(frame)
         if not isinstance(error, SliceError):
-            bad = fit_request(lake, session, lenient, frame, request).prepared.bad
+            bad = fit_slice(lake, session, lenient, frame, request).prepared.bad
         found = collect_bad_rows(bad, SHOWN)
     except Exception:  # whatever it is, the first error says what is wrong
         return error

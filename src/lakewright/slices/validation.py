@@ -35,6 +35,7 @@ from lakewright.slices.result import is_slice_at_fault
 from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.failures import translate_error
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
+from lakewright.strategies.slice_load import LoadRequest
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
@@ -128,16 +129,15 @@ class _Validator:
             return None
         session = strict_session(self.context.lake)
         known = table_types(self.context.lake, self.entity)
+        strategy, permissions = self.context.strategy_for(self.entity), self.context.options.permissions
+        request = LoadRequest(slice_.name, strategy, self.context.clock(), permissions=permissions)
         try:
             fit = fit_slice(
                 self.context.lake,
                 session,
                 self.entity,
                 read_slice(self.context.lake, session, slice_, self.entity, known=known),
-                slice_name=slice_.name,
-                strategy=self.context.strategy_for(self.entity),
-                at=self.context.clock(),
-                allow_data_loss=self.context.options.permissions.allow_data_loss,
+                request,
                 after=self.first,
             )
         except (NotInstalled, SparkUnavailable, SpecError):

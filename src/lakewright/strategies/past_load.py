@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
@@ -25,27 +26,24 @@ from lakewright.schema.types import Type
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.drift import align
-from lakewright.strategies.row_checks import RowCheck, check_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.table_properties import HISTORY_PROPERTY, canonical_form, history_text, is_key_cast
+from lakewright.strategies.version_rows import (
+    END,
+    FROM,
+    NEXT,
+    UNREAD,
+    Roles,
+    RowCheck,
+    check_rows,
+    interval_checks,
+)
 from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
-from lakewright.transform.past_versions import (
-    CARRIED,
-    DECLARED_END,
-    FILE,
-    IS_UNREAD,
-    NEXT,
-    SAME,
-    START,
-    timed_rows,
-    versions_of,
-)
 from lakewright.transform.pipeline import prepare
 from lakewright.transform.steps import find_name, incompatible_type_error, instant_sql
 from lakewright.transform.system_columns import SystemColumns
-from lakewright.transform.version_times import instant_of_sql, sentinel_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,6 +56,7 @@ if TYPE_CHECKING:
     from lakewright.transform.pipeline import PreparedSlice
 
 __all__ = [
+    "CARRIED",
     "PAST",
     "PastLoad",
     "PastRows",
@@ -65,11 +64,26 @@ __all__ = [
     "load_past",
     "past_app",
     "past_rows",
+    "timed_rows",
+    "versions_of",
     "whole_exports",
 ]
 
 PAST = "past"
 """Key of a commit's content under which it says what was loaded before the first slice."""
+
+FILE = "_lakewright_file"
+"""Column of the rows with where a row comes from."""
+
+CARRIED = (FROM, END, UNREAD, FILE)
+"""Columns that rows have besides those of a slice."""
+
+_CLOSED, _NEXT_EXPORT, _IS_FIRST, _RUN = (
+    f"_lakewright_{name}" for name in ("closed", "next_export", "is_first", "run")
+)
+_LAST_END, _NEXT_START, _NEXT_DELETED = (
+    f"_lakewright_{name}" for name in ("last_end", "next_start", "next_deleted")
+)
 
 MOST_NAMED = 5
 MOST_LISTED = 30
@@ -169,11 +183,12 @@ def past_rows(
         SchemaDriftError: A column has a type that can't become the slice's.
     """
     present = frame.columns
-    roles = [history.valid_from, *(() if history.valid_to is None else (history.valid_to,))]
+    ends = {} if history.valid_to is None else {"valid_to": history.valid_to}
+    roles = {"valid_from": history.valid_from, **ends}
     given = {name.lower(): own for name, own in history.columns.items()}
-    check_past_columns(present, [*roles, *given.values()], history, history.place)
+    check_past_columns(present, [*roles.values(), *given.values()], history, history.place)
     wanted = [field for field in slice_.fields if field.name not in (CORRUPT, NO_COLUMN)]
-    columns, missing, used = {}, [], {name.lower() for name in roles}
+    columns, missing, used = {}, [], {name.lower() for name in roles.values()}
     for field in wanted:
         own = find_name(present, given.get(field.name.lower(), field.name))
         if own is None:
@@ -187,9 +202,11 @@ def past_rows(
     keys = [name for name in entity.business_keys if {name.lower(), name.lower().partition(".")[0]} & absent]
     check_past_columns(present, keys, history, history.place)
     selected = [f"{sql} as {name_sql(name)}" for name, sql in columns.items()]
-    times = _times(frame, history, zone)
+    exact = {role: find_name(present, name) or name for role, name in roles.items()}
+    times = Roles.of(exact, frame.schema, zone, history.sentinel)
+    values = (times.instant("valid_from"), times.end(), times.unread(), file)
     rows = frame.selectExpr(
-        *selected, *(f"{sql} as {name}" for name, sql in times.items()), f"{file} as {FILE}"
+        *selected, *(f"{sql} as {name}" for name, sql in zip(CARRIED, values, strict=True))
     )
     left_out = tuple(name for name in present if name.lower() not in used)
     optional = {column.source.lower() for column in entity.columns if column.optional}
@@ -222,25 +239,6 @@ def check_past_columns(
             remedy="Correct valid_from, valid_to or columns of the entity's history_from.",
             details={"place": history.place, "lacks": lacking, "present": list(present)},
         )
-
-
-def _times(frame: DataFrame, history: HistoryFrom, zone: str) -> dict[str, str]:
-    """Return SQL of the declared times, and of whether one of them can't be read."""
-
-    def instant(column: str) -> tuple[str, str]:
-        name = find_name(frame.columns, column) or column
-        kind = frame.schema[name].dataType.typeName()
-        return name_sql(name), instant_of_sql(name_sql(name), kind, zone)
-
-    start, start_sql = instant(history.valid_from)
-    unread = [f"({start} is not null and {start_sql} is null)"]
-    end_sql = "cast(null as timestamp)"
-    if history.valid_to is not None:
-        end, instant_sql_ = instant(history.valid_to)
-        is_open = sentinel_sql(end, history.sentinel)
-        end_sql = f"if({is_open}, null, {instant_sql_})"
-        unread.append(f"not ({is_open} or {instant_sql_} is not null)")
-    return {START: start_sql, DECLARED_END: end_sql, IS_UNREAD: " or ".join(unread)}
 
 
 def load_past(
@@ -288,7 +286,7 @@ def load_past(
         refusal=f"history_from: {history.place} can't be loaded",
         counts={"rows": "count(1)"},
     )
-    late = past.frame.where(f"{START} >= {instant_sql(request.at)}").count()
+    late = past.frame.where(f"{FROM} >= {instant_sql(request.at)}").count()
     rows = versions_of(timed, system, before=request.at, are_exports_whole=whole_exports(entity, history))
     rows = rows.localCheckpoint()
     own = rows.selectExpr(
@@ -360,17 +358,80 @@ def _checks(prepared: PreparedSlice, entity: Entity) -> Iterator[RowCheck]:
     """Yield the checks of rows whose meaning would not be clear."""
     keys = [] if entity.settings.null_keys == "allow" else list(prepared.key_columns)
     null_key = " or ".join(f"{name_sql(name)} is null" for name in keys) or "false"
-    for singular, plural, rest, condition in (
-        ("row has", "rows have", "a time that can't be read", IS_UNREAD),
-        ("row has", "rows have", "no start", f"{START} is null and not {IS_UNREAD}"),
-        ("row has", "rows have", "no business key", null_key),
-        (
-            "row begins",
-            "rows begin",
-            "when another row of the same record begins",
-            f"{START} is not null and {SAME} > 1",
-        ),
-        ("row ends", "rows end", "before beginning, or at once", f"{DECLARED_END} <= {START}"),
-        ("row ends", "rows end", "after the next one of the record begins", f"{DECLARED_END} > {NEXT}"),
-    ):
-        yield RowCheck(singular, plural, rest, condition, _REMEDY)
+    yield RowCheck("row", "has", "a time that can't be read", UNREAD, _REMEDY)
+    yield from interval_checks("row", _REMEDY, may_be_empty=False)
+    yield RowCheck("row", "has", "no business key", null_key, _REMEDY)
+    yield RowCheck("row", "ends", "after the next one of the record begins", f"{END} > {NEXT}", _REMEDY)
+
+
+def timed_rows(rows: DataFrame, system: SystemColumns, *, before: datetime) -> DataFrame:
+    """Return the rows that begin before an instant, each once, with `NEXT`.
+
+    Rows without a start, or with a time that can't be read, stay; `versions_of` needs rows without such.
+
+    Args:
+        rows: Prepared rows with the columns `CARRIED`.
+        system: Names of the system columns.
+        before: The processing time of the first slice.
+    """
+    key, hash_, deleted = system.key, system.hash, system.deleted
+    found = rows.where(f"{FROM} is null or {FROM} < {instant_sql(before)}")
+    found = found.dropDuplicates([key, hash_, deleted, FROM, END, UNREAD])
+    return found.selectExpr(
+        "*", f"lead({FROM}) over (partition by {name_sql(key)} order by {FROM}) as {NEXT}"
+    )
+
+
+def versions_of(
+    rows: DataFrame, system: SystemColumns, *, before: datetime, are_exports_whole: bool
+) -> DataFrame:
+    """Return the versions that rows are, with the columns of the silver table.
+
+    A row that is flagged as deleted is no version: it ends the one before it. The last version of a record
+    is open unless it has an end before the first slice.
+
+    Args:
+        rows: What `timed_rows` returns, without faults.
+        system: Names of the system columns.
+        before: The processing time of the first slice.
+        are_exports_whole: Whether rows with the same start are all records of the source, so that a record
+            which they lack was deleted.
+    """
+    key, hash_, deleted = (name_sql(name) for name in (system.key, system.hash, system.deleted))
+    end = f"coalesce({END}, {NEXT})"
+    if are_exports_whole:
+        rows = rows.join(_exports(rows), FROM)
+        end = f"least({end}, {_NEXT_EXPORT})"
+    in_order = f"partition by {key} order by {FROM}"
+    found = rows.selectExpr("*", f"if({end} < {instant_sql(before)}, {end}, null) as {_CLOSED}")
+    is_continued = (
+        f"not {deleted} and not lag({deleted}) over ({in_order}) "
+        f"and lag({_CLOSED}) over ({in_order}) = {FROM} and lag({hash_}) over ({in_order}) <=> {hash_}"
+    )
+    found = found.selectExpr("*", f"not coalesce({is_continued}, false) as {_IS_FIRST}")
+    found = found.selectExpr("*", f"count_if({_IS_FIRST}) over ({in_order}) as {_RUN}")
+    of_run = f"partition by {key}, {_RUN} order by {FROM}"
+    last = f"last({_CLOSED}) over ({of_run} rows between unbounded preceding and unbounded following)"
+    found = found.selectExpr("*", f"{last} as {_LAST_END}").where(_IS_FIRST)
+    found = found.selectExpr(
+        "*",
+        f"lead({FROM}) over ({in_order}) as {_NEXT_START}",
+        f"lead({deleted}) over ({in_order}) as {_NEXT_DELETED}",
+    ).where(f"not {deleted}")
+    is_replaced = f"coalesce({_NEXT_START} = {_LAST_END} and not {_NEXT_DELETED}, false)"
+    values = {
+        system.valid_from: FROM,
+        system.valid_to: _LAST_END,
+        system.is_current: f"{_LAST_END} is null",
+        system.deleted: f"({_LAST_END} is not null and not {is_replaced})",
+        system.last_seen: FROM,
+        system.filename: FILE,
+    }
+    names = [name for name in rows.columns if not name.startswith("_lakewright_")]
+    return found.selectExpr(*(f"{values.get(name, name_sql(name))} as {name_sql(name)}" for name in names))
+
+
+def _exports(rows: DataFrame) -> DataFrame:
+    """Return the time of each export with that of the next one."""
+    times = rows.select(FROM).distinct()
+    return times.selectExpr(FROM, f"lead({FROM}) over (order by {FROM}) as {_NEXT_EXPORT}")

@@ -19,7 +19,7 @@ from lakewright.schema.shape import plain_type
 from lakewright.schema.spark import column_types, type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.bad_rows import BadRow, collect_bad_rows
+from lakewright.strategies.bad_rows import collect_bad_rows
 from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.pruning import prunable_columns
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
@@ -42,7 +42,6 @@ __all__ = [
     "BadSlice",
     "Fold",
     "FoldSource",
-    "fit_request",
     "lookup_sql",
     "prepare_fold",
     "prepare_load",
@@ -121,108 +120,6 @@ class _Part:
     rows: DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class _Preparation:
-    """Preparation of slices of an entity, in a strict session in which they were read."""
-
-    lake: Lake
-    session: SparkSession
-    entity: Entity
-
-    def fit(self, frame: DataFrame, request: LoadRequest, after: SchemaFit | None = None) -> SchemaFit:
-        """Return how a slice fits its table, or the table that another slice leaves."""
-        return fit_slice(
-            self.lake,
-            self.session,
-            self.entity,
-            frame,
-            slice_name=request.slice_name,
-            strategy=request.strategy,
-            at=request.at,
-            allow_data_loss=request.permissions.allow_data_loss,
-            after=after,
-            may_lack_columns=request.may_lack_columns,
-        )
-
-    def loads(self, parts: Sequence[_Part], *, size: int) -> list[SliceLoad]:
-        """Return each slice with its statistics, after checks of its keys and partition values."""
-        state, last = parts[0].opening.state, parts[-1].fit
-        tuning = Tuning.of(state, size=size, columns=len(last.prepared.frame.columns))
-        tuning.apply(self.session, self.lake)
-        bad_rows = [rows for part in parts for rows in self._bad_rows(part)]
-        statistics = self._statistics(parts, len(bad_rows))
-        fits = [fit for part in parts for fit in (part.opening, *[part.fit] * (len(part.requests) - 1))]
-        return [
-            SliceLoad(
-                lake=self.lake,
-                session=self.session,
-                entity=self.entity,
-                request=request,
-                address=fit.address,
-                state=state,
-                prepared=fit.prepared,
-                statistics=own,
-                alignment=fit.alignment,
-                is_small=tuning.is_small,
-                table=fit.table,
-                bad_rows=bad,
-            )
-            for request, fit, own, bad in zip(
-                [request for part in parts for request in part.requests],
-                fits,
-                statistics,
-                bad_rows,
-                strict=True,
-            )
-        ]
-
-    def _bad_rows(self, part: _Part) -> list[tuple[BadRow, ...]]:
-        """Return the bad rows of each slice; slices that may have some are read one by one."""
-        found = collect_bad_rows(part.fit.prepared.bad, self.entity.settings.max_bad_rows)
-        return [*[()] * (len(part.requests) - 1), found]
-
-    def _statistics(self, parts: Sequence[_Part], count: int) -> list[SliceStatistics]:
-        """Return the statistics of each slice; of one alone with ranges.
-
-        Raises:
-            TargetError: The one slice has a fault.
-            BadSlice: One of several has.
-        """
-        found: dict[int, SliceStatistics | TargetError] = {}
-        alike: dict[tuple[object, ...], list[_Part]] = defaultdict(list)
-        for part in parts:
-            prepared = part.fit.prepared
-            alike[part.rows.schema.simpleString(), prepared.identity, *prepared.watermarks.values()].append(
-                part
-            )
-        for group in alike.values():  # slices with the same columns are asked together
-            prepared = replace(group[0].fit.prepared, frame=_union([part.rows for part in group]))
-            found |= collect_statistics(
-                prepared,
-                are_null_keys_allowed=self.entity.settings.null_keys == "allow",
-                ranged=prunable_columns(self.entity, prepared) if count == 1 else (),
-                number=None if count == 1 else NUMBER,
-            )
-        statistics = []
-        for number in range(count):
-            own = found.get(number, SliceStatistics(0, 0))
-            if not isinstance(own, SliceStatistics):
-                raise own if count == 1 else BadSlice(number, own)
-            statistics.append(own)
-        return statistics
-
-
-def fit_request(
-    lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
-) -> SchemaFit:
-    """Return how the columns of a request's slice fit its table; no query is run.
-
-    Raises:
-        TargetError: They do not fit.
-    """
-    return _Preparation(lake, session, entity).fit(frame, request)
-
-
 def prepare_load(
     lake: Lake, session: SparkSession, entity: Entity, frame: DataFrame, request: LoadRequest
 ) -> SliceLoad:
@@ -238,9 +135,9 @@ def prepare_load(
     Raises:
         TargetError: The slice cannot be processed.
     """
-    preparation = _Preparation(lake, session, entity)
-    fit = preparation.fit(frame, request)
-    (load,) = preparation.loads([_Part(fit, fit, (request,), fit.prepared.frame)], size=request.slice_size)
+    fit = fit_slice(lake, session, entity, frame, request)
+    part = _Part(fit, fit, (request,), fit.prepared.frame)
+    (load,) = _loads(lake, session, entity, [part], size=request.slice_size)
     return load
 
 
@@ -263,28 +160,94 @@ def prepare_fold(
     Raises:
         BadSlice: A slice can't be processed.
     """
-    preparation = _Preparation(lake, session, entity)
+
+    def fit(frame: DataFrame, request: LoadRequest, after: SchemaFit | None) -> SchemaFit:
+        return fit_slice(lake, session, entity, frame, request, after=after)
+
     parts: list[_Part] = []
     for source in sources:
         first = sum(len(part.requests) for part in parts)
-        parts += _parts(preparation.fit, source, first, parts[-1].fit if parts else None)
-    slices = preparation.loads(parts, size=whole.slice_size)
-    opening, last = parts[0].opening, parts[-1].fit
-    after = last.schema_after
+        parts += _parts(fit, source, first, parts[-1].fit if parts else None)
+    slices = _loads(lake, session, entity, parts, size=whole.slice_size)
+    after = parts[-1].fit.schema_after
     rows = _union([_aligned(part, after) for part in parts])
     load = replace(
         slices[-1],
         request=whole,
-        prepared=replace(last.prepared, frame=rows.drop(NUMBER)),
+        prepared=replace(parts[-1].fit.prepared, frame=rows.drop(NUMBER)),
         statistics=SliceStatistics(
             records=sum(each.statistics.records for each in slices),
             arrived_deleted=sum(each.statistics.arrived_deleted for each in slices),
         ),
-        alignment=_alignment(after, opening),
+        alignment=_alignment(after, parts[0].opening),
         table=None,
         bad_rows=(),
     )
     return Fold(load, rows, tuple(slices))
+
+
+def _loads(
+    lake: Lake, session: SparkSession, entity: Entity, parts: Sequence[_Part], *, size: int
+) -> list[SliceLoad]:
+    """Return each slice with its statistics, after checks of its keys and partition values.
+
+    Raises:
+        TargetError: The one slice has a fault.
+        BadSlice: One of several has.
+    """
+    state, last = parts[0].opening.state, parts[-1].fit
+    tuning = Tuning.of(state, size=size, columns=len(last.prepared.frame.columns))
+    tuning.apply(session, lake)
+    fitting = [
+        (request, part.fit if place else part.opening, place == len(part.requests) - 1)
+        for part in parts
+        for place, request in enumerate(part.requests)
+    ]
+    most = entity.settings.max_bad_rows
+    # Slices that may have bad rows are read one by one.
+    bad_rows = [collect_bad_rows(fit.prepared.bad, most) if is_last else () for _, fit, is_last in fitting]
+    statistics = _statistics(entity, parts, len(fitting))
+    return [
+        SliceLoad(
+            lake=lake,
+            session=session,
+            entity=entity,
+            request=request,
+            address=fit.address,
+            state=state,
+            prepared=fit.prepared,
+            statistics=own,
+            alignment=fit.alignment,
+            is_small=tuning.is_small,
+            table=fit.table,
+            bad_rows=bad,
+        )
+        for (request, fit, _), own, bad in zip(fitting, statistics, bad_rows, strict=True)
+    ]
+
+
+def _statistics(entity: Entity, parts: Sequence[_Part], count: int) -> list[SliceStatistics]:
+    """Return the statistics of each slice; of one alone with ranges."""
+    found: dict[int, SliceStatistics | TargetError] = {}
+    alike: dict[tuple[object, ...], list[_Part]] = defaultdict(list)
+    for part in parts:
+        prepared = part.fit.prepared
+        alike[part.rows.schema.simpleString(), prepared.identity, *prepared.watermarks.values()].append(part)
+    for group in alike.values():  # slices with the same columns are asked together
+        prepared = replace(group[0].fit.prepared, frame=_union([part.rows for part in group]))
+        found |= collect_statistics(
+            prepared,
+            are_null_keys_allowed=entity.settings.null_keys == "allow",
+            ranged=prunable_columns(entity, prepared) if count == 1 else (),
+            number=None if count == 1 else NUMBER,
+        )
+    statistics = []
+    for number in range(count):
+        own = found.get(number, SliceStatistics(0, 0))
+        if not isinstance(own, SliceStatistics):
+            raise own if count == 1 else BadSlice(number, own)
+        statistics.append(own)
+    return statistics
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:

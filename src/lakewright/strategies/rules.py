@@ -171,7 +171,7 @@ def one_of_sql(value: str, texts: Iterable[str]) -> str:
     """Return SQL of whether a value is one of some texts; false for null.
 
     Example:
-        >>> one_of_sql("label", ["insert"]), one_of_sql("label", [])
-        ("coalesce(label in ('insert'), false)", "coalesce(label in (null), false)")
+        >>> one_of_sql("label", ["insert"])
+        "coalesce(label in ('insert'), false)"
     """
     return f"coalesce({value} in ({', '.join(map(text_sql, texts)) or 'null'}), false)"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
@@ -17,7 +16,6 @@ from lakewright.lake.table_state import TableState
 from lakewright.schema.spark import column_types, type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Type
-from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
+    from lakewright.strategies.slice_load import LoadRequest
 
 __all__ = ["SchemaFit", "fit_slice"]
 
@@ -83,13 +82,9 @@ def fit_slice(
     session: SparkSession,
     entity: Entity,
     frame: DataFrame,
+    request: LoadRequest,
     *,
-    slice_name: str,
-    strategy: Strategy,
-    at: datetime,
-    allow_data_loss: bool,
     after: SchemaFit | None = None,
-    may_lack_columns: bool = False,
 ) -> SchemaFit:
     """Prepare a slice and return how its columns fit its table.
 
@@ -98,12 +93,8 @@ def fit_slice(
         session: A strict session, in which `frame` was read.
         entity: The entity.
         frame: The slice's rows, lazily.
-        slice_name: Name of the slice, for its rows.
-        strategy: The strategy to process it by.
-        at: The processing time.
-        allow_data_loss: Whether Full may replace rows of another strategy.
+        request: The request to process the slice, or to look at it.
         after: The fit of the slice that is processed before this one; None to use the present table.
-        may_lack_columns: Whether the slice may lack columns that are not optional.
 
     Raises:
         SpecError: An expression of the entity uses more than a row's columns.
@@ -120,14 +111,14 @@ def fit_slice(
         frame,
         entity,
         system,
-        slice_name=slice_name,
-        at=at,
-        strategy=strategy,
+        slice_name=request.slice_name,
+        at=request.at,
+        strategy=request.strategy,
         is_key_cast=is_key_cast(state.properties),
         form=canonical_form(state.properties, lake.settings.timezone),
         table=table_types(table, state, system, entity),
         hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
-        may_lack_columns=may_lack_columns,
+        may_lack_columns=request.may_lack_columns,
     )
     prepared = _without_unknown(prepared, table, policy=entity.settings.schema_drift)
     prepared = _without_typeless(prepared, table, policy=entity.settings.schema_drift)
@@ -137,8 +128,9 @@ def fit_slice(
         return SchemaFit(address, state, prepared, None)
     if table is None:
         return SchemaFit(address, state, prepared, None)
-    check_slice_compatible(state, strategy, prepared, entity, allow_data_loss=allow_data_loss)
-    check_partitions(state.partition_columns, strategy, entity)
+    allow_data_loss = request.permissions.allow_data_loss
+    check_slice_compatible(state, request.strategy, prepared, entity, allow_data_loss=allow_data_loss)
+    check_partitions(state.partition_columns, request.strategy, entity)
     alignment = align(
         column_types(prepared.frame.schema),
         column_types(table),

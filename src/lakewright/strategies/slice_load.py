@@ -40,15 +40,19 @@ if TYPE_CHECKING:
 __all__ = ["LoadRequest", "SliceLoad"]
 
 
+def _unlocked() -> None:
+    """Raise nothing: nobody holds a lock on a slice that is only looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """A request to process one slice.
+    """A request to process one slice, or to look at one.
 
     Attributes:
         slice_name: Name of the slice, for its rows.
-        slice_size: Bytes of the slice.
         strategy: The strategy to apply.
         at: The processing time.
+        slice_size: Bytes of the slice.
         token: Numbers the commit to the table; its content is stored in the commit with the metrics.
         check_lock: Raises `LeaseLost` if this run no longer holds the slice's lock, or `SliceError` if the
             slice has changed.
@@ -62,12 +66,12 @@ class LoadRequest:
     """
 
     slice_name: str
-    slice_size: int
     strategy: Strategy
     at: datetime
-    token: Token
-    check_lock: Callable[[], None]
-    holder: str
+    slice_size: int = 0
+    token: Token = field(default_factory=lambda: Token("", 0))
+    check_lock: Callable[[], None] = _unlocked
+    holder: str = ""
     lower_bounds: Mapping[str, object] = field(default_factory=dict)
     permissions: Permissions = NO_PERMISSIONS
     is_late: bool = False
@@ -280,8 +284,8 @@ class SliceLoad:
         return self._confirmed(content).version
 
     def _set_missing_properties(self) -> None:
-        """Set the table properties that the commit needs; this alone changes no rows."""
-        if not self.state.exists:
+        """Set the properties of an existing table that the commit needs; this alone changes no rows."""
+        if self.alignment is None:
             return
         wanted = {**own_properties(self.prepared), **self.properties}
         if self.is_first:

@@ -121,7 +121,7 @@ def test_slices_of_the_same_columns_are_looked_at_once(
     seen = []
 
     def counted(*arguments: Any, **more: Any) -> Any:
-        seen.append(more["slice_name"])
+        seen.append(arguments[-1].slice_name)
         return fit_slice(*arguments, **more)
 
     monkeypatch.setattr("lakewright.slices.validation.fit_slice", counted)

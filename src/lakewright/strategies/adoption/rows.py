@@ -1,6 +1,7 @@
 """Rows of an adopted table: their keys, hashes, flags and intervals, checked before anything is written.
 
-Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)"; the checks are Lakewright's own.
+Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)" and "Version Lifecycle"; the checks are
+Lakewright's own.
 """
 
 from __future__ import annotations
@@ -16,24 +17,18 @@ from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Scalar, StructField, Type
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.adoption.row_checks import (
-    CURRENT,
-    DELETED,
+from lakewright.strategies.version_rows import (
     END,
-    FLAG,
-    FORMER,
     FROM,
-    KEY,
     NEXT,
-    NEXT_FLAG,
-    OPEN,
     SAME,
-    SEEN,
     UNREAD,
-    check_adopted,
-    row_checks,
+    Roles,
+    RowCheck,
+    check_rows,
+    interval_checks,
 )
-from lakewright.transform.version_times import instant_of_sql, sentinel_sql
+from lakewright.transform.steps import instant_sql, with_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,16 +37,21 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.adoption.columns import AdoptedColumns
     from lakewright.transform.pipeline import PreparedSlice
+    from lakewright.transform.system_columns import SystemColumns
 
 __all__ = ["Adopted", "adopt_rows"]
+
+_KEY, _CURRENT, _DELETED, _SEEN, _FORMER, _FLAG, _OPEN, _NEXT_FLAG = (
+    f"_lakewright_{name}"
+    for name in ("key", "current", "deleted", "seen", "former", "flag", "open", "next_flag")
+)
+"""Further columns of the rows while their intervals are derived."""
 
 _SLICE_KEY, _SLICE_ROW, _OWN_KEY, _OWN_ROW, _SLICE_PK, _SLICE_HASH = (
     f"_lakewright_{name}"
     for name in ("slice_key", "slice_row", "own_key", "own_row", "slice_pk", "slice_hash")
 )
 """Columns of the rows while they are compared with the slice."""
-
-_TRUE, _FALSE = "('true', 't', 'yes', 'y', '1')", "('false', 'f', 'no', 'n', '0')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,42 +93,50 @@ def adopt_rows(
         MigrationError: The meaning of rows is not clear: keys that occur more than once, intervals that
             overlap or go backwards, times or flags that cannot be read.
     """
-    rows = _Rows(prepared, entity, columns, zone)
+    adoption = entity.settings.adopt
+    if adoption is None:
+        raise RuntimeError("the entity declares no adoption")
+    roles = Roles.of(columns.roles, table.schema, zone, adoption.sentinels)
+    rows = _Rows(prepared, adoption, columns, roles, is_historic=entity.strategy is Strategy.HISTORIC)
     found = rows.keyed(table)
-    is_historic = entity.strategy is Strategy.HISTORIC
-    found = rows.timed(found) if is_historic else rows.flagged(found)
-    counts = check_adopted(found, row_checks(at, entity, is_historic=is_historic), prepared)
-    if is_historic and rows.adoption.are_deletes_rows:
-        found = found.where(f"not coalesce({FLAG}, false)")
-    return Adopted(rows.finished(found, is_historic=is_historic), counts)
+    found = rows.timed(found) if rows.is_historic else rows.flagged(found)
+    is_current = f"{END} is null" if rows.is_historic else "true"
+    counts = {
+        "rows": "count(1)",
+        "current": f"count_if({is_current} and not coalesce({_DELETED}, false))",
+        "deleted": f"count_if(coalesce({_DELETED}, false))",
+    }
+    refusal = "the table can't be adopted"
+    numbers = check_rows(found, rows.checks(at), keys=prepared.key_columns, refusal=refusal, counts=counts)
+    if rows.is_historic and adoption.are_deletes_rows:
+        found = found.where(f"not coalesce({_FLAG}, false)")
+    return Adopted(rows.finished(found), numbers)
 
 
+@dataclass(frozen=True, slots=True)
 class _Rows:
     """The steps from the present rows of a table to its adopted rows; each is lazy."""
 
-    def __init__(self, prepared: PreparedSlice, entity: Entity, columns: AdoptedColumns, zone: str) -> None:
-        self.prepared = prepared
-        self.system = prepared.system
-        self.columns = columns
-        self.zone = zone
-        self._kinds: dict[str, str] = {}
-        adoption = entity.settings.adopt
-        if adoption is None:
-            raise RuntimeError("the entity declares no adoption")
-        self.adoption: Adoption = adoption
+    prepared: PreparedSlice
+    adoption: Adoption
+    columns: AdoptedColumns
+    roles: Roles
+    is_historic: bool
+
+    @property
+    def system(self) -> SystemColumns:
+        """The names of the system columns."""
+        return self.prepared.system
 
     def keyed(self, table: DataFrame) -> DataFrame:
         """Return the rows with primary key and hash, under silver names; columns with roles are unchanged."""
-        self._kinds = {
-            role: table.schema[name].dataType.typeName() for role, name in self.columns.roles.items()
-        }
         renamed = table.toDF(*(self.columns.kept.get(name, name) for name in table.columns))
         types = {field.name.lower(): field for field in columns_of(renamed.schema)}
         self._require_keys(types)
         renamed = renamed.drop(*self.columns.replaced)
         if self._has_slices_types(types):
-            made = {KEY: self._hash(self.prepared.key_fields, types)}
-            return _with(renamed, {**made, self.system.hash: self._hash(self.prepared.hashed, types)})
+            made = {_KEY: self._hash(self.prepared.key_fields, types)}
+            return with_columns(renamed, {**made, self.system.hash: self._hash(self.prepared.hashed, types)})
         return self._beside_slice(renamed, types)
 
     def _require_keys(self, types: Mapping[str, StructField]) -> None:
@@ -179,126 +187,119 @@ class _Rows:
             f"{name_sql(self.system.key)} as {_SLICE_PK}",
             f"{name_sql(self.system.hash)} as {_SLICE_HASH}",
         ).dropDuplicates([_SLICE_KEY])
-        joined = _with(table, {_OWN_KEY: own_key, _OWN_ROW: own_row}).join(
+        joined = with_columns(table, {_OWN_KEY: own_key, _OWN_ROW: own_row}).join(
             theirs, functions.expr(f"{_OWN_KEY} = {_SLICE_KEY}"), "left"
         )
         key = self._hash(self.prepared.key_fields, types)
         row = self._hash(self.prepared.hashed, types)
         found = {
-            KEY: f"coalesce({_SLICE_PK}, {key})",
+            _KEY: f"coalesce({_SLICE_PK}, {key})",
             self.system.hash: f"if({_OWN_ROW} = {_SLICE_ROW}, {_SLICE_HASH}, {row})",
         }
-        return _with(joined, found)
+        return with_columns(joined, found)
 
     def flagged(self, rows: DataFrame) -> DataFrame:
         """Return rows of Merge with the deleted flag and the time when they were last seen."""
-        made = {DELETED: self._flag("deleted", "false"), SEEN: self._instant("last_seen")}
-        made[SAME] = f"count(1) over (partition by {KEY})"
-        return _with(rows, {**made, UNREAD: self._unread()})
+        made = {_DELETED: self.roles.flag("deleted", "false"), _SEEN: self.roles.instant("last_seen")}
+        made[SAME] = f"count(1) over (partition by {_KEY})"
+        return with_columns(rows, {**made, UNREAD: self.roles.unread()})
 
     def timed(self, rows: DataFrame) -> DataFrame:
         """Return versions of Historic with their intervals, and those of the neighbours of each record."""
-        over = f"over (partition by {KEY} order by {FROM}, {END} nulls last)"
-        found = _with(
+        over, roles = f"over (partition by {_KEY} order by {FROM}, {END} nulls last)", self.roles
+        found = with_columns(
             rows,
             {
-                FROM: self._instant("valid_from"),
-                SEEN: self._instant("last_seen"),
-                CURRENT: self._flag("is_current", "null"),
-                FLAG: self._flag("deleted", "null"),
-                UNREAD: self._unread(),
-                END: self._end(),
+                FROM: roles.instant("valid_from"),
+                _SEEN: roles.instant("last_seen"),
+                _CURRENT: roles.flag("is_current"),
+                _FLAG: roles.flag("deleted"),
+                UNREAD: roles.unread(),
+                END: roles.end(),
             },
         )
-        is_told = {"valid_to", "is_current"} <= self.columns.roles.keys()
-        is_open = f"{END} is null" if is_told else CURRENT
-        found = _with(found, {NEXT: f"lead({FROM}) {over}", OPEN: is_open})
-        found = _with(found, {END: self._closed()})
-        found = _with(
-            found,
-            {
-                NEXT: f"lead({FROM}) {over}",
-                FORMER: f"lag({END}) {over}",
-                NEXT_FLAG: f"lead({FLAG}) {over}",
-            },
-        )
-        return _with(found, {DELETED: self._deleted()})
+        has_both = {"valid_to", "is_current"} <= roles.names.keys()
+        is_open = f"{END} is null" if has_both else _CURRENT
+        found = with_columns(found, {NEXT: f"lead({FROM}) {over}", _OPEN: is_open})
+        found = with_columns(found, {END: self._closed()})
+        neighbours = {
+            NEXT: f"lead({FROM}) {over}",
+            _FORMER: f"lag({END}) {over}",
+            _NEXT_FLAG: f"lead({_FLAG}) {over}",
+        }
+        return with_columns(with_columns(found, neighbours), {_DELETED: self._deleted()})
 
     def _closed(self) -> str:
         """Return SQL of a version's end, derived from the next version or the delete if necessary."""
-        end = END
-        if "valid_to" not in self.columns.roles and "is_current" in self.columns.roles:
-            end = f"if(not {CURRENT}, {NEXT}, null)"
+        end, names = END, self.roles.names
+        if "valid_to" not in names and "is_current" in names:
+            end = f"if(not {_CURRENT}, {NEXT}, null)"
         elif self.adoption.ends == "inclusive":
             next_ = f"{NEXT} > {END} and {NEXT} <= {END} + interval 1 day"
-            step = "1 day" if self._kind("valid_to") == "date" else "1 microsecond"
+            step = "1 day" if self.roles.kinds.get("valid_to") == "date" else "1 microsecond"
             end = f"if({next_}, {NEXT}, {END} + interval {step})"
-        if self.adoption.are_deletes_rows or "last_seen" not in self.columns.roles:
+        if self.adoption.are_deletes_rows or "last_seen" not in names:
             return end
-        return f"if({end} is null and {FLAG}, greatest({SEEN}, {FROM}), {end})"
+        return f"if({end} is null and {_FLAG}, greatest({_SEEN}, {FROM}), {end})"
 
     def _deleted(self) -> str:
         """Return SQL of the deleted flag: set in flagged versions, and in those that a delete closed."""
         closed = f"{END} is not null and not {NEXT} <=> {END}"
         if self.adoption.are_deletes_rows:
-            closed = f"({closed}) or (coalesce({NEXT_FLAG}, false) and {NEXT} <=> {END})"
-        return f"coalesce({FLAG}, false) or {closed}"
+            closed = f"({closed}) or (coalesce({_NEXT_FLAG}, false) and {NEXT} <=> {END})"
+        return f"coalesce({_FLAG}, false) or {closed}"
 
-    def finished(self, rows: DataFrame, *, is_historic: bool) -> DataFrame:
+    def checks(self, at: datetime) -> Iterator[RowCheck]:
+        """Yield the checks of rows whose meaning would not be clear.
+
+        Args:
+            at: The latest instant at which versions may begin or end.
+        """
+        times = "Correct the table first, for example by restoring its last good version."
+        yield RowCheck("row", "has", "a value that can't be read as a time or a flag", UNREAD, times)
+        if not self.is_historic:
+            keys = "Correct the table, or the entity's business key."
+            yield RowCheck("row", "shares its key", "with another one", f"{SAME} > 1", keys)
+            return
+        yield from interval_checks("version", times, may_be_empty=True)
+        is_not_last = f"{END} is null and {NEXT} is not null"
+        yield RowCheck("version", "is", "current although a later one has the same key", is_not_last, times)
+        yield RowCheck("version", "overlaps", "the one before", f"{_FORMER} > {FROM}", times)
+        flagged = "flagged as current with an end, or not flagged without one"
+        yield RowCheck("version", "is", flagged, f"{_CURRENT} <> {_OPEN}", times)
+        is_future = f"{FROM} > {instant_sql(at)} or {END} > {instant_sql(at)}"
+        declare = "If such a time stands for no end, declare it as `sentinel` in `adopt`."
+        yield RowCheck("version", "begins or ends", "in the future", is_future, declare)
+        if self.adoption.are_deletes_rows:
+            yield RowCheck(
+                "deleted row",
+                "does",
+                "not begin where a version of the same key ends",
+                f"coalesce({_FLAG}, false) and not {_FORMER} <=> {FROM}",
+                "Set `deletes: flag` in `adopt` if the flag belongs to the version that was closed.",
+            )
+        else:
+            yield RowCheck(
+                "version",
+                "is",
+                "current and flagged as deleted",
+                f"{END} is null and {_FLAG}",
+                "Set `deletes: row` in `adopt` if these rows begin with the delete; or declare `last_seen`.",
+            )
+
+    def finished(self, rows: DataFrame) -> DataFrame:
         """Return the rows with only the columns of the silver table."""
         system = self.system
         made: dict[str, str] = {}
-        if is_historic:
+        if self.is_historic:
             made = {system.valid_from: FROM, system.valid_to: END, system.is_current: f"{END} is null"}
         if self.columns.kept and system.filename not in self.columns.kept.values():
             made[system.filename] = "cast(null as string)"
-        made |= {system.key: KEY, system.deleted: f"coalesce({DELETED}, false)", system.last_seen: SEEN}
+        made |= {system.key: _KEY, system.deleted: f"coalesce({_DELETED}, false)", system.last_seen: _SEEN}
         kept = [name_sql(name) for name in self.columns.kept.values()]
         return rows.selectExpr(
             *kept, name_sql(system.hash), *(f"{sql} as {name_sql(name)}" for name, sql in made.items())
         )
-
-    def _kind(self, role: str) -> str:
-        return self._kinds.get(role, "")
-
-    def _instant(self, role: str) -> str:
-        """Return SQL of the instant in a column; null if there is none or it cannot be read."""
-        name = self.columns.roles.get(role)
-        if name is None:
-            return "cast(null as timestamp)"
-        return instant_of_sql(name_sql(name), self._kind(role), self.zone)
-
-    def _end(self) -> str:
-        name = self.columns.roles.get("valid_to")
-        if name is None:
-            return "cast(null as timestamp)"
-        value = name_sql(name)
-        return f"if({self._is_sentinel(value)}, null, {self._instant('valid_to')})"
-
-    def _is_sentinel(self, value: str) -> str:
-        """Return SQL of whether an end stands for no end."""
-        return sentinel_sql(value, self.adoption.sentinels)
-
-    def _flag(self, role: str, missing: str) -> str:
-        name = self.columns.roles.get(role)
-        if name is None:
-            return f"cast({missing} as boolean)"
-        text = f"lower(trim(cast({name_sql(name)} as string)))"
-        return f"case when {text} in {_TRUE} then true when {text} in {_FALSE} then false end"
-
-    def _unread(self) -> str:
-        """Return SQL of whether a column with a role holds a value that cannot be read."""
-        tests = []
-        for role, name in self.columns.roles.items():
-            value = name_sql(name)
-            if role in ("is_current", "deleted"):
-                tests.append(f"({value} is not null and ({self._flag(role, 'null')}) is null)")
-            elif role == "valid_to":
-                is_read = f"{self._is_sentinel(value)} or {self._instant(role)} is not null"
-                tests.append(f"not ({is_read})")
-            else:
-                tests.append(f"({value} is not null and {self._instant(role)} is null)")
-        return " or ".join(tests) or "false"
 
 
 _WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
@@ -336,9 +337,3 @@ def _hashables(
         own = types.get(silver(field.name).lower())
         if own is not None:
             yield from _hashable(form, own, field)
-
-
-def _with(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    from pyspark.sql import functions
-
-    return frame.withColumns({name: functions.expr(sql) for name, sql in columns.items()})
