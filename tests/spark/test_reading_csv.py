@@ -20,9 +20,7 @@ from tests.spark.strategies.bench import SmallLake, entity
 from lakewright.errors import SchemaDriftError, SliceError, TargetError
 from lakewright.reader import csv as reader
 from lakewright.reader.csv import read_csv
-from lakewright.reader.faults import FileFault
-from lakewright.reader.form import Form
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import FileFault, Form, Source, SourceFile
 from lakewright.slices.quarantine import quarantine_folder
 
 if TYPE_CHECKING:
@@ -290,7 +288,7 @@ def test_options_of_relations(tmp_path: Path, spark: SparkSession) -> None:
     assert found("lines") == [("1", "a\nb"), ("2", "c")]
     assert found("whole") == [("1", "'a"), ("2", "b\rc")]
     assert found("foreign") == [("1", "it's 5 €")]
-    assert found("divided") == [("1", "01", None), ("2", "02", "b")]
+    assert found("divided") == [("1", None, "01"), ("2", "b", "02")]
     assert found("deep") == found("deep_json") == [("1",), ("2",)]
     with pytest.raises(TargetError, match=r"a\.csv is compressed with gzip, which its name does not say"):
         workspace.relation("packed").read(workspace)

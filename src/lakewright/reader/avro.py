@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.lake.files import files_at
-from lakewright.manifest.payload import MAY_SKIP
-from lakewright.reader.compression import Begin, first_bytes
 from lakewright.reader.groups import read_parts
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import Begin, Source, SourceFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,13 +28,13 @@ def read_avro(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
 
     Raises:
         LakewrightError: A file is no Avro file.
-        SchemaDriftError: A column has types that no type holds.
+        LakewrightError: A column has types that no type holds.
     """
     reader = session.read.format("avro").options(**source.options)
     by_schema: dict[bytes, list[SourceFile]] = {}
     if len(source.files) > 1:
         begin = files_at(source.place, lake).begin
-        firsts = first_bytes(source, begin, _HEADER)
+        firsts = source.first_bytes(begin, _HEADER)
         for file in source.files:
             by_schema.setdefault(_schema_of(source, file, firsts[file.name], begin), []).append(file)
     if len(by_schema) < 2:
@@ -52,8 +50,8 @@ def _schema_of(source: Source, file: SourceFile, first: bytes, begin: Begin) -> 
         except IndexError:
             return schema_text(begin(path, _LARGEST_HEADER))
     except (IndexError, ValueError) as error:
-        remedy = "Deliver it again, then resolve the item."
-        raise source.error(f"{path} is no complete Avro file", remedy, **{MAY_SKIP: True}) from error
+        why = f"{path} is no complete Avro file"
+        raise source.error(why, "Deliver it again", may_skip=True) from error
 
 
 def schema_text(content: bytes) -> bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SchemaDriftError
+from lakewright.errors import LakewrightError
 from lakewright.reader.source import Source, SourceFile
 from lakewright.schema.convert import convert
 from lakewright.schema.fault import Owner
@@ -69,7 +69,7 @@ def columns_of(
         true_type: Returns the type that values of a type in a file have after they were read.
 
     Raises:
-        SchemaDriftError: A column has types in two files that no type holds.
+        LakewrightError: A column has types in two files that no type holds.
     """
     found: dict[str, StructField] = {}
     firsts: dict[str, SourceFile] = {}
@@ -87,14 +87,15 @@ def columns_of(
 
 def _conflict(
     source: Source, one: tuple[StructField, SourceFile], other: tuple[StructField, SourceFile]
-) -> SchemaDriftError:
+) -> LakewrightError:
     (first, file), (second, other_file) = one, other
     column, left, right = _where(first.name, first.type, second.type)
-    return SchemaDriftError(
-        f"{source.label} can't be read: column {column!r} is of type {left} in {file.name}, and of type "
-        f"{right} in {other_file.name}",
-        remedy="Deliver the files with one type for it, then resolve the item.",
-        details={**source.details, "column": column, "types": [left, right]},
+    return source.error(
+        f"column {column!r} is of type {left} in {file.name}, and of type {right} in {other_file.name}",
+        "Deliver the files with one type for it",
+        is_drift=True,
+        column=column,
+        types=[left, right],
     )
 
 
@@ -153,7 +154,7 @@ def read_parts(
         zone: The lake's time zone.
 
     Raises:
-        SchemaDriftError: A column has types that no type holds.
+        LakewrightError: A column has types that no type holds.
     """
     frames, groups = [], []
     for files in parts:

@@ -9,23 +9,49 @@ Source: the rules of reading, "Two steps", "Places" and "Inference, where nothin
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.reader.json_lines import alone_sql, may_have_more, text_of_line
-from lakewright.reader.json_types import JsonColumn, exact_type, json_columns, with_doubles
-from lakewright.reader.kinds import MIXED, is_mixed, merged, parse_kind, same_names
-from lakewright.reader.source import Source
+from lakewright.lake.file_probe import DAMAGED, is_near, opened
+from lakewright.lake.paths import local_path
+from lakewright.reader.json_types import (
+    MIXED,
+    JsonColumn,
+    exact_type,
+    is_mixed,
+    json_columns,
+    merged,
+    parse_kind,
+    same_names,
+    with_doubles,
+)
+from lakewright.reader.source import KnownColumns, Source
+from lakewright.schema.scalars import class_of
+from lakewright.schema.shape import has_part
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, MapOf, Struct, StructField, Type
+from lakewright.schema.types import TEXT, VARIANT, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
+from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.spec.words import counted
 from lakewright.transform.typed_columns import INFERRED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["read_json"]
+__all__ = ["read_json", "with_inferred_types"]
+
+_DOUBLE = Scalar("double")
+
+_BLOCK = 1 << 20
+_END = "lakewright: the end of the line"
+# Patterns that begin with one byte are the fastest.
+_FOLLOWED = (re.compile(rb"\}[ \t]*[{\[]"), re.compile(rb"\][ \t]*[{\[]"))
+_FOLLOWED_BY_COMMA = re.compile(rb"\},[ \t]*\{")
+_ENDS = (b"}\n", b"]\n", b"}\r\n", b"]\r\n")
 
 _RECORD, _TEXT = "_lakewright_record", "_lakewright_text"
 _IS_OBJECT = f"try_cast({_RECORD} as struct<x: variant>) is not null"
@@ -63,27 +89,26 @@ def read_json(
         LakewrightError: Something in the files is no record; or fields whose names differ only by case have
             values in one record.
     """
-    files = _Files(session, source, options, may_have_more(source, options))
+    files = _Files(session, source, options, _may_have_more(source, options))
     found = _kinds(files)
     if found.bad and corrupt is None:
         raise source.error(
             f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice, "
             "or more than one in a line",
-            "Correct them, or put them aside by `on_bad_rows: quarantine` in the entity's settings; then "
-            "resolve the item.",
+            "Correct them"
+            if source.is_relation
+            else "Correct them, or put them aside by `on_bad_rows: quarantine` in the entity's settings",
         )
     if not found.records and not found.bad:
         nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in empty)
         return session.range(0).selectExpr(*nulls)
     columns = json_columns(found.kind, wanted)
     if not all(column.name for column in columns):
-        raise source.error(
-            "there is a column without a name", "Name it at the source, then resolve the item."
-        )
+        raise source.error("there is a column without a name", "Name it at the source")
     if len(columns) > _MOST_COLUMNS:
         raise source.error(
             f"there are {len(columns)} columns, and a table has at most {_MOST_COLUMNS}",
-            "Deliver what varies as a list of names and values, then resolve the item.",
+            "Deliver what varies as a list of names and values",
         )
     for column in columns:
         if not column.is_known and is_mixed(column.raw):
@@ -172,9 +197,9 @@ def _variants(files: _Files) -> DataFrame:
 def _exact_variants(files: _Files) -> DataFrame:
     """Return a row for each line: its value, or its text if it is not exactly one; Spark's skips the rest."""
     lines = files.session.read.format("text").options(**files.options).load(files.source.places)
-    text = lines.selectExpr(f"{text_of_line(files.options.get('encoding'))} as {_TEXT}")
+    text = lines.selectExpr(f"{_text_of_line(files.options.get('encoding'))} as {_TEXT}")
     filled = text.where(f"trim(both ' \t\r\n' from {_TEXT}) <> ''")
-    parsed = filled.selectExpr(f"{alone_sql(_TEXT, _DEEPEST)} as {_RECORD}", _TEXT)
+    parsed = filled.selectExpr(f"{_alone_sql(_TEXT, _DEEPEST)} as {_RECORD}", _TEXT)
     return parsed.selectExpr(_RECORD, f"if({_RECORD} is null, {_TEXT}, null) as {_TEXT}")
 
 
@@ -253,6 +278,66 @@ def _settled(frame: DataFrame, columns: Sequence[JsonColumn]) -> list[JsonColumn
         replace(each, inferred=exact_type(each.raw, each.inferred)) if each.name in exact else each
         for each in columns
     ]
+
+
+def with_inferred_types(frame: DataFrame, known: KnownColumns) -> DataFrame:
+    """Return raw values in their inferred types, in all parts of columns of which no type is known.
+
+    So are values that expressions use, whatever the slice's other values are. Other columns keep their raw
+    types, with the inferred type of the whole in their metadata, under `INFERRED`.
+    """
+    from pyspark.sql import functions
+
+    columns = {}
+    for field in frame.schema.fields:
+        raw, target = type_of(field.dataType), known.type_of(field.name)
+        told = field.metadata.get(INFERRED)
+        own, agreed = _shown(
+            raw, raw if told is None else parse_sql_type(told), target, is_used=known.is_used(field.name)
+        )
+        value = name_sql(field.name)
+        column = functions.col(value) if own == raw else functions.expr(f"cast({value} as {own.ddl})")
+        # A struct of a known column may lack fields of the known type.
+        if agreed != own or (target is not None and has_part(own, lambda part: isinstance(part, Struct))):
+            columns[field.name] = column.alias(field.name, metadata={INFERRED: agreed.ddl})
+        elif own != raw:
+            columns[field.name] = column
+    return frame.withColumns(columns) if columns else frame
+
+
+def _shown(raw: Type, inferred: Type, target: Type | None, *, is_used: bool) -> tuple[Type, Type]:
+    """Return the type that values are given, and the one on which they agree, part by part."""
+    if isinstance(raw, Struct) and isinstance(inferred, Struct):
+        known = {each.name.lower(): each.type for each in target.fields} if isinstance(target, Struct) else {}
+        pairs = [
+            _shown(one.type, other.type, known.get(one.name.lower()), is_used=is_used)
+            for one, other in zip(raw.fields, inferred.fields, strict=True)
+        ]
+        return _struct_of(raw, [pair[0] for pair in pairs]), _struct_of(raw, [pair[1] for pair in pairs])
+    if isinstance(raw, Array) and isinstance(inferred, Array):
+        element = target.element if isinstance(target, Array) else None
+        own, agreed = _shown(raw.element, inferred.element, element, is_used=is_used)
+        return Array(own), Array(agreed)
+    if isinstance(raw, MapOf) and isinstance(inferred, MapOf):
+        value = target.value if isinstance(target, MapOf) else None
+        own, agreed = _shown(raw.value, inferred.value, value, is_used=is_used)
+        return MapOf(raw.key, own), MapOf(raw.key, agreed)
+    return _shown_leaf(raw, inferred, target, is_used=is_used)
+
+
+def _struct_of(names: Struct, types: Sequence[Type]) -> Struct:
+    pairs = zip(names.fields, types, strict=True)
+    return Struct(tuple(StructField(field.name, kind) for field, kind in pairs))
+
+
+def _shown_leaf(raw: Type, inferred: Type, target: Type | None, *, is_used: bool) -> tuple[Type, Type]:
+    if target is None:
+        return inferred, inferred
+    if raw == VARIANT and class_of(target) == "text":
+        return TEXT, TEXT  # whatever kinds the slice has
+    is_number = class_of(inferred) in ("whole", "decimal", "float")
+    agreed = _DOUBLE if target == _DOUBLE and is_number else inferred
+    return (agreed if is_used and not isinstance(target, Decimal) else raw), agreed
 
 
 def _field_sql(record: str, sources: Sequence[StructField], raw: Type, depth: int = 0) -> str:
@@ -345,5 +430,75 @@ def _check_clashes(
             raise source.error(
                 f"a record of {place} has values in {' and '.join(map(repr, names))}, names that are equal "
                 "but for case",
-                "Rename one of them at the source, deliver the slice again, then resolve the item.",
+                "Rename one of them at the source, deliver the slice again",
             )
+
+
+def _may_have_more(source: Source, options: Mapping[str, str]) -> bool:
+    """Return whether a line of a source may have more than one value; so may files that Python can't read."""
+    given = {name.lower(): text.lower() for name, text in options.items()}
+    if given.get("multiline") == "true" or any(name.startswith("allow") for name in given):
+        return False  # only Spark's reader knows these options
+    # Only encodings whose line breaks are of several bytes have this option.
+    if "lineSep" in options or not all(map(is_near, source.paths)):
+        return True
+    return any(_file_may_have_more(path) for each in source.paths if (path := local_path(each)) is not None)
+
+
+def _file_may_have_more(path: Path) -> bool:
+    try:
+        stream = opened(path)
+        if stream is None:
+            return True
+        with stream:
+            rest, is_first = b"", True
+            while block := stream.read(_BLOCK):
+                block = rest + block
+                if _is_odd(block) or (is_first and _has_rest(block.partition(b"\n")[0])):
+                    return True
+                own = block.rstrip(b" \t\r,")
+                rest, is_first = (b"" if own.endswith(b"\n") else block[max(len(own) - 1, 0) :]), False
+            return rest.rstrip()[-1:] not in (b"", b"}", b"]")
+    except DAMAGED:
+        return False  # Spark reports the error when it reads the file
+
+
+def _is_odd(block: bytes) -> bool:
+    """Return whether a value may follow another one in a line of a block, or a line ends with neither."""
+    lines = block.count(b"\n")
+    # Most files need one count.
+    if lines != block.count(_ENDS[0]) and lines != sum(map(block.count, _ENDS)):
+        return True
+    if any(pattern.search(block) for pattern in _FOLLOWED):
+        return True
+    return b"[" not in block and _FOLLOWED_BY_COMMA.search(block) is not None
+
+
+def _has_rest(line: bytes) -> bool:
+    """Return whether there is something after the first value of a line. A part of a line has nothing."""
+    try:
+        text = line.decode("utf-8-sig", errors="replace").strip()
+        return json.JSONDecoder().raw_decode(text)[1] < len(text)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _text_of_line(encoding: str | None) -> str:
+    """Return SQL of the text of a line, which Spark's reader of text does not decode."""
+    return (
+        "value"
+        if encoding is None
+        else f"ltrim('\ufeff', decode(cast(value as binary), {text_sql(encoding)}))"
+    )
+
+
+def _alone_sql(text: str, levels: int) -> str:
+    """Return SQL of the variant of a text that is exactly one value; null for others.
+
+    The text is parsed as the first element of a list, of which the second one is a mark.
+    """
+    mark = f"', \"{_END}\"]'"
+    options = f"map('maxNestingDepth', '{levels + 1}')"
+    parsed = f"from_json(concat('[', {text}, {mark}), 'array<variant>', {options})"
+    is_alone = f"size(x) = 2 and cast(get(x, 1) as string) = '{_END}'"
+    return f"get(get(filter(array({parsed}), x -> {is_alone}), 0), 0)"

@@ -17,14 +17,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from lakewright.lake.file_probe import DAMAGED, opened
-from lakewright.reader.faults import FileFault
-from lakewright.reader.first_record import FirstRecord, first_record
-from lakewright.reader.form import Form
+from lakewright.reader.source import FileFault, Form
 
-__all__ = ["Lines", "first_of", "lines_of", "marked_encoding", "scan", "undecodable_line"]
+__all__ = ["FirstRecord", "Lines", "first_of", "first_record", "lines_of", "scan", "undecodable_line"]
 
 _BLOCK = 1 << 20
 _LONGEST_RECORD = 1 << 25
@@ -39,6 +37,86 @@ _NAMES = {_LF: "LF", _CRLF: "CR LF", _CR: "CR"}
 _BREAK = re.compile(rb"\r\n|\n|\r")
 _INVISIBLE = re.compile(rb"[\r\n][\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n])")
 _SPACES = bytes(range(ord(" ") + 1))
+
+
+class FirstRecord(NamedTuple):
+    """The first record of a file.
+
+    Attributes:
+        values: Its values, without quotes around them; none if the file has no record.
+        is_alone: Whether no other record follows, as far as the text goes.
+        end: What ends its line; empty if the text does.
+    """
+
+    values: tuple[str, ...]
+    is_alone: bool
+    end: str = ""
+
+
+def first_record(text: str, form: Form, *, is_whole: bool) -> FirstRecord | None:
+    r"""Return the first record of a text; None if it ends beyond the text.
+
+    Lines without a visible character, and comments, are no records.
+
+    Args:
+        text: The beginning of a file.
+        form: How it is written.
+        is_whole: Whether the text is the whole file.
+
+    Example:
+        >>> first_record('id,"a ""b"" c"\n1,2', Form("csv"), is_whole=False)
+        FirstRecord(values=('id', 'a "b" c'), is_alone=False, end='\n')
+    """
+    signs = _signs(form.separator, form.quote, form.escape, form.line_end)
+    place = 1 if text.startswith("\ufeff") else 0
+    while (line := signs.line.match(text, place)) is not None and _is_nothing(line[0], form):
+        place = line.end()
+    if not text[place:].strip():
+        return FirstRecord((), is_alone=True) if is_whole else None
+    values: list[str] = []
+    while True:
+        field = signs.field.match(text, place)
+        end = len(text) if field is None else field.end()
+        if field is None or (not is_whole and (end == len(text) or signs.open.match(text, place))):
+            return None
+        quoted, plain = field["quoted"], field["plain"]
+        values.append(plain if quoted is None else signs.escaped.sub(r"\1", quoted))
+        place = end
+        if field["end"] != form.separator:
+            return FirstRecord(tuple(values), not text[place:].strip(), field["end"])
+
+
+def _is_nothing(line: str, form: Form) -> bool:
+    return not line.strip() or bool(form.comment and line.startswith(form.comment))
+
+
+class _Signs(NamedTuple):
+    line: re.Pattern[str]
+    field: re.Pattern[str]
+    open: re.Pattern[str]
+    escaped: re.Pattern[str]
+
+
+@lru_cache
+def _signs(separator: str, quote: str, escape: str, line_end: str | None) -> _Signs:
+    sign, end = re.escape(separator), r"\r\n|\n|\r" if line_end is None else re.escape(line_end)
+    after = rf"{sign}|{end}|\Z"
+    plain = rf"(?P<plain>(?:(?!{after}).)*+)"
+    quoted, opened, escaped = r"(?P<quoted>(?!))", "(?!)", "(?!)"
+    if quote:
+        mark, before = re.escape(quote), re.escape(escape or quote)
+        escaping = rf"{mark}{mark}" if before == mark else rf"{before}."
+        plain_signs = rf"[^{mark}{before}]*+"
+        inside = rf"{plain_signs}(?:{escaping}{plain_signs})*+"
+        quoted = rf"{mark}(?P<quoted>{inside}){mark}[ \t]*(?={after})"
+        opened = rf"{mark}{inside}\Z"
+        escaped = rf"{before}([{mark}{before}])"
+    return _Signs(
+        re.compile(rf"(?:(?!{end}).)*+(?:{end})", re.DOTALL),
+        re.compile(rf"(?:{quoted}|{plain})(?P<end>{after})", re.DOTALL),
+        re.compile(opened, re.DOTALL),
+        re.compile(escaped),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,22 +476,6 @@ def undecodable_line(path: Path, encoding: str) -> int | None:
     except DAMAGED:
         return None  # Spark reports the error when it reads the file
     return None
-
-
-def marked_encoding(path: Path) -> str | None:
-    """Return the wide encoding that a file's byte order mark shows, or None."""
-    try:
-        stream = opened(path)
-        if stream is None:
-            return None
-        with stream:
-            first = stream.read(4)
-    except DAMAGED:
-        return None
-    # The mark of UTF-32 begins with that of UTF-16.
-    if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return "UTF-32"
-    return "UTF-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
 def lines_of(path: Path, encoding: str) -> Iterator[str]:

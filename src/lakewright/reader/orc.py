@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.reader.groups import read_parts
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import Source, SourceFile, uri
 from lakewright.spark.jvm import is_jvm_failure
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def read_orc(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
     Only Spark reads their schemas. It merges them at once, unless a column has several types.
 
     Raises:
-        SchemaDriftError: A column has types that no type holds.
+        LakewrightError: A column has types that no type holds.
     """
     reader = session.read.format("orc").options(**source.options)
     if len(source.files) == 1:
@@ -37,6 +37,6 @@ def read_orc(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
             raise
     by_schema: dict[str, list[SourceFile]] = {}
     for file in source.files:
-        own = session.read.format("orc").options(**source.options).load(source.path(file))
+        own = session.read.format("orc").options(**source.options).load(uri(source.path(file)))
         by_schema.setdefault(own.schema.json(), []).append(file)
     return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone)

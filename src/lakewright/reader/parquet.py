@@ -11,11 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SchemaDriftError
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.parquet_footer import footer_of
 from lakewright.lake.paths import is_s3
-from lakewright.manifest.payload import MAY_SKIP
 from lakewright.reader.groups import Group, columns_of, grouped, union_of_groups
 from lakewright.reader.parquet_types import (
     Footer,
@@ -27,7 +25,7 @@ from lakewright.reader.parquet_types import (
     true_sql,
     true_type,
 )
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import Source, SourceFile, uri
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.spark import type_of
@@ -42,6 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["read_footers", "read_parquet"]
 
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
+_CHOOSING = frozenset(
+    ("ignorecorruptfiles", "ignoremissingfiles", "modifiedafter", "modifiedbefore", "pathglobfilter")
+)
+"""Options, in lower case, by which Spark alone chooses the files."""
 _REQUESTS = 32
 _REMEDIES = {
     "float16": "Deliver it as float32",
@@ -77,9 +79,10 @@ def read_parquet(
 
     Raises:
         LakewrightError: A file is damaged.
-        SchemaDriftError: A column has a type that can't be read, or types that no type holds.
+        LakewrightError: A column has a type that can't be read, or types that no type holds.
     """
-    is_read = source.is_local or is_s3(source.place)
+    is_chosen = any(name.lower() in _CHOOSING for name in source.given)
+    is_read = (source.is_local or is_s3(source.place)) and not is_chosen
     footers = read_footers(files_at(source.place, lake), source) if is_read else None
     options = dict(_OPTIONS)
     if footers is None:
@@ -147,7 +150,7 @@ class _Schema:
         """Return the schema with the types that only Spark knows."""
         if not is_foreign(self.columns):
             return self
-        kind = type_of(_load(session, source, [source.path(self.files[0])], options={}).schema)
+        kind = type_of(_load(session, source, [uri(source.path(self.files[0]))], options={}).schema)
         return replace(self, columns=kind) if isinstance(kind, Struct) else self
 
 
@@ -172,8 +175,7 @@ def read_footers(files: Files, source: Source) -> list[tuple[SourceFile, Footer]
             except ValueError as error:
                 path = source.path(file)
                 why = str(error) if path in str(error) else f"{path}: {error}"
-                remedy = "Deliver it again, then resolve the item."
-                raise source.error(why, remedy, **{MAY_SKIP: True}) from error
+                raise source.error(why, "Deliver it again", may_skip=True) from error
             except OSError:
                 return None  # Spark reports the error when it reads the file
     return found
@@ -223,25 +225,26 @@ def _names(
 
 
 def _check(source: Source, schema: _Schema, order: Collection[str]) -> None:
-    """Raise `SchemaDriftError` for columns that can't be read."""
+    """Raise the source's error for columns that can't be read."""
     place = source.path(schema.files[0])
     twins = _twins(schema.columns, "")
     if twins is not None:
-        raise SchemaDriftError(
-            f"{source.label} can't be read: the columns {twins[0]!r} and {twins[1]!r} of {place} have the "
-            "same name but for case",
-            remedy="Rename one of them, then resolve the item.",
-            details={**source.details, "column": twins[1]},
+        raise source.error(
+            f"the columns {twins[0]!r} and {twins[1]!r} of {place} have the same name but for case",
+            "Rename one of them",
+            is_drift=True,
+            column=twins[1],
         )
     for column in schema.with_columns(order).fields:
         found = homeless(column.type, column.name)
         if found is not None:
             where, kind = found
-            raise SchemaDriftError(
-                f"{source.label} can't be read: column {where!r} of {place} is of type {kind}, which "
-                "neither Spark nor a table has",
-                remedy=f"{_REMEDIES.get(kind, 'Deliver it as text')}, then resolve the item.",
-                details={**source.details, "column": where, "type": kind},
+            raise source.error(
+                f"column {where!r} of {place} is of type {kind}, which neither Spark nor a table has",
+                _REMEDIES.get(kind, "Deliver it as text"),
+                is_drift=True,
+                column=where,
+                type=kind,
             )
 
 

@@ -6,14 +6,14 @@ A pattern says where each partition's files are, if not in a folder of its name.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field as Declared
 
 from lakewright.errors import MigrationError, SpecError, TargetError
 from lakewright.lake.cluster import check_written
-from lakewright.lake.columns import cast_column, conform, fields_of, find_column, literal
+from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.file_probe import has_rows
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.partition import (
@@ -27,11 +27,15 @@ from lakewright.lake.paths import join, local_path
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.reader.csv import union_of
-from lakewright.reader.form import writing_options
+from lakewright.reader.files import file_sql
+from lakewright.reader.source import writing_options
 from lakewright.relations.file_reading import FileReader, files_below
 from lakewright.relations.pattern import Pattern
 from lakewright.relations.relation import OutputMode, StoredRelation, WriteSummary, left_out
 from lakewright.relations.staging import StagedFiles, check_single
+from lakewright.schema.convert import convert
+from lakewright.schema.sql import text_sql
+from lakewright.schema.types import TEXT
 from lakewright.spec.expressions.expression import parse_template
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
@@ -171,7 +175,7 @@ class FileRelation(StoredRelation):
         fields = self.declared(workspace)
         if self.pattern is not None:
             return self._read_pattern(workspace, wanted, fields)
-        frame = union_of(self._frames(workspace, self.root(workspace), fields))
+        frame = self._reader(workspace, fields).frame(self.root(workspace), wanted)
         return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
 
     def _read_pattern(
@@ -181,9 +185,10 @@ class FileRelation(StoredRelation):
         names = {each.name.lower() for each in self.partitions}
         inner = None if fields is None else tuple(each for each in fields if each.name.lower() not in names)
         frame = union_of(
-            self._with_values(workspace, frame, each)
+            self._with_values(
+                workspace, self._reader(workspace, inner).frame(self.place(workspace, each)), each
+            )
             for each in partitions or [{}]
-            for frame in self._frames(workspace, self.place(workspace, each), inner)
         )
         return frame if fields is None else conform(frame, fields)
 
@@ -191,31 +196,24 @@ class FileRelation(StoredRelation):
         from pyspark.sql import functions
 
         expression, groups = self._pattern(workspace).found_in_path()
-        # A file may have a column of that name, which hides Spark's.
-        is_hidden = find_column(frame, "_metadata") is not None
-        path = functions.input_file_name() if is_hidden else functions.col("_metadata.file_path")
-        path = functions.url_decode(functions.replace(path, literal("+"), literal("%2B")))
+        path = f"url_decode(replace({file_sql(frame)}, '+', '%2B'))"
         for each in self.partitions:
             if each.name in partition:
-                value = literal(partition[each.name])
+                value = text_sql(partition[each.name])
             elif each.name in groups:
-                value = functions.regexp_extract(path, expression, groups[each.name])
+                value = f"regexp_extract({path}, {text_sql(expression)}, {groups[each.name]})"
             else:
                 raise TargetError(
                     f"{self.label}: the paths do not contain the value of partition column {each.name}",
                     remedy=f"Name the partitions to read (partitions: {{{each.name}: …}}).",
                 )
-            frame = frame.withColumn(each.name, cast_column(value, each.type))
+            frame = frame.withColumn(
+                each.name, functions.expr(convert(value, TEXT, each.type, column=each.name).strict)
+            )
         return frame
 
-    def _frames(
-        self, workspace: Workspace, place: str, fields: tuple[Field, ...] | None
-    ) -> Iterator[DataFrame]:
-        return self._reader.frames(workspace, place, fields)
-
-    @property
-    def _reader(self) -> FileReader:
-        return FileReader(self.label, self.format, self.options, self.partitions)
+    def _reader(self, workspace: Workspace, fields: Sequence[Field] | None) -> FileReader:
+        return FileReader(workspace, self.label, self.format, self.options, self.partitions, fields)
 
     def create(self, workspace: Workspace) -> None:
         """Create the folder."""
@@ -315,10 +313,8 @@ class FileRelation(StoredRelation):
 
     def _writing(self, workspace: Workspace) -> Mapping[str, str]:
         """Return the options for writing, such that reading gives the same rows and columns."""
-        values = self._reader.values(workspace, self.declared(workspace))
-        if values is not None and values.zone != "UTC" and "timestampformat" in values.options:
-            return {"timeZone": values.zone, **self._complete()}  # the format may have no offset
-        return self._complete()
+        zone = self._reader(workspace, self.declared(workspace)).local_zone
+        return self._complete() if zone is None else {"timeZone": zone, **self._complete()}
 
     def _complete(self) -> Mapping[str, str]:
         if self.format == "csv":

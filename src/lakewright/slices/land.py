@@ -19,7 +19,7 @@ from lakewright.lake.measures import measured
 from lakewright.lake.paths import join, local_path, parent
 from lakewright.lake.spark_errors import failures_told
 from lakewright.notebook import html_table
-from lakewright.reader.form import form_of_slices
+from lakewright.reader.source import form_of_slices
 from lakewright.schema.convert import convert
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.projects import make_project
+from tests.projects import make_project, make_workspace
 from tests.sessions import same
 from tests.spark.relations.relations import failed, misfit, rows, stored
+from tests.spark.strategies.bench import pa, pq
 
+from lakewright.errors import TargetError
 from lakewright.lake.lake import Lake
 from lakewright.relations.relation import OutputMode
 from lakewright.schema.fault import Reason
@@ -102,8 +105,8 @@ def test_values_are_read_as_they_are_written(values: Workspace, tmp_path: Path) 
     read = values.relation("json").read(values)
     assert read.dtypes == values.relation("csv").read(values).dtypes
     assert rows(read.selectExpr(*shown)) == [
-        ("1.50", "2024-05-01", "2024-05-01 10:00:00", "1000.0", "7", "1.50", "true",
-         '{"at":"2024-05-01","n":[1,2,3],"x":"1.50"}'),
+        ("1.5", "2024-05-01", "2024-05-01 10:00:00", "1000.0", "7", "1.50", "true",
+         '{"at":"2024-05-01","n":[1,2,3],"x":"1.5"}'),
         ("2", None, "2024-05-01 12:00:00", "NaN", None, None, "false", None),
     ]  # fmt: skip
 
@@ -141,3 +144,106 @@ def test_options_about_values(values: Workspace, tmp_path: Path) -> None:
     made = values.spark.sql("SELECT date'2024-05-01' d, timestamp'2024-05-01 10:00:00' t, null e")
     relation.write(values, made, partition={}, mode=OutputMode.OVERWRITE)
     assert rows(relation.read(values), "d", "t") == [("2024-05-01", "2024-05-01 10:00:00")]
+
+
+ALIKE = """
+relations:
+  parts: {kind: file, format: parquet, location: parts}
+  orc: {kind: file, format: orc, location: orc}
+  json: {kind: file, format: json, location: json}
+  lines: {kind: file, format: json, location: lines, options: {multiLine: true}}
+  folders: {kind: file, format: parquet, location: folders}
+  divided:
+    kind: file
+    format: parquet
+    location: folders
+    partitions: [{name: day, type: date}]
+    schema: {fields: [{name: n, type: int}]}
+  typed: {kind: file, format: parquet, location: parts, schema: {fields: [{name: n, type: smallint}]}}
+  patterned:
+    kind: file
+    format: json
+    location: years
+    pattern: "${year}/*.json"
+    partitions: [{name: year, type: integer}]
+    schema: {fields: [{name: n, type: int}]}
+"""
+
+
+@pytest.fixture
+def alike(tmp_path: Path, spark: SparkSession) -> Workspace:
+    return make_workspace(tmp_path, ALIKE, sessions=same(spark))
+
+
+def put(file: Path, **columns: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), file)
+
+
+def test_parts_of_one_relation_may_differ(alike: Workspace, tmp_path: Path) -> None:
+    """Rules of reading, "Inference": for file relations, too."""
+    put(
+        tmp_path / "parts/a.parquet",
+        n=pa.array([1], pa.int32()),
+        at=pa.array([time(10, 15)], pa.time64("us")),
+    )
+    put(tmp_path / "parts/b.parquet", n=pa.array([2**40], pa.int64()), more=pa.array([None], pa.null()))
+    read = alike.relation("parts").read(alike)
+    assert read.dtypes == [("n", "bigint"), ("at", "string"), ("more", "string")]
+    assert rows(read) == [("1", "10:15:00", None), (str(2**40), None, None)]
+    found = misfit(alike, "typed")
+    assert (found.column, found.type, found.value) == ("n", "smallint", str(2**40))
+    assert found.place.startswith("relation 'typed', ")
+    put(tmp_path / "parts/c.parquet", n=pa.array([datetime(2024, 1, 1)], pa.timestamp("us")))
+    with pytest.raises(TargetError, match="column 'n' is of type") as raised:
+        alike.relation("parts").read(alike)
+    assert raised.value.remedy == "Deliver the files with one type for it."
+    frame = alike.spark.range(1).selectExpr("int(id) as n")
+    frame.write.orc(str(tmp_path / "orc"))
+    frame.selectExpr("double(n) + 0.5 as n").write.mode("append").orc(str(tmp_path / "orc"))
+    assert rows(alike.relation("orc").read(alike)) == [("0.0",), ("0.5",)]
+
+
+def test_json_without_a_schema_loses_nothing(alike: Workspace, tmp_path: Path) -> None:
+    write(
+        tmp_path / "json/a.json",
+        '[{"id": 1, "n": 0.123456789012345678, "x": 7}, {"id": 2, "x": "a", "e": {}}]\n',
+    )
+    write(tmp_path / "json/day=007/a.json", '{"id": 3, "Id": null, "x": [1, 2]}\n')
+    read = alike.relation("json").read(alike)
+    assert dict(read.dtypes) == {
+        "e": "string", "id": "bigint", "n": "decimal(18,18)", "x": "string", "day": "string",
+    }  # fmt: skip
+    assert rows(read, "id", "n", "x", "day") == [
+        ("1", "0.123456789012345678", "7", None),
+        ("2", None, "a", None),
+        ("3", None, "[1,2]", "007"),
+    ]
+    (noted,) = alike.notes.take()
+    assert noted.startswith("relation 'json': the column x has values of several kinds")
+    write(tmp_path / "json/b.json", '{"id": 1} {"id": 2}\n')
+    with pytest.raises(TargetError, match="1 bad record"):
+        alike.relation("json").read(alike)
+    write(tmp_path / "lines/a.json", '[\n{"id": 1,\n"t": "a"},\n{"id": 2}\n]\n')
+    assert rows(alike.relation("lines").read(alike)) == [("1", "a"), ("2", None)]
+
+
+def test_values_of_folders_are_texts_or_as_declared(alike: Workspace, tmp_path: Path) -> None:
+    for name in ("day=2024-05-01/x=007", "day=2024-05-02/x=A%2F1/more"):
+        put(tmp_path / f"folders/{name}/a.parquet", n=pa.array([1], pa.int32()))
+    read = alike.relation("folders").read(alike)
+    assert rows(read) == [("1", "2024-05-01", "007"), ("1", "2024-05-02", "A/1")]
+    divided = alike.relation("divided").read(alike)
+    assert divided.dtypes == [("n", "int"), ("day", "date")]
+    plan = divided.where("day = date'2024-05-02'")
+    assert rows(plan) == [("1", "2024-05-02")]
+    counted = plan._jdf.queryExecution().executedPlan().toString()
+    assert "file_path" in counted
+    assert len(stored(alike, "divided").read(alike, [{"day": "2024-05-01"}]).inputFiles()) == 1
+    put(tmp_path / "folders/day=45352/a.parquet", n=pa.array([1], pa.int32()))
+    found = misfit(alike, "divided")
+    assert (found.column, found.type, found.value) == ("day", "date", "45352")
+    write(tmp_path / "years/2024/a.json", '{"n": 1}\n')
+    assert rows(alike.relation("patterned").read(alike)) == [("1", "2024")]
+    write(tmp_path / "years/12D/a.json", '{"n": 1}\n')
+    assert misfit(alike, "patterned").value == "12D"

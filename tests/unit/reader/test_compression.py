@@ -17,8 +17,7 @@ from tests.silver import pa
 from lakewright.errors import SliceError
 from lakewright.lake.file_probe import compression_of
 from lakewright.manifest.payload import MAY_SKIP
-from lakewright.reader.compression import check_compression, first_bytes
-from lakewright.reader.content import with_content
+from lakewright.reader.files import check_compression, with_content
 from lakewright.reader.source import Source, SourceFile
 
 TEXT = b"id,name\n1,a\n"
@@ -92,7 +91,7 @@ def test_a_file_is_named_by_how_it_is_compressed(content: str, name: str, told: 
     """Case 13: what it is and how it must be called; never another encoding."""
     found = CONTENTS[content]
     source = Source("the slice s1", "/lake/s1", (SourceFile(name, len(found)),), "csv")
-    firsts = first_bytes(source, lambda _, size: found[:size])
+    firsts = source.first_bytes(lambda _, size: found[:size])
     if told is None:
         check_compression(source, firsts)
         return
@@ -121,7 +120,7 @@ def test_files_without_content_are_left_out(blank: bytes) -> None:
     contents = {"a.csv": blank, "b.csv": TEXT}
     files = tuple(SourceFile(name, len(content)) for name, content in contents.items())
     source = Source("the slice s1", "/lake/s1", files, "csv")
-    firsts = first_bytes(source, lambda path, size: contents[path[-5:]][:size])
+    firsts = source.first_bytes(lambda path, size: contents[path[-5:]][:size])
     assert [file.name for file in with_content(source, firsts).files] == ["b.csv"]
     alone = Source("the slice s1", "/lake/s1", files[:1], "csv")
     assert with_content(alone, firsts).files == ()
@@ -134,6 +133,6 @@ def test_a_file_that_is_gone_is_left_to_spark() -> None:
         raise FileNotFoundError(path)
 
     source = Source("the slice s1", "/lake/s1", (SourceFile("a.csv", 3), SourceFile("b.csv", 0)), "csv")
-    firsts = first_bytes(source, gone)
+    firsts = source.first_bytes(gone)
     check_compression(source, firsts)
     assert [file.name for file in with_content(source, firsts).files] == ["a.csv"]

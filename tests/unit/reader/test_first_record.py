@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakewright.reader.first_record import FirstRecord, first_record
-from lakewright.reader.form import Form
+from lakewright.reader.lines import FirstRecord, first_record
+from lakewright.reader.source import Form
 
 
 @pytest.mark.parametrize(

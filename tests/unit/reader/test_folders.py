@@ -7,7 +7,7 @@ import os
 import pytest
 
 from lakewright.errors import SliceError
-from lakewright.reader.folders import folder_columns, folder_values
+from lakewright.reader.files import folder_columns, folder_values
 from lakewright.reader.source import Source, SourceFile
 
 
@@ -57,9 +57,9 @@ def test_folders_that_say_nothing_clear_are_refused(name: str) -> None:
 
 def test_a_part_of_the_files_is_read_by_their_paths() -> None:
     source = source_of("a/x", "b/y")
-    assert source.places == ["/lake/s1"]
-    assert source.only(source.files).places == ["/lake/s1"]
-    assert source.only(source.files[:1]).places == ["/lake/s1/a/x"]
+    assert source.places == ["file:///lake/s1"]
+    assert source.only(source.files).places == ["file:///lake/s1"]
+    assert source.only(source.files[:1]).places == ["file:///lake/s1/a/x"]
 
 
 def test_a_name_that_is_no_text_is_refused_and_shown() -> None:

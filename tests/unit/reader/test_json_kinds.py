@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakewright.reader.json_types import JsonColumn, exact_type, json_columns, with_doubles
-from lakewright.reader.kinds import DEEPEST, MIXED, NOTHING, is_nothing, merged, parse_kind
+from lakewright.reader.json_types import (
+    DEEPEST,
+    MIXED,
+    NOTHING,
+    JsonColumn,
+    exact_type,
+    is_nothing,
+    json_columns,
+    merged,
+    parse_kind,
+    with_doubles,
+)
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 from lakewright.spec.models.type_text import parse_sql_type
 

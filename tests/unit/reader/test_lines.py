@@ -16,9 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakewright.reader import lines
-from lakewright.reader.faults import FileFault
-from lakewright.reader.form import Form
-from lakewright.reader.lines import Lines, first_of, lines_of, marked_encoding, scan, undecodable_line
+from lakewright.reader.lines import Lines, first_of, lines_of, scan, undecodable_line
+from lakewright.reader.source import FileFault, Form, marked_encoding
 
 PLAIN = (None, False)
 

@@ -27,13 +27,10 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.file_probe import compression_of
 from lakewright.lake.files import LocalFiles
 from lakewright.reader.avro import schema_text
-from lakewright.reader.compression import check_compression, first_bytes
-from lakewright.reader.content import with_content
-from lakewright.reader.faults import FileFault
-from lakewright.reader.form import Form
+from lakewright.reader.files import check_compression, with_content
 from lakewright.reader.lines import scan
 from lakewright.reader.parquet import read_footers
-from lakewright.reader.source import Source, SourceFile
+from lakewright.reader.source import FileFault, Form, Source, SourceFile
 
 # They bring no types.
 pa: Any = import_module("pyarrow")
@@ -166,7 +163,7 @@ def test_what_is_compressed_is_named_or_left_to_its_reader(tmp_path: Path, seed:
             )
             file.write_bytes(mutated(content, rng))
             source = source_of(file, "csv")
-            firsts = first_bytes(source, LocalFiles().begin)
+            firsts = source.first_bytes(LocalFiles().begin)
             fault = str(file)
             try:
                 check_compression(source, firsts)

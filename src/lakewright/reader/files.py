@@ -1,0 +1,377 @@
+"""Reading of files of any format to raw values, with the columns of their folders.
+
+Text files whose bytes are not what their names say are refused: Spark decompresses by names alone. Files
+without content have no rows, and say nothing of columns. Folders such as `plant=007` are columns of texts: a
+type inferred from them would depend on which values one slice has, and would change some.
+
+Source: the rules of reading, "Two steps" and "Places"; Hive's names of partitions, in which signs are
+written as `%2F`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import re
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from lakewright.lake.file_probe import ARCHIVES, compression_of, named_compression
+from lakewright.lake.files import files_at
+from lakewright.lake.partition import NULL_FOLDER
+from lakewright.reader.avro import read_avro
+from lakewright.reader.csv import CsvGroup, check_encoding, read_csv
+from lakewright.reader.json import read_json, with_inferred_types
+from lakewright.reader.orc import read_orc
+from lakewright.reader.parquet import read_parquet
+from lakewright.reader.source import TEXTS, FileFault, Form, KnownColumns, Source, SourceFile
+from lakewright.schema.sql import name_sql, text_sql
+from lakewright.transform.bad_rows import NO_COLUMN
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakewright.lake.lake import Lake
+
+__all__ = [
+    "check_compression",
+    "file_sql",
+    "folder_columns",
+    "folder_values",
+    "read_files",
+    "with_content",
+    "with_folder_columns",
+]
+
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_MOST_LISTED = 1_000_000
+"""Local folders and files, at most, that the driver lists by itself; it takes 0.1 ms for one."""
+
+_SUFFIXES: Mapping[str, str] = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst"}
+_BLOCKS = frozenset({"snappy", "lz4"})
+_LARGEST_BLOCK = 1 << 26
+
+_MARKS = (
+    codecs.BOM_UTF8,
+    codecs.BOM_UTF32_LE,
+    codecs.BOM_UTF32_BE,
+    codecs.BOM_UTF16_LE,
+    codecs.BOM_UTF16_BE,
+)
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
+"""Names that are the same in the URI of a file."""
+_SCHEME = "[A-Za-z][A-Za-z0-9+.-]*:/+"
+_SCALARS = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean"))
+_SCALARS |= {"string", "date", "timestamp", "timestamp_ntz"}
+
+
+def read_files(
+    lake: Lake,
+    session: SparkSession,
+    source: Source,
+    form: Form,
+    known: KnownColumns,
+    *,
+    others: Sequence[str] = (),
+    corrupt: str | None = None,
+    schema_of: Callable[[CsvGroup], str | None] | None = None,
+    schema: str | None = None,
+    is_by_spark: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+) -> DataFrame:
+    """Return the rows of files in raw values, lazily; columns of several files are merged by name.
+
+    Args:
+        lake: The lake.
+        session: A session.
+        source: The files.
+        form: How they are written.
+        known: What is known of their columns.
+        others: Folders or files of Parquet whose columns are the same, which are read with them.
+        corrupt: Column for the text of records of text files that do not parse; without it, they fail.
+        schema_of: Returns the columns of CSV files; see `read_csv`.
+        schema: The columns of lines of text, and of JSON that Spark converts; None if it is to infer them.
+        is_by_spark: Whether Spark converts the values of JSON.
+        note: Receives what a user must know of columns that are left out, or are of several kinds.
+
+    Raises:
+        LakewrightError: A file can't be read as it is declared to be written, or is compressed in another way
+            than its name says; or a column has types in two files that no type holds.
+    """
+    source.check_names()
+    filled = source.only(file for file in source.files if file.size)
+    if source.kind in (*TEXTS, "text"):
+        firsts = source.first_bytes(files_at(source.place, lake).begin)
+        check_compression(source, firsts)
+        filled = with_content(source, firsts) if source.kind in TEXTS else filled
+    if source.kind in TEXTS and not filled.files:
+        nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in known.without_rows)
+        return session.range(0).selectExpr(*nulls)
+    source = filled if filled.files else source
+    # By default a job of as many tasks as there are files lists them.
+    session.conf.set(_LISTING, str(_MOST_LISTED if source.is_local else 32))
+    session.conf.set("spark.sql.legacy.javaCharsets", "false" if form.is_of_spark else "true")
+    if source.kind == "csv":
+        frame = read_csv(lake, session, source, form, corrupt=corrupt, schema_of=schema_of)
+    elif source.kind == "text" or is_by_spark:
+        reader = session.read.format(source.kind).options(**form.options, **source.options)
+        frame = (reader if schema is None else reader.schema(schema)).load(source.places)
+    elif source.kind == "json":
+        frame = _read_json(session, source, form, known, corrupt=corrupt, note=note)
+    elif source.kind == "parquet":
+        frame = read_parquet(
+            lake, session, source, others=others, wanted=known.names, keys=known.keys, note=note
+        )
+    else:
+        frame = (read_avro if source.kind == "avro" else read_orc)(lake, session, source)
+    return with_folder_columns(frame, source)
+
+
+def _read_json(
+    session: SparkSession,
+    source: Source,
+    form: Form,
+    known: KnownColumns,
+    *,
+    corrupt: str | None,
+    note: Callable[[str], None],
+) -> DataFrame:
+    """Return the records of JSON: raw where types are known, else in inferred types."""
+    try:
+        check_encoding(session, source.paths, form)
+    except FileFault as fault:
+        raise source.fault_error(fault, form) from fault
+    frame = read_json(
+        session,
+        source,
+        known.type_of,
+        options={**form.options, **source.options},
+        corrupt=corrupt,
+        empty=known.without_rows,
+        note=note,
+    )
+    if frame.columns == [corrupt]:
+        return frame.selectExpr("*", f"cast(null as string) as {NO_COLUMN}")
+    return with_inferred_types(frame, known)
+
+
+def check_compression(source: Source, firsts: Mapping[str, bytes]) -> None:
+    """Raise the source's error if Spark would not decompress a text file as it is compressed.
+
+    Args:
+        source: The source.
+        firsts: The first bytes of its files, by their names.
+    """
+    for file in source.files:
+        fault = _compression_fault(file, firsts.get(file.name, b""))
+        if fault is not None:
+            why, remedy = fault
+            path = source.path(file)
+            raise source.error(f"{path} {why}", remedy, may_skip=True)
+
+
+def _compression_fault(file: SourceFile, first: bytes) -> tuple[str, str] | None:
+    """Return what a file is in spite of its name, and how it must be delivered; None if it is as named."""
+    found, named = compression_of(first), named_compression(file.name)
+    if found in ARCHIVES:
+        return f"is a {found} archive", "Deliver the files in it instead of the archive"
+    if found == named and found not in _BLOCKS:
+        return None
+    own = file.name.rpartition("/")[2]
+    if found is not None:
+        suffix = _SUFFIXES.get(found)
+        if suffix is None:
+            return f"is compressed with {found}, which can't be read", "Deliver it compressed with gzip"
+        plain = own.rpartition(".")[0] if named is not None else own
+        return (
+            f"is compressed with {found}, which its name does not say",
+            f"Deliver it as {plain}{suffix}",
+        )
+    if named is None or not first or not _is_plain(first, named, file.size):
+        return None
+    return f"is not compressed with {named}, as its name says", f"Deliver it as {own.rpartition('.')[0]}"
+
+
+def _is_plain(first: bytes, named: str, size: int) -> bool:
+    """Return whether bytes without a known mark aren't compressed in a way that has none."""
+    if named == "deflate":
+        return first[0] & 0x0F != 8 or int.from_bytes(first[:2]) % 31 != 0
+    if named in _BLOCKS:  # Hadoop's own blocks begin with their lengths
+        whole, part = int.from_bytes(first[:4]), int.from_bytes(first[4:8])
+        return len(first) < 8 or whole > _LARGEST_BLOCK or part > size - 8
+    return True
+
+
+def with_content(source: Source, firsts: Mapping[str, bytes]) -> Source:
+    """Return a source of text files without those that have no content.
+
+    These have no bytes, or only a byte order mark and line breaks.
+
+    Args:
+        source: The source.
+        firsts: The first bytes of its files, by their names.
+    """
+    filled = [
+        file
+        for file in source.files
+        if file.size and not is_blank(firsts.get(file.name, b""), is_all=len(firsts[file.name]) == file.size)
+    ]
+    return source.only(filled)
+
+
+def is_blank(first: bytes, *, is_all: bool) -> bool:
+    r"""Return whether the bytes of a file, all of which are given, are a byte order mark and line breaks.
+
+    Example:
+        >>> is_blank(b"\xef\xbb\xbf\r\n", is_all=True), is_blank(b"\n", is_all=False)
+        (True, False)
+    """
+    if not is_all:
+        return False
+    try:
+        text = _plain(first)
+    except (OSError, ValueError, zlib.error):
+        return False  # it is damaged, and reading it raises the error
+    for mark in _MARKS:
+        text = text.removeprefix(mark)
+    return not text.strip(b"\r\n\0")
+
+
+def _plain(content: bytes) -> bytes:
+    kind = compression_of(content)
+    if kind == "gzip":
+        return zlib.decompressobj(31).decompress(content, 1 << 16)
+    return bz2.decompress(content) if kind == "bzip2" else content
+
+
+def folder_values(name: str) -> dict[str, str | None]:
+    """Return the columns of the folders in a file's path, with their values.
+
+    Raises:
+        ValueError: A folder's name is not text, or two of them are of one column.
+
+    Example:
+        >>> folder_values("plant=007/05/at=12%3A30/code=__HIVE_DEFAULT_PARTITION__/part=1.csv")
+        {'plant': '007', 'at': '12:30', 'code': None}
+    """
+    found: dict[str, str | None] = {}
+    for folder in name.split("/")[:-1]:
+        column, sign, text = folder.partition("=")
+        if not (column and sign):
+            continue
+        try:
+            column, value = unquote(column, errors="strict"), unquote(text, errors="strict")
+        except UnicodeDecodeError:
+            raise ValueError(f"the name of the folder {folder} has signs of an encoding but UTF-8") from None
+        if column.lower() in {each.lower() for each in found}:
+            raise ValueError(f"{name}: two folders are of the column {column!r}")
+        found[column] = None if text == NULL_FOLDER else value
+    return found
+
+
+def folder_columns(source: Source) -> Mapping[str, frozenset[str]]:
+    """Return the columns of a source's folders, with all ways in which folders write their names.
+
+    Raises:
+        LakewrightError: A folder's name is not text, or a path has two folders of one column.
+    """
+    spelled: dict[str, set[str]] = {}
+    names: dict[str, str] = {}
+    for folder in sorted({file.name.rpartition("/")[0] for file in source.files if "=" in file.name}):
+        try:
+            columns = folder_values(f"{folder}/")
+        except ValueError as error:
+            raise source.error(str(error), "Rename the folder") from error
+        for column in columns:
+            spelled.setdefault(names.setdefault(column.lower(), column), set())
+        for part in folder.split("/"):
+            written, sign, _ = part.partition("=")
+            if written and sign:
+                spelled[names[unquote(written).lower()]].add(written)
+    return {column: frozenset(texts) for column, texts in spelled.items()}
+
+
+def with_folder_columns(frame: DataFrame, source: Source) -> DataFrame:
+    """Return the rows of a source with the columns of its folders.
+
+    A column that the files have too keeps their values, and the query fails if a folder has another one.
+
+    Args:
+        frame: The rows, as a scan or projections of one.
+        source: The source.
+    """
+    columns = folder_columns(source)
+    if not columns:
+        return frame
+    file = file_sql(frame)
+    own = {field.name.lower(): field for field in frame.schema.fields}
+    found = []
+    for column, written in columns.items():
+        value = _value_sql(file, source, written)
+        field = own.get(column.lower())
+        kind = "void" if field is None else field.dataType.simpleString()
+        if field is None or kind == "void":
+            found.append((column if field is None else field.name, value))
+            continue
+        if kind.partition("(")[0] not in _SCALARS:
+            raise source.error(
+                f"column {column!r} is of type {kind} in the files, and folders have its values, too",
+                "Rename the column in the files, or the folders",
+            )
+        found.append((field.name, _checked_sql(name_sql(field.name), kind, value, f"column {column!r}")))
+    from pyspark.sql import functions
+
+    return frame.withColumns({name: functions.expr(sql) for name, sql in found})
+
+
+def file_sql(frame: DataFrame) -> str:
+    """Return SQL of the path of a row's file, with which a filter spares Spark the other files if it can.
+
+    It can in rows of one scan, unless they have a column that hides Spark's.
+    """
+    from pyspark.errors import AnalysisException
+
+    if not any(name.lower() == "_metadata" for name in frame.columns):
+        try:
+            frame.selectExpr("_metadata.file_path")
+        except AnalysisException:  # they are of several scans
+            return "input_file_name()"
+        return "_metadata.file_path"
+    return "input_file_name()"
+
+
+def _checked_sql(own: str, kind: str, folder: str, column: str) -> str:
+    """Return SQL of a file's own value, which fails where its folder has another one."""
+    same = f"{own} <=> {folder}" if kind == "string" else f"{own} <=> try_cast({folder} as {kind})"
+    told = f"concat({text_sql(f'{column} has the value ')}, coalesce(cast({own} as string), 'null'), "
+    told += "' in the file ', input_file_name(), ', and its folder another one')"
+    return f"if({same}, {own}, cast(raise_error({told}) as {kind}))"
+
+
+def _value_sql(file: str, source: Source, written: Iterable[str]) -> str:
+    """Return SQL of the value that a row's folder has of a column; null if there is no such folder."""
+    marks = tuple(f"/{each}=" for each in written)
+    if all(_is_plain_once(f"/{each.name}", marks) for each in source.files):
+        value = f"substring_index(substring_index({file}, {text_sql(marks[0])}, -1), '/', 1)"
+        return f"nullif({value}, {text_sql(NULL_FOLDER)})"
+    # The path of a file has its signs encoded, and `url_decode` takes `+` for a space.
+    path = f"url_decode(replace({file}, '+', '%2B'))"
+    parts = [part for part in re.sub(f"^{_SCHEME}", "", source.place).split("/") if part]
+    below = f"regexp_replace({path}, {text_sql(f'^{_SCHEME}(?:[^/]+/+){{{len(parts)}}}')}, '/')"
+    names = "|".join(sorted(map(re.escape, written)))
+    folder = f"regexp_substr({below}, {text_sql(f'/(?:{names})=[^/]*(?=/)')})"
+    value = f"substring({folder}, instr({folder}, '=') + 1)"
+    lone = text_sql("%(?![0-9A-Fa-f]{2})")  # a percent sign that encodes nothing
+    text = f"url_decode(replace(regexp_replace({value}, {lone}, '%25'), '+', '%2B'))"
+    return f"if({value} = {text_sql(NULL_FOLDER)}, null, {text})"
+
+
+def _is_plain_once(path: str, marks: Sequence[str]) -> bool:
+    """Return whether a file's path shows the only folder of a column as it is, which is the usual case."""
+    is_once = (
+        len(marks) == 1 and path.count(marks[0]) == 1 and not path.rpartition("/")[2].startswith(marks[0][1:])
+    )
+    return is_once and _PLAIN.fullmatch(path) is not None
