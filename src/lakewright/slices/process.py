@@ -38,8 +38,7 @@ from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.slices.rewind.settle import check_not_rewinding, settle_rewind
 from lakewright.slices.time_check import check_processing_times
 from lakewright.stores.heartbeat import Heartbeat
-from lakewright.strategies.narrowed import narrowed_columns
-from lakewright.strategies.outdated import outdated_rows
+from lakewright.strategies.outdated import narrowed_columns, outdated_rows
 
 if TYPE_CHECKING:
     from lakewright.manifest.claim import Claim

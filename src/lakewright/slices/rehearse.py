@@ -63,7 +63,7 @@ from lakewright.strategies.delete_inference import (
     preview_deletes,
 )
 from lakewright.strategies.failures import translate_error
-from lakewright.strategies.narrowed import narrowed_columns
+from lakewright.strategies.outdated import narrowed_columns
 from lakewright.strategies.prepare import prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 

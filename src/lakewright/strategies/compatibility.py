@@ -28,37 +28,25 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
 
-__all__ = [
-    "check_partitions",
-    "check_slice_compatible",
-    "check_table_compatible",
-]
-
-
-def check_slice_compatible(
-    state: TableState, strategy: Strategy, prepared: PreparedSlice, entity: Entity, *, allow_data_loss: bool
-) -> None:
-    """Raise an error unless the strategy may write a prepared slice to the existing table.
-
-    Raises:
-        DataLossError: Full would replace rows of Merge or Historic.
-        MigrationError: The table's rows are of another strategy, or have hashes of another version.
-        SchemaDriftError: The table has another business key, or a column has another name in the table.
-    """
-    if not state.exists:
-        return
-    _check_strategy(state, strategy, entity, allow_data_loss=allow_data_loss)
-    if strategy is not Strategy.FULL:
-        _check_system_columns(state, strategy, prepared, entity)
-        _check_hash_version(state.properties, entity)
-        _check_key(state.properties, prepared, entity)
-        _check_names(state, prepared.names, entity)
+__all__ = ["check_partitions", "check_table_compatible"]
 
 
 def check_table_compatible(
-    state: TableState, strategy: Strategy, entity: Entity, *, allow_data_loss: bool
+    state: TableState,
+    strategy: Strategy,
+    entity: Entity,
+    *,
+    allow_data_loss: bool,
+    prepared: PreparedSlice | None = None,
 ) -> None:
-    """Raise an error unless the entity may continue with the table, as far as that is known without a slice.
+    """Raise an error unless the entity may continue with the table.
+
+    Args:
+        state: The table.
+        strategy: The strategy to apply.
+        entity: The entity.
+        allow_data_loss: Whether Full may replace rows of another strategy.
+        prepared: The slice to write; without one, what is known from the declaration is checked.
 
     Raises:
         DataLossError: Full would replace rows of Merge or Historic.
@@ -73,6 +61,11 @@ def check_table_compatible(
     if strategy is Strategy.FULL:
         return
     _check_hash_version(state.properties, entity)
+    if prepared is not None:
+        _check_system_columns(state, strategy, prepared, entity)
+        _check_key(state.properties, prepared, entity)
+        _check_names(state, prepared.names, entity)
+        return
     kept = kept_key(state.properties)
     declared = sorted({name.lower() for name in entity.business_keys})
     if kept and sorted(kept) != declared:

@@ -13,14 +13,14 @@ from lakewright.errors import SchemaDriftError
 from lakewright.schema.convert import convert
 from lakewright.schema.diff import Change, Difference, DiffRules, diff
 from lakewright.schema.fault import Owner
-from lakewright.schema.fits import widened
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField, Type
 from lakewright.transform.steps import incompatible_type_error
+from lakewright.transform.typed_columns import target_type
 
-__all__ = ["Alignment", "Drift", "align", "drift_text", "target_type"]
+__all__ = ["Alignment", "Drift", "align", "drift_text"]
 
 _RULES = DiffRules(nullability=False, case=False, order=False, are_inside_named=True)
 
@@ -93,11 +93,6 @@ class Alignment:
     drift: Drift
     evolves: bool
     widens: bool
-
-
-def target_type(table: Type, slice_: Type, *, policy: str, is_fixed: bool) -> Type:
-    """Return the type that a column of a table has once a slice is written to it."""
-    return widened(table, slice_) if policy == "evolve" and not is_fixed else table
 
 
 def align(

@@ -1,6 +1,11 @@
 """What rows of a table lack of today's declaration, although slices may still be processed.
 
-Rows that no slice changes stay as the former declaration made them: only a rebuild mends it.
+Rows that no slice changes stay as the former declaration made them: only a rebuild mends it. A column may
+also have another type in the table than the declared one: values of slices are converted to the declared type
+first, and then to the table's. A wider type of the same kind is none of them: Delta widens the table's.
+
+Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns); the notes are Lakewright's
+own.
 """
 
 from __future__ import annotations
@@ -12,6 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
+from lakewright.schema.convert import convert
+from lakewright.schema.fits import widened
+from lakewright.schema.shape import plain_type
+from lakewright.schema.types import Type
 from lakewright.spec.expressions.expression import has_expression
 from lakewright.spec.expressions.secrets import is_secret_name
 from lakewright.spec.models.entity import Strategy
@@ -37,7 +46,14 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.lake import LakeSettings
 
-__all__ = ["Outdated", "outdated_parts", "outdated_rows", "rebuild_command"]
+__all__ = [
+    "Outdated",
+    "narrowed_columns",
+    "narrowed_reasons",
+    "outdated_parts",
+    "outdated_rows",
+    "rebuild_command",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +224,44 @@ def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> I
         yield "the table holds versions of a history_from that is no longer declared"
     elif not is_same_history(kept, declared):
         yield "history_from has changed since the table was built"
+
+
+def narrowed_columns(state: TableState, entity: Entity) -> tuple[str, ...]:
+    """Return for each column with another type than the table keeps what happens, and what to type."""
+    otherwise = f", or build the table again with `{rebuild_command(entity)}`"
+    return tuple(f"{reason}{otherwise}" for reason in narrowed_reasons(state, entity))
+
+
+def narrowed_reasons(state: TableState, entity: Entity) -> Iterator[str]:
+    """Yield for each column with another type than the table keeps what happens, and what to declare."""
+    for column in entity.columns:
+        own = state.column(column.silver)
+        if own is None or column.type is None:
+            continue
+        wanted = plain_type(column.type)  # tables have no texts of bounded length
+        if widened(own.type, wanted) == wanted:
+            continue
+        if _may_fail(own.type, wanted):
+            lost = wanted
+        elif _may_fail(wanted, own.type):
+            lost = own.type
+        else:
+            continue
+        declared, kept = column.type.ddl, own.type.ddl
+        yield (
+            f"column {column.silver!r} is declared as {declared}, but the table has {kept} and keeps it: "
+            f'{_effect(lost, entity)}; declare `datatype: "{kept}"`'
+        )
+
+
+def _may_fail(source: Type, target: Type) -> bool:
+    """Return whether a type has values that another one lacks."""
+    return convert("v", source, target, column="v").fault is not None
+
+
+def _effect(lost: Type, entity: Entity) -> str:
+    """Return what becomes of values of new slices that do not fit a type."""
+    if entity.settings.schema_drift == "fail":
+        return "each slice fails, because of `schema_drift: fail`"
+    fate = "is put aside as a bad row" if entity.settings.on_bad_rows == "quarantine" else "fails its slice"
+    return f"a value of a new slice that does not fit {lost.ddl} {fate}"

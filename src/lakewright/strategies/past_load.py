@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
@@ -26,9 +26,10 @@ from lakewright.schema.types import Type
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.drift import align
+from lakewright.strategies.schema_fit import prepare_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
-from lakewright.strategies.table_properties import HISTORY_PROPERTY, canonical_form, history_text, is_key_cast
+from lakewright.strategies.table_properties import HISTORY_PROPERTY, history_text
 from lakewright.strategies.version_rows import (
     END,
     FROM,
@@ -41,7 +42,6 @@ from lakewright.strategies.version_rows import (
 )
 from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
-from lakewright.transform.pipeline import prepare
 from lakewright.transform.steps import find_name, incompatible_type_error, instant_sql
 from lakewright.transform.system_columns import SystemColumns
 
@@ -267,17 +267,8 @@ def load_past(
     address = entity.places(lake.settings).silver
     state = observe_table(lake, address)
     system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    prepared = prepare(
-        past.frame,
-        _carrying(entity),
-        system,
-        slice_name="",
-        at=request.at,
-        strategy=Strategy.HISTORIC,
-        is_key_cast=is_key_cast(state.properties),
-        form=canonical_form(state.properties, lake.settings.timezone),
-        may_lack_columns=request.may_lack_columns,
-    )
+    of_past = replace(request, slice_name="", strategy=Strategy.HISTORIC)
+    prepared = prepare_rows(lake, _carrying(entity), past.frame, of_past, state)
     timed = timed_rows(prepared.frame, system, before=request.at).localCheckpoint()
     counts = check_rows(
         timed,
@@ -294,7 +285,7 @@ def load_past(
     ).first()
     counted_rows = {**counts, "late": late, **({} if own is None else own.asDict())}
     done = PastLoad(history.place, counted_rows, past.missing, past.left_out)
-    prepared = replace(prepared, frame=rows, names=_own(prepared.names), hashed=_uncarried(prepared))
+    prepared = replace(prepared, frame=rows)
     alignment = None
     if state.exists:
         table = read_table(session, address).schema
@@ -344,14 +335,6 @@ def _carrying(entity: Entity) -> Entity:
     copy = entity.model_copy(update={"settings": settings, "transformations": steps})
     copy._scope = entity._scope
     return copy
-
-
-def _own(names: Mapping[str, str]) -> dict[str, str]:
-    return {source: name for source, name in names.items() if source not in CARRIED}
-
-
-def _uncarried(prepared: PreparedSlice) -> Any:
-    return tuple(field for field in prepared.hashed if field.name not in CARRIED)
 
 
 def _checks(prepared: PreparedSlice, entity: Entity) -> Iterator[RowCheck]:

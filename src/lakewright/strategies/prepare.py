@@ -287,7 +287,6 @@ def _are_alike(one: SchemaFit, other: SchemaFit) -> bool:
     return (
         ours.frame.schema == theirs.frame.schema
         and ours.hashed == theirs.hashed
-        and ours.typeless == theirs.typeless
         and one.schema_after.simpleString() == other.schema_after.simpleString()
     )
 

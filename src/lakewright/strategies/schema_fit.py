@@ -5,8 +5,7 @@ Source: `processing-strategies.md`, "Schema Drift"; rules of entities, "Errors".
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
@@ -15,11 +14,10 @@ from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table_state import TableState
 from lakewright.schema.spark import column_types, type_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Type
 from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
-from lakewright.strategies.compatibility import check_partitions, check_slice_compatible
-from lakewright.strategies.drift import Alignment, align, target_type
+from lakewright.strategies.compatibility import check_table_compatible
+from lakewright.strategies.drift import Alignment, align
 from lakewright.strategies.table_properties import canonical_form, is_key_cast, own_properties
 from lakewright.transform.expression_safety import check_expressions
 from lakewright.transform.pipeline import PreparedSlice, prepare
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
 
-__all__ = ["SchemaFit", "fit_slice"]
+__all__ = ["SchemaFit", "fit_slice", "prepare_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,31 +104,15 @@ def fit_slice(
     table = None
     if state.exists:
         table = read_table(session, address).schema if after is None else after.schema_after
-    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    prepared = prepare(
-        frame,
-        entity,
-        system,
-        slice_name=request.slice_name,
-        at=request.at,
-        strategy=request.strategy,
-        is_key_cast=is_key_cast(state.properties),
-        form=canonical_form(state.properties, lake.settings.timezone),
-        table=table_types(table, state, system, entity),
-        hashed=state.names if state.exists and entity.settings.schema_drift == "ignore" else None,
-        may_lack_columns=request.may_lack_columns,
-    )
-    prepared = _without_unknown(prepared, table, policy=entity.settings.schema_drift)
-    prepared = _without_typeless(prepared, table, policy=entity.settings.schema_drift)
+    prepared = prepare_rows(lake, entity, frame, request, state, table=table)
     _check_storable(prepared)
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
         return SchemaFit(address, state, prepared, None)
     if table is None:
         return SchemaFit(address, state, prepared, None)
-    allow_data_loss = request.permissions.allow_data_loss
-    check_slice_compatible(state, request.strategy, prepared, entity, allow_data_loss=allow_data_loss)
-    check_partitions(state.partition_columns, request.strategy, entity)
+    is_allowed = request.permissions.allow_data_loss
+    check_table_compatible(state, request.strategy, entity, allow_data_loss=is_allowed, prepared=prepared)
     alignment = align(
         column_types(prepared.frame.schema),
         column_types(table),
@@ -141,55 +123,46 @@ def fit_slice(
     return SchemaFit(address, state, prepared, alignment, table)
 
 
-def table_types(
-    table: StructType | None, state: TableState, system: SystemColumns, entity: Entity
-) -> TableTypes | None:
-    """Return the types of a table that the columns of a slice are converted to; None without a table."""
-    if table is None:
-        return None
-    fixed = {name.lower() for name in (*system.all, *state.partition_columns)}
-    policy = entity.settings.schema_drift
+def prepare_rows(
+    lake: Lake,
+    entity: Entity,
+    frame: DataFrame,
+    request: LoadRequest,
+    state: TableState,
+    *,
+    table: StructType | None = None,
+) -> PreparedSlice:
+    """Return rows with the columns, keys and hashes of an entity's table, as that makes them.
 
-    def target(own: Type, slice_: Type, name: str) -> Type:
-        return target_type(own, slice_, policy=policy, is_fixed=name.lower() in fixed)
-
-    return TableTypes({name.lower(): kind for name, kind in column_types(table).items()}, target)
-
-
-def _without_unknown(prepared: PreparedSlice, table: StructType | None, *, policy: str) -> PreparedSlice:
-    """Return the slice without columns that it lacks, as far as a table does not have them, and gets none."""
-    if table is None or policy == "evolve":
-        return prepared
-    known = {field.name.lower() for field in table.fields}
-    return _without(prepared, [name for name in prepared.added if name.lower() not in known])
-
-
-def _without(prepared: PreparedSlice, names: Collection[str]) -> PreparedSlice:
-    """Return the slice without columns, given by their names in silver."""
-    if not names:
-        return prepared
-    return replace(
-        prepared,
-        frame=prepared.frame.drop(*names),
-        ranked=None if prepared.ranked is None else prepared.ranked.drop(*names),
-        hashed=tuple(each for each in prepared.hashed if prepared.names.get(each.name) not in names),
-        typeless={name: is_free for name, is_free in prepared.typeless.items() if name not in names},
-    )
-
-
-def _without_typeless(prepared: PreparedSlice, table: StructType | None, *, policy: str) -> PreparedSlice:
-    """Return the slice without columns that have no type, as far as a table does not have them.
-
-    Columns that the entity declares become texts.
+    Args:
+        lake: The lake.
+        entity: The entity.
+        frame: The rows.
+        request: The request to process them.
+        state: The table.
+        table: The columns whose types the values are converted to; None if there are none.
     """
-    known = set() if table is None else {field.name.lower() for field in table.fields}
-    # What the slice lacks becomes no text in place of the struct that a later one brings.
-    left_out = [
-        name
-        for name, is_free in prepared.typeless.items()
-        if name.lower() not in known and ((is_free and policy == "evolve") or name in prepared.filled)
-    ]
-    return _without(prepared, left_out)
+    system, policy = (
+        SystemColumns(lake.settings.systemfield_prefix, entity.destination),
+        entity.settings.schema_drift,
+    )
+    fixed = frozenset(name.lower() for name in (*system.all, *state.partition_columns))
+    types = {} if table is None else column_types(table)
+    return prepare(
+        frame,
+        entity,
+        system,
+        slice_name=request.slice_name,
+        at=request.at,
+        strategy=request.strategy,
+        is_key_cast=is_key_cast(state.properties),
+        form=canonical_form(state.properties, lake.settings.timezone),
+        table=None
+        if table is None
+        else TableTypes({name.lower(): kind for name, kind in types.items()}, policy, fixed),
+        hashed=state.names if table is not None and policy == "ignore" else None,
+        may_lack_columns=request.may_lack_columns,
+    )
 
 
 def _check_storable(prepared: PreparedSlice) -> None:

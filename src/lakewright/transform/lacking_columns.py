@@ -1,23 +1,27 @@
 """Declared columns that a slice lacks, and that are null in its rows.
 
 A slice may lack optional columns. A slice that was processed before, and is applied again, may lack all but
-those of its keys: they may have been declared since. The rules are Lakewright's own.
+those of its keys: they may have been declared since. Where declared columns are paths to fields of structs,
+such as `customer.id`, expressions find these fields, with nulls. After that they have no type, so that they
+take that of the table, and are left out if it has none. The rules are Lakewright's own.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, TargetError
-from lakewright.schema.types import Chars, Decimal, Type
+from lakewright.schema.convert import convert
+from lakewright.schema.spark import type_of
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import TEXT, VOID, Chars, Decimal, Scalar, Struct, StructField, Type
 from lakewright.transform import steps
-from lakewright.transform.lacking_fields import FilledColumn, with_fields
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -25,6 +29,30 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["LackingColumns", "with_lacking_columns", "with_optional_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class _FilledColumn:
+    """A column in which fields were added.
+
+    Attributes:
+        name: Its name.
+        before: Its type without them.
+        after: Its type with them.
+    """
+
+    name: str
+    before: Type
+    after: Type
+
+    def emptied(self, frame: DataFrame) -> DataFrame:
+        """Return rows in which the fields have no type; a column that has another type by now is kept."""
+        name = steps.find_name(frame.columns, self.name)
+        if name is None or type_of(frame.schema[name].dataType) != self.after:
+            return frame
+        wanted = _without_types(self.after, self.before)
+        made = "null" if wanted == VOID else convert(name_sql(name), self.after, wanted, column=name).sql
+        return steps.with_columns(frame, {name: made})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +65,7 @@ class LackingColumns:
     """
 
     columns: tuple[Column, ...]
-    filled: tuple[FilledColumn, ...]
+    filled: tuple[_FilledColumn, ...]
 
     @property
     def names(self) -> frozenset[str]:
@@ -96,7 +124,7 @@ def with_lacking_columns(
         and column.silver.lower() != system.key.lower()
     ]
     kind = entity.settings.slice_format.kind
-    filled: dict[str, FilledColumn] = {}
+    filled: dict[str, _FilledColumn] = {}
     frame, used = _injected(frame, entity, _lacking(steps.flatten(frame, names), wanted), filled)
     frame = steps.flatten(frame, names)
     later = _lacking(frame, wanted)
@@ -113,8 +141,7 @@ def with_optional_columns(frame: DataFrame, entity: Entity) -> DataFrame:
     optional = [column for column in entity.columns if column.optional]
     lacking = _lacking(steps.flatten(frame, [column.source for column in optional]), optional)
     frame = _with_columns(frame, [column for column in lacking if "." not in column.source], kind)
-    fields = [(column.source, _null_sql(column, kind)) for column in lacking]
-    return with_fields(frame, fields, {})
+    return _with_fields(frame, lacking, kind, {})
 
 
 def _lacking(frame: DataFrame, columns: Iterable[Column]) -> list[Column]:
@@ -134,7 +161,7 @@ def _lacking(frame: DataFrame, columns: Iterable[Column]) -> list[Column]:
 
 
 def _injected(
-    frame: DataFrame, entity: Entity, lacking: Sequence[Column], filled: dict[str, FilledColumn]
+    frame: DataFrame, entity: Entity, lacking: Sequence[Column], filled: dict[str, _FilledColumn]
 ) -> tuple[DataFrame, list[Column]]:
     """Return the rows after the transformations, and the lacking columns that these use.
 
@@ -182,52 +209,99 @@ def _parts(name: str) -> frozenset[str]:
 
 
 def _with_nulls(
-    frame: DataFrame, columns: Sequence[Column], kind: str, filled: dict[str, FilledColumn]
+    frame: DataFrame, columns: Sequence[Column], kind: str, filled: dict[str, _FilledColumn]
 ) -> DataFrame:
-    """Return the rows with these columns, and with the fields that their names are paths to.
-
-    What is filled is added to `filled`, by names in lower case.
-    """
-    frame = _with_columns(frame, columns, kind)
-    return with_fields(frame, ((column.source, _null_sql(column, kind)) for column in columns), filled)
+    """Return the rows with these columns, and with the fields that their names are paths to."""
+    return _with_fields(_with_columns(frame, columns, kind), columns, kind, filled)
 
 
 def _with_columns(frame: DataFrame, columns: Iterable[Column], kind: str) -> DataFrame:
-    from pyspark.sql import functions
-
     nulls = {
-        steps.find_name(frame.columns, column.source) or column.source: functions.expr(
-            _null_sql(column, kind)
-        )
+        steps.find_name(frame.columns, column.source) or column.source: _null_sql(_read_type(column, kind))
         for column in columns
     }
-    return frame.withColumns(nulls) if nulls else frame
+    return steps.with_columns(frame, nulls) if nulls else frame
 
 
-def _null_sql(column: Column, kind: str) -> str:
-    return "null" if column.type is None else f"cast(null as {_read_type(column.type, kind)})"
+def _with_fields(
+    frame: DataFrame, columns: Iterable[Column], kind: str, filled: dict[str, _FilledColumn]
+) -> DataFrame:
+    """Return rows with the fields of columns that are paths into structs, or into columns without a type.
+
+    Columns that are filled are added to `filled`, by their names in lower case.
+    """
+    for column in columns:
+        head, *rest = column.source.split(".")
+        if not rest or not all((head, *rest)):
+            continue
+        found = steps.find_name(frame.columns, head)
+        own, name = VOID if found is None else type_of(frame.schema[found].dataType), found or head
+        wanted = _with_field(own, rest, _read_type(column, kind))
+        if wanted is None:
+            continue
+        made = _null_sql(wanted) if own == VOID else convert(name_sql(name), own, wanted, column=name).sql
+        frame = steps.with_columns(frame, {name: made})
+        before = filled.get(name.lower(), _FilledColumn(name, own, wanted))
+        filled[name.lower()] = replace(before, after=wanted)
+    return frame
 
 
-_TEXTS_IN_JSON = frozenset(("date", "timestamp", "timestamp_ntz", "binary"))
+def _with_field(kind: Type, path: Sequence[str], wanted: Type) -> Type | None:
+    """Return a type with the field at a path; None if it has the field, or can't have it."""
+    if kind == VOID and not path:
+        return wanted
+    fields = () if kind == VOID else kind.fields if isinstance(kind, Struct) else None
+    if fields is None or not path:
+        return None
+    own = next((field for field in fields if field.name.lower() == path[0].lower()), None)
+    inner = _with_field(VOID if own is None else own.type, path[1:], wanted)
+    if inner is None:
+        return None
+    if own is None:
+        return Struct((*fields, StructField(path[0], inner)))
+    return Struct(tuple(replace(field, type=inner) if field is own else field for field in fields))
+
+
+def _without_types(after: Type, before: Type) -> Type:
+    """Return a type in which the fields that another one lacks have no type."""
+    if before == VOID or not (isinstance(after, Struct) and isinstance(before, Struct)):
+        return VOID if before == VOID else after
+    known = {field.name: field.type for field in before.fields}
+    return Struct(
+        tuple(
+            replace(field, type=_without_types(field.type, known.get(field.name, VOID)))
+            for field in after.fields
+        )
+    )
+
+
+def _null_sql(kind: Type) -> str:
+    return "null" if kind == VOID else f"cast(null as {kind.ddl})"
+
+
 _EXACT_DIGITS = 15
 """Decimal digits that a double always keeps."""
 
-_WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
+_IN_JSON: Mapping[str, Type] = {
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz", "binary"), TEXT),
+    **dict.fromkeys(("tinyint", "smallint", "int"), Scalar("bigint")),
+    "float": Scalar("double"),
+}
+"""Types, in Spark's SQL, whose values JSON has in another one."""
 
 
-def _read_type(declared: Type, kind: str) -> str:
-    """Return the type in which values of a declared type are read, before they are cast.
+def _read_type(column: Column, kind: str) -> Type:
+    """Return the type in which values of a declared column are read, before they are cast.
 
     Expressions must have the same types in a slice with the column: source hashes tell types apart.
     """
-    ddl = declared.ddl
-    if isinstance(declared, Chars) or kind == "csv":
-        return "string"
+    declared = column.type or VOID
+    if declared != VOID and (isinstance(declared, Chars) or kind == "csv"):
+        return TEXT
     if kind != "json":
-        return ddl
-    if isinstance(declared, Decimal):
-        is_whole, is_short = declared.scale == 0, declared.precision <= _EXACT_DIGITS
-        return "bigint" if is_whole else "double" if is_short else ddl
-    if ddl in _TEXTS_IN_JSON:
-        return "string"
-    return "bigint" if ddl in _WHOLE else "double" if ddl == "float" else ddl
+        return declared
+    if isinstance(declared, Decimal) and declared.scale == 0:
+        return Scalar("bigint")
+    if isinstance(declared, Decimal) and declared.precision <= _EXACT_DIGITS:
+        return Scalar("double")
+    return _IN_JSON.get(declared.ddl, declared)

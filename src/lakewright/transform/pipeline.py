@@ -60,8 +60,6 @@ class PreparedSlice:
         partitions: Names of the partition columns in silver.
         has_key: Whether rows have a primary key.
         shape: The strategy whose columns the rows have.
-        typeless: Column in silver that holds only nulls and has no type (a text in the frame) to whether the
-            slice has it although the entity does not declare it.
         hashed: Columns of the source that the source hash is computed from.
         key_fields: Columns that the primary key is computed from, by their names in the source.
         is_key_cast: Whether it is computed from values in their declared types; otherwise from the source's.
@@ -69,14 +67,10 @@ class PreparedSlice:
         sequence: Name in silver of the column that orders the states of a record; None without one.
         ranked: All rows of the slice with the columns `IS_KEPT` and `IS_LATEST`, if `frame` holds only the
             latest row of each key; otherwise None.
-        delivered: Columns that the slice has in the source, to their names in the frame.
         bad: Rows that were left out because of a fault, if the entity puts such rows aside; see
             `transform.bad_rows`.
         lacking: Declared columns that the slice lacks though they are not optional, by their names in the
             source; they are null.
-        added: Columns of `frame` that the slice lacks, by their names in silver.
-        filled: Columns of `frame` in which the slice lacks fields that declared columns are paths to, by
-            their names in silver.
         found: The types that the slice gave columns which were converted, by their names in silver.
     """
 
@@ -94,14 +88,10 @@ class PreparedSlice:
     key_fields: tuple[StructField, ...]
     is_key_cast: bool
     form: CanonicalForm
-    typeless: Mapping[str, bool] = field(default_factory=dict)
     sequence: str | None = None
     ranked: DataFrame | None = None
-    delivered: Mapping[str, str] = field(default_factory=dict)
     bad: DataFrame | None = None
     lacking: tuple[str, ...] = ()
-    added: frozenset[str] = frozenset()
-    filled: frozenset[str] = frozenset()
     found: Mapping[str, Type] = field(default_factory=dict)
 
     @property
@@ -182,6 +172,7 @@ def prepare(
         frame = typed.applied(frame, has_faults=not puts_aside)
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
     frame = steps.mark_seen(frame, system, at)
+    left_out = frozenset(_left_out(entity, source.names, table, lacking, typeless=typeless, unasked=unasked))
     has_key = source.has_own_key or bool(key_fields)
     sequence = _sequence(frame, entity, source.names, delivered) if has_key else None
     ranked = None
@@ -189,14 +180,11 @@ def prepare(
         ranked = rank_by_sequence(frame, system, sequence)
         frame = kept_rows(ranked)
     return PreparedSlice(
-        frame=frame,
+        frame=frame.drop(*left_out),
         sequence=sequence,
-        ranked=ranked,
-        delivered={name: source.names.get(name, name) for name in delivered},
+        ranked=None if ranked is None else ranked.drop(*left_out),
         bad=bad,
         lacking=lacking.told,
-        added=_in_silver(lacking.names, source.names),
-        filled=_in_silver(lacking.filled_names, source.names),
         system=system,
         names=source.names,
         keys={field.name: form.class_of(field.type) for field in key_fields},
@@ -207,11 +195,10 @@ def prepare(
         ),
         partitions=_resolved(frame.columns, entity.partition_columns),
         has_key=has_key,
-        hashed=hashed_fields,
+        hashed=tuple(each for each in hashed_fields if source.names.get(each.name) not in left_out),
         key_fields=key_fields,
         is_key_cast=is_key_cast,
         form=form,
-        typeless={final: n.lower() in unasked for n, final in source.names.items() if n.lower() in typeless},
         shape=shape,
         found={source.names.get(name, name): kind for name, kind in typed.found.items()},
     )
@@ -324,8 +311,30 @@ def _may_stay_away(entity: Entity, lacking: LackingColumns) -> frozenset[str]:
     return (lacking.names | lacking.filled_names) - partitions
 
 
-def _in_silver(lacking: Collection[str], names: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(final for source, final in names.items() if source.lower() in lacking)
+def _left_out(
+    entity: Entity,
+    names: Mapping[str, str],
+    table: TableTypes | None,
+    lacking: LackingColumns,
+    *,
+    typeless: Collection[str],
+    unasked: Collection[str],
+) -> Iterator[str]:
+    """Yield the names in silver of columns that no table has yet, and that gets none from this slice.
+
+    These are columns that the slice lacks, if the table's columns stay as they are, and columns that have no
+    type. Columns that the entity declares become texts, but what the slice lacks becomes no text in place of
+    the struct that a later one brings.
+    """
+    evolves = entity.settings.schema_drift == "evolve"
+    for source, final in names.items():
+        own = source.lower()
+        if table is not None and final.lower() in table.types:
+            continue
+        is_lacking = table is not None and not evolves and own in lacking.names
+        is_typeless = own in typeless and ((evolves and own in unasked) or own in lacking.filled_names)
+        if is_lacking or is_typeless:
+            yield final
 
 
 def _identity(frame: DataFrame, system: SystemColumns, keys: Mapping[str, Type]) -> tuple[str, ...]:

@@ -5,18 +5,22 @@ Source: `processing-strategies.md`, "Common Processing Pipeline" (Cast columns, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
 from lakewright.schema.names import look_alike, shown
-from lakewright.transform.separators import other_separator, separator_remedy
 
 if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["check_columns", "check_declared_columns", "lacking_setting_error"]
+__all__ = [
+    "check_columns",
+    "check_declared_columns",
+    "lacking_setting_error",
+    "other_separator",
+]
 
 _CORRECT = "Correct the slice, or remove the column from the entity's `columns`."
 _OR_OPTIONAL = (
@@ -25,6 +29,9 @@ _OR_OPTIONAL = (
 )
 
 _DECLARE_AS_IT_IS = "Correct the name in the slice, or declare the column by the name that it has there."
+
+_SIGNS = (";", "\t", "|")
+"""Signs that may separate the fields of a CSV slice whose header was read as one column."""
 
 MOST_LISTED = 30
 """Number of columns that an error lists."""
@@ -97,7 +104,7 @@ def check_columns(
         raise SchemaDriftError(
             f"the slice lacks the configured {columns} {', '.join(map(shown, missing))}; it has "
             f"{_listed(names)}{_fields_told(missing, fields or {})}{_alike_text(alike)}",
-            remedy=remedy if sign is None else separator_remedy(sign, remedy),
+            remedy=remedy if sign is None else _separator_remedy(sign, remedy),
             details={"lacks": missing, "present": names},
         )
 
@@ -145,3 +152,31 @@ def _listed(names: Sequence[str]) -> str:
     found = [shown(name) for name in names if not name.startswith("_lakewright_")]
     more = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
     return ", ".join(found[:MOST_LISTED]) + more if found else "no columns"
+
+
+def other_separator(names: Iterable[str], wanted: Iterable[str]) -> str | None:
+    """Return the sign that seems to separate the fields of a header, or None.
+
+    Args:
+        names: The columns as they were read.
+        wanted: The columns that are declared, of which none is among them.
+
+    Example:
+        >>> other_separator(["oid;day;amount"], ["oid"]), other_separator(["oid", "day"], ["id"])
+        (';', None)
+    """
+    headers, declared = list(names), {name.lower() for name in wanted}
+    found = [sign for sign in _SIGNS if any(sign in header for header in headers)]
+    fits = (sign for sign in found if declared & set(_fields(headers, sign)))
+    return next(fits, next(iter(found), None))
+
+
+def _separator_remedy(sign: str, otherwise: str) -> str:
+    """Return that a separator may have to be declared, before the remedy if that is not so."""
+    named = "tab" if sign == "\t" else sign
+    declared = f'declare it: `format: {{kind: csv, separator: "{named}"}}`'
+    return f'If "{named}" separates the fields, {declared}. Otherwise: {otherwise[0].lower()}{otherwise[1:]}'
+
+
+def _fields(headers: Iterable[str], sign: str) -> Iterator[str]:
+    return (part.strip(' "').lower() for each in headers for part in each.split(sign))

@@ -8,6 +8,7 @@ Source: `processing-strategies.md`, "Common Processing Pipeline", whose numbers 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import StructField
-from lakewright.transform.rejections import rejection
+from lakewright.spec.suggestions import nearest
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ __all__ = [
 ]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]*\]\s*")
+_STATE = re.compile(r"\.?\s*\bSQLSTATE: \w+;?")
+_NO_FUNCTION = re.compile(r"^\[UNRESOLVED_ROUTINE\] Cannot resolve routine ((?:`[^`]+`\.?)+)")
+_OF_PYTHON = re.compile(
+    r"(asc|desc)(_nulls_\w+)?|(count|sum)_distinct|broadcast|col|column|expr|lit|(pandas_)?udf|udtf"
+)
+"""Names of PySpark's functions that SQL does not have."""
 
 
 def inject(frame: DataFrame, injections: Iterable[Injection]) -> DataFrame:
@@ -211,7 +220,7 @@ def expression_error(column: str, expression: str, error: BaseException) -> Targ
 
 
 def _not_computed(column: str, expression: str, error: BaseException) -> str:
-    return f"column {column!r}: the expression {expression!r} can't be computed: {rejection(str(error))}"
+    return f"column {column!r}: the expression {expression!r} can't be computed: {_rejection(str(error))}"
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
@@ -237,7 +246,7 @@ def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
     try:
         return frame.selectExpr(*expressions)
     except PySparkException as error:
-        message = f"the transformation {list(expressions)!r} can't be computed: {rejection(str(error))}"
+        message = f"the transformation {list(expressions)!r} can't be computed: {_rejection(str(error))}"
         raise _rejected(message, "Correct the entity's `transformations`.", error) from error
 
 
@@ -251,3 +260,35 @@ def _rejected(message: str, remedy: str, error: PySparkException) -> LakewrightE
         lacks = parameters["objectName"].strip("`").rpartition("`.`")[2]
         return TargetError(message, remedy=remedy, details={"lacks": [lacks]})
     return SpecError.of(message, remedy=remedy)
+
+
+def _rejection(text: str) -> str:
+    """Return the first line of what Spark says, without its condition and SQLSTATE.
+
+    Example:
+        >>> _rejection("[UNRESOLVED_ROUTINE] Cannot resolve routine `agregate` on search path [`system`].")
+        "there is no function 'agregate'; did you mean 'aggregate'?"
+        >>> _rejection("[PARSE_SYNTAX_ERROR] Syntax error at or near ')'. SQLSTATE: 42601 (line 1, pos 4)")
+        "Syntax error at or near ')' (line 1, pos 4)"
+    """
+    first = text.strip().partition("\n")[0]
+    if (unknown := _NO_FUNCTION.search(first)) is not None:
+        name = unknown[1].rstrip(".").replace("`", "")
+        return f"there is no function {name!r}{_meant(name)}"
+    return _STATE.sub("", _CONDITION.sub("", first)).removesuffix(".")
+
+
+def _meant(name: str) -> str:
+    from pyspark.sql import functions
+
+    known = (
+        each
+        for each, value in vars(functions).items()
+        if _OF_PYTHON.fullmatch(each) is None and each.islower() and _is_of_spark(value)
+    )
+    found = nearest(name, known, cutoff=0.75)
+    return "" if found is None else f"; did you mean {found!r}?"
+
+
+def _is_of_spark(value: object) -> bool:
+    return callable(value) and str(getattr(value, "__module__", "")).startswith("pyspark.sql.functions")

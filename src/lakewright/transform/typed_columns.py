@@ -9,12 +9,13 @@ columns).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.schema.convert import Conversion, convert
 from lakewright.schema.fault import Owner, Reason
+from lakewright.schema.fits import widened
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import joined_shape, plain_type, with_names, without_void
 from lakewright.schema.spark import type_of
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["INFERRED", "TableTypes", "TypedColumns", "typed_columns"]
+__all__ = ["INFERRED", "TableTypes", "TypedColumns", "target_type", "typed_columns"]
 
 INFERRED = "inferred"
 """Key of a column's metadata: the type, in Spark's SQL, on which all values of the slice agree."""
+
+
+def target_type(table: Type, slice_: Type, *, policy: str, is_fixed: bool) -> Type:
+    """Return the type that a column of a table has once a slice is written to it."""
+    return widened(table, slice_) if policy == "evolve" and not is_fixed else table
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,17 @@ class TableTypes:
 
     Attributes:
         types: By names in silver, in lower case.
-        target: Returns the type of a column of the table after the slice, given its present one, that of the
-            slice, and its name in silver.
+        policy: The entity's `schema_drift`.
+        fixed: Names, in lower case, of columns whose types never change.
     """
 
     types: Mapping[str, Type]
-    target: Callable[[Type, Type, str], Type]
+    policy: str
+    fixed: frozenset[str]
+
+    def target(self, own: Type, slice_: Type, name: str) -> Type:
+        """Return the type of a column of the table once a slice is written to it."""
+        return target_type(own, slice_, policy=self.policy, is_fixed=name.lower() in self.fixed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from lakewright.errors import SchemaDriftError
 from lakewright.schema.diff import Change, Difference
 from lakewright.schema.types import Type
 from lakewright.spec.models.type_text import parse_sql_type
-from lakewright.strategies.drift import Drift, align, target_type
+from lakewright.strategies.drift import Drift, align
+from lakewright.transform.typed_columns import target_type
 
 
 def columns(**kinds: str) -> dict[str, Type]:

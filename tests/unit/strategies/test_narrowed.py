@@ -18,7 +18,7 @@ from lakewright.slices import process, rehearse
 from lakewright.slices.context import ProcessingOptions
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.fields import Field, parse_type
-from lakewright.strategies.narrowed import narrowed_columns
+from lakewright.strategies.outdated import narrowed_columns
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.target import Target
 

@@ -25,8 +25,7 @@ from lakewright.slices.time_check import check_times_known
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
-from lakewright.strategies.narrowed import narrowed_columns
-from lakewright.strategies.outdated import outdated_rows
+from lakewright.strategies.outdated import narrowed_columns, outdated_rows
 from lakewright.targets.entity.time_notes import future_fault, late_note, late_others, refused_note, time_note
 from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns

@@ -22,8 +22,7 @@ from lakewright.slices.other_runs import processing_jobs
 from lakewright.slices.processed import first_processed
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
-from lakewright.strategies.narrowed import narrowed_reasons
-from lakewright.strategies.outdated import outdated_parts, rebuild_command
+from lakewright.strategies.outdated import narrowed_reasons, outdated_parts, rebuild_command
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 from lakewright.usecases.damage.remote_looks import SECONDS, look_within
 
