@@ -14,7 +14,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.manifest.journal import Run
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.slices.application import application_of
-from lakewright.strategies.table_guard import check_unchanged, table_lock
+from lakewright.strategies.slice_load import check_unchanged, table_lock
 from lakewright.targets.lease import hold_leases, table_resource
 
 if TYPE_CHECKING:

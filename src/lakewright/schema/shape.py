@@ -18,6 +18,7 @@ __all__ = [
     "mapped",
     "matched_fields",
     "plain_type",
+    "with_maps_sql",
     "with_names",
     "without_void",
 ]
@@ -162,24 +163,40 @@ def lost_fields(source: Type, target: Type, path: str) -> Iterator[str]:
         yield from lost_fields(source.value, target.value, path)
 
 
-def comparable_sql(value: str, kind: Type, depth: int = 0) -> str:
+def comparable_sql(value: str, kind: Type) -> str:
     """Return SQL of a value that Spark can compare: a map is the list of its entries, in order.
 
     Example:
         >>> comparable_sql("m", MapOf(Scalar("string"), Scalar("int")))
         'array_sort(transform(map_entries(m), x0 -> struct(x0.key, x0.value)))'
     """
+
+    def entries(own: str, _: MapOf, item: str, held: str) -> str:
+        return f"array_sort(transform(map_entries({own}), {item} -> struct({item}.key, {held})))"
+
+    return with_maps_sql(value, kind, entries)
+
+
+def with_maps_sql(value: str, kind: Type, made: Callable[[str, MapOf, str, str], str], depth: int = 0) -> str:
+    """Return SQL of a value with other values in place of its maps, at any depth.
+
+    Args:
+        value: SQL of the value.
+        kind: Its type.
+        made: Returns SQL of what takes the place of a map, given the map, its type, the name of an entry, and
+            the entry's value after its own maps were replaced.
+        depth: How many lists and maps the value is in.
+    """
     item = f"x{depth}"
     if isinstance(kind, MapOf):
-        entry = f"struct({item}.key, {comparable_sql(f'{item}.value', kind.value, depth + 1)})"
-        return f"array_sort(transform(map_entries({value}), {item} -> {entry}))"
+        return made(value, kind, item, with_maps_sql(f"{item}.value", kind.value, made, depth + 1))
     if isinstance(kind, Array):
-        inner = comparable_sql(item, kind.element, depth + 1)
+        inner = with_maps_sql(item, kind.element, made, depth + 1)
         return value if inner == item else f"transform({value}, {item} -> {inner})"
     if isinstance(kind, Struct):
         own = [f"{value}.{name_sql(field.name)}" for field in kind.fields]
         parts = [
-            comparable_sql(each, field.type, depth) for each, field in zip(own, kind.fields, strict=True)
+            with_maps_sql(each, field.type, made, depth) for each, field in zip(own, kind.fields, strict=True)
         ]
         if parts == own:
             return value

@@ -7,10 +7,10 @@ Source: `processing-strategies.md`, "Behavior" of the strategies; the fold is La
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import observe_table
@@ -45,14 +45,6 @@ MOST_BYTES = 128 << 20
 
 _FOLLOWED = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 """Properties of tables whose readers follow each commit."""
-
-
-class _Sized(Protocol):
-    """A slice of which the fingerprint is known."""
-
-    @property
-    def fingerprint(self) -> Mapping[str, Any]:
-        """Its fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +108,8 @@ def choose_fold(
         if own is not None and is_superseded(lake, silver, str(application), own, item.item_id):
             own = None
         is_other = own is not None and number is not None and own != number
-        size += _size(item)
-        is_single = not _size(item) or item.item_id in late or has_landed(lake, silver, item, application)
+        size += (own_size := _size(item.fingerprint))
+        is_single = not own_size or item.item_id in late or has_landed(lake, silver, item, application)
         if is_single or is_other or (count and size > MOST_BYTES):
             break
         number = own if number is None else number
@@ -125,9 +117,9 @@ def choose_fold(
     return FoldChoice(count, number) if count >= FEWEST else FoldChoice(1)
 
 
-def fitting(slices: Sequence[_Sized]) -> int:
-    """Return how many of these slices, from the first on, fit into one fold."""
-    sizes = [int(each.fingerprint.get("size") or 0) for each in slices[:MOST]]
+def fitting(fingerprints: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many slices with these fingerprints, from the first on, fit into one fold."""
+    sizes = map(_size, islice(fingerprints, MOST))
     return sum(1 for total in accumulate(sizes) if total <= MOST_BYTES)
 
 
@@ -152,8 +144,6 @@ def planned_folds(
     )
 
 
-def _size(item: Item) -> int:
-    """Return the bytes of an item's slice; 0 if they are not known."""
-    recorded: Mapping[str, object] = item.fingerprint or {}
-    size = recorded.get("size")
-    return size if isinstance(size, int) else 0
+def _size(fingerprint: Mapping[str, Any] | None) -> int:
+    """Return the bytes of a slice; 0 if they are not known."""
+    return int((fingerprint or {}).get("size") or 0)

@@ -25,9 +25,9 @@ from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.slices.bronze import SUCCESS, UNFINISHED
 from lakewright.slices.discover import find_slice, item_id, list_slices
+from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of
-from lakewright.transform.column_names import normal_name
 from lakewright.transform.spark_types import binary_column, interval_column, without_typeless
 
 if TYPE_CHECKING:

@@ -190,7 +190,8 @@ class _Replay:
         """
         if not self.may_fold or one_by_one_reason(self.context, self.entity) is not None:
             return ()
-        numbered = [(each, known) for each, known in enumerate(rest[: max(fitting(rest), 1)], number)]
+        most = max(fitting(known.fingerprint for known in rest), 1)
+        numbered = [(each, known) for each, known in enumerate(rest[:most], number)]
         free = takewhile(lambda pair: pair[0] not in done and self._is_usual(pair[1]), numbered)
         known = [each for _, each in free]
         if len(known) < FEWEST:

@@ -108,20 +108,6 @@ def _table_error(text: str, table: str, entity: Entity) -> StorageUnavailable | 
     )
 
 
-def _broken_constraint(match: re.Match[str], _text: str, what: str) -> LakewrightError:
-    return TargetError(
-        f"a row of the {what} breaks a constraint of the table: {match[0]}",
-        remedy="Correct the slice, then resolve the item.",
-    )
-
-
-def _doubled_name(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return SchemaDriftError(
-        f"the {what} has columns whose names differ by case only: {condition(text)}",
-        remedy="Rename one of them in the source.",
-    )
-
-
 def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     file, why = file_of(text), unreadable_reason(text)
     return SliceError(
@@ -131,28 +117,35 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     )
 
 
-def _too_fine(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return SchemaDriftError(
-        f"the {what} has a column of a type that Spark doesn't read: {condition(text)}",
-        remedy="Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types "
-        "in one that Spark has.",
-    )
+def _meaning(pattern: str, kind: type[LakewrightError], message: str, remedy: str | None = None) -> Meaning:
+    """Return the meaning of texts of Spark as an error.
 
+    Args:
+        pattern: A regular expression of the texts.
+        kind: The class of the error.
+        message: Its message, with `what` failed, the part that was `found`, and Spark's `condition`.
+        remedy: Its remedy; by default that of the class.
+    """
 
-def _too_long(_match: re.Match[str], _text: str, what: str) -> LakewrightError:
-    return SchemaDriftError(
-        f"the {what} has a value in a partition column that is too long for the name of a folder",
-        remedy="Partition by another column, or by an expression that shortens it.",
-    )
+    def error(match: re.Match[str], text: str, what: str) -> LakewrightError:
+        return kind(message.format(what=what, found=match[0], condition=condition(text)), remedy=remedy)
 
-
-def _misfit(_match: re.Match[str], text: str, what: str) -> LakewrightError:
-    return SchemaDriftError(f"a value of the {what} doesn't fit its column: {condition(text)}")
+    return re.compile(pattern), error
 
 
 _MEANINGS: tuple[Meaning, ...] = (
-    (re.compile(r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*"), _broken_constraint),
-    (re.compile(r"COLUMN_ALREADY_EXISTS"), _doubled_name),
+    _meaning(
+        r"\[DELTA_(?:VIOLATE|NOT_NULL)_CONSTRAINT\w*\][^\n]*",
+        TargetError,
+        "a row of the {what} breaks a constraint of the table: {found}",
+        "Correct the slice, then resolve the item.",
+    ),
+    _meaning(
+        r"COLUMN_ALREADY_EXISTS",
+        SchemaDriftError,
+        "the {what} has columns whose names differ by case only: {condition}",
+        "Rename one of them in the source.",
+    ),
     (
         re.compile(
             r"FAILED_READ_FILE|CANNOT_READ_FILE|FileNotFoundException|PATH_NOT_FOUND|MALFORMED_(?:RECORD|CSV)|"
@@ -161,7 +154,21 @@ _MEANINGS: tuple[Meaning, ...] = (
         ),
         _unreadable,
     ),
-    (re.compile(r"[Ff]ile ?name too long"), _too_long),
-    (re.compile(r"PARQUET_TYPE_(?:ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)|UNSUPPORTED_TIME_TYPE"), _too_fine),
-    (re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE"), _misfit),
+    _meaning(
+        r"[Ff]ile ?name too long",
+        SchemaDriftError,
+        "the {what} has a value in a partition column that is too long for the name of a folder",
+    ),
+    _meaning(
+        r"PARQUET_TYPE_(?:ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)|UNSUPPORTED_TIME_TYPE",
+        SchemaDriftError,
+        "the {what} has a column of a type that Spark doesn't read: {condition}",
+        "Write times in microseconds (pandas: to_parquet(…, coerce_timestamps='us')), and other types in one "
+        "that Spark has.",
+    ),
+    _meaning(
+        r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE",
+        SchemaDriftError,
+        "a value of the {what} doesn't fit its column: {condition}",
+    ),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.errors import SchemaDriftError
 from lakewright.lake.columns import fields_of
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table_state import TableState
@@ -105,7 +104,9 @@ def fit_slice(
     if state.exists:
         table = read_table(session, address).schema if after is None else after.schema_after
     prepared = prepare_rows(lake, entity, frame, request, state, table=table)
-    _check_storable(prepared)
+    for field in prepared.frame.schema.fields:
+        is_partition = field.name in prepared.partitions
+        check_storable(field.name, type_of(field.dataType), is_partition=is_partition)
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
         return SchemaFit(address, state, prepared, None)
@@ -163,19 +164,3 @@ def prepare_rows(
         hashed=state.names if table is not None and policy == "ignore" else None,
         may_lack_columns=request.may_lack_columns,
     )
-
-
-def _check_storable(prepared: PreparedSlice) -> None:
-    """Raise `SchemaDriftError` for the first column whose type, or a field's name, no table can hold."""
-    for field in prepared.frame.schema.fields:
-        if field.name in prepared.partitions and field.dataType.typeName() in _NO_PARTITIONS:
-            raise SchemaDriftError(
-                f"column {field.name!r} has the type {field.dataType.simpleString()}, by which no table is "
-                "partitioned",
-                remedy="Partition by another column, or by an expression that makes a text of it.",
-                details={"column": field.name},
-            )
-        check_storable(field.name, type_of(field.dataType))
-
-
-_NO_PARTITIONS = ("binary", "array", "map", "struct", "variant")

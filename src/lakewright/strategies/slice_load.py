@@ -6,14 +6,16 @@ Source: `processing-strategies.md`, "Common Processing Pipeline".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import LeaseLost
+from lakewright.errors import CommitConflict, LeaseLost
 from lakewright.lake.commit import LandedCommit, Token, carrying_token, find_commit
+from lakewright.lake.commit_lock import commit_lock
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import read_table
+from lakewright.lake.observation import local_table_path, observe_table, read_table
 from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import DECLARED_LENGTH, TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
@@ -25,7 +27,6 @@ from lakewright.strategies.drift import Alignment, Drift
 from lakewright.strategies.pruning import range_condition
 from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.summary import Summary
-from lakewright.strategies.table_guard import check_unchanged, table_lock
 from lakewright.strategies.table_properties import declared_properties, own_properties
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from lakewright.transform.pipeline import PreparedSlice
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["LoadRequest", "SliceLoad"]
+__all__ = ["LoadRequest", "SliceLoad", "check_unchanged", "table_lock"]
 
 
 def _unlocked() -> None:
@@ -307,3 +308,36 @@ class SliceLoad:
                 details={"app_id": token.app_id, "number": token.number},
             )
         return fact
+
+
+def table_lock(lake: Lake, address: Address, holder: str) -> AbstractContextManager[None]:
+    """Return the lock that guards commits to a table; a catalog's table can be on this machine too.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        holder: Who commits, shown to those who wait.
+    """
+    path = local_table_path(lake, address)
+    return commit_lock(address if path is None else Address(location=str(path)), holder)
+
+
+def check_unchanged(
+    lake: Lake, address: Address, state: TableState, since: str, *, remedy: str | None = None
+) -> None:
+    """Raise `CommitConflict` if a table has changed since it was observed.
+
+    Args:
+        lake: The lake.
+        address: The table.
+        state: The table as it was observed.
+        since: What happened since, as a clause that ends the message.
+        remedy: What to do; the error's own remedy unless given.
+    """
+    found = observe_table(lake, address).version
+    if found != state.version:
+        raise CommitConflict(
+            f"{address} went from version {state.version} to {found} {since}",
+            remedy=remedy,
+            details={"seen": state.version, "found": found},
+        )

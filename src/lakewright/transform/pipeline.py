@@ -16,6 +16,7 @@ from lakewright.schema.shape import without_void
 from lakewright.schema.spark import columns_of, type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField, Type
+from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform import steps
 from lakewright.transform.bad_rows import (
@@ -24,11 +25,11 @@ from lakewright.transform.bad_rows import (
     unparsed_rows,
     without_bad_rows,
 )
-from lakewright.transform.column_names import check_names, final_names, normal_name
 from lakewright.transform.lacking_columns import LackingColumns, with_lacking_columns
 from lakewright.transform.required_columns import check_declared_columns, lacking_setting_error
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.spark_types import struct_fields
+from lakewright.transform.storable import check_names, final_names
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typed_columns import TableTypes, typed_columns
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.shape import with_maps_sql
+from lakewright.schema.spark import type_of
+from lakewright.schema.sql import text_sql
+from lakewright.schema.types import TEXT, MapOf
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -42,28 +45,16 @@ def object_sql(columns: Iterable[tuple[str, str, DataType | None]], *, has_nulls
     return json_sql(f"named_struct({pairs})", None, has_nulls=has_nulls)
 
 
-def _with_text_keys(value: str, kind: DataType, depth: int = 0) -> str:
+def _with_text_keys(value: str, kind: DataType) -> str:
     """Return SQL of a value whose maps have texts as keys: Spark would write a date as a number of days."""
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
-    item = f"e{depth}"
-    if isinstance(kind, ArrayType):
-        inner = _with_text_keys(item, kind.elementType, depth + 1)
-        return value if inner == item else f"transform({value}, {item} -> {inner})"
-    if isinstance(kind, MapType):
-        inner = _with_text_keys(f"{item}.value", kind.valueType, depth + 1)
-        if isinstance(kind.keyType, StringType) and inner == f"{item}.value":
-            return value
-        entry = f"struct(cast({item}.key as string), {inner})"
-        return f"map_from_entries(transform(map_entries({value}), {item} -> {entry}))"
-    if isinstance(kind, StructType):
-        own = {each.name: f"{value}.{name_sql(each.name)}" for each in kind.fields}
-        fields = {each.name: _with_text_keys(own[each.name], each.dataType, depth) for each in kind.fields}
-        if fields == own:
-            return value
-        pairs = ", ".join(f"{text_sql(name)}, {sql}" for name, sql in fields.items())
-        return f"if({value} is null, null, named_struct({pairs}))"
-    return value
+    def keyed(own: str, map_: MapOf, item: str, held: str) -> str:
+        if map_.key == TEXT and held == f"{item}.value":
+            return own
+        entry = f"struct(cast({item}.key as string), {held})"
+        return f"map_from_entries(transform(map_entries({own}), {item} -> {entry}))"
+
+    return with_maps_sql(value, type_of(kind), keyed)
 
 
 def parse_values(text: str, kind: DataType) -> Any:

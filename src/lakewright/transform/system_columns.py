@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakewright.schema.sql import name_sql
-from lakewright.transform.column_names import normal_name
+from lakewright.spec.models.column import normal_name
 
 __all__ = ["SystemColumns"]
 

@@ -21,8 +21,8 @@ from lakewright.schema.shape import joined_shape, plain_type, with_names, withou
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import BOOLEAN, TEXT, VOID, Type
+from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.type_text import parse_sql_type
-from lakewright.transform.column_names import normal_name
 from lakewright.transform.steps import find_name, incompatible_type_error, with_columns
 from lakewright.transform.storable import check_storable
 

@@ -291,7 +291,7 @@ def test_partitions_that_the_table_does_not_have_are_refused(lake: SmallLake) ->
 
 @pytest.mark.nightly
 def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakewright.strategies.adoption import commit
+    from lakewright.strategies.adoption import rows
 
     things = entity("historic", settings={"adopt": {"valid_from": "start"}})
     make(lake, things, "(1, 'Rome', timestamp'2023-01-01')", "id", "city", "start")
@@ -300,7 +300,7 @@ def test_an_interrupted_adoption_is_done_once(lake: SmallLake, monkeypatch: pyte
         if name == "after_adopt":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(commit, "reach_failpoint", die)
+    monkeypatch.setattr(rows, "reach_failpoint", die)
     with pytest.raises(KeyboardInterrupt):
         lake.load(things, "s1", [{"id": 1, "city": "Rome"}])
     monkeypatch.undo()

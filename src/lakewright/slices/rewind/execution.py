@@ -37,7 +37,7 @@ from lakewright.slices.rewind.side_table import (
 )
 from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.strategies.table_guard import check_unchanged, table_lock
+from lakewright.strategies.slice_load import check_unchanged, table_lock
 from lakewright.strategies.table_properties import HASH_VERSION_PROPERTY
 from lakewright.transform.system_columns import SystemColumns
 

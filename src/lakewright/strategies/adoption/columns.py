@@ -9,15 +9,15 @@ Source: `processing-strategies.md`, "Behavior" of Merge and Historic (an existin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakewright.errors import MigrationError
-from lakewright.spec.models.column import normal_name
+from lakewright.errors import MigrationError, SchemaDriftError
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.compatibility import check_partitions
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
+from lakewright.transform.storable import final_names
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
     others = [name for name in state.names if name not in {*roles.values(), *dropped}]
     made = {name.lower() for name in _made(system, is_historic=is_historic)}
     replaced = tuple(name for name in others if name.lower() in made)
-    kept = {name: normal_name(given.get(name, name)) for name in others if name not in replaced}
-    _check_names(kept, system)
+    kept = _final_names([name for name in others if name not in replaced], given, system)
     _check_partitions_kept(state, kept)
     partitions = [kept[name] for name in state.partition_columns]
     check_partitions(partitions, entity.strategy, entity, remedy=_PARTITIONED)
@@ -127,18 +126,13 @@ def _exact(state: TableState, name: str) -> str:
     return name if found is None else found.name
 
 
-def _check_names(kept: Mapping[str, str], system: SystemColumns) -> None:
-    seen: dict[str, str] = {}
-    taken = {name for name in system.all if name != system.filename.lower()}
-    for old, new in kept.items():
-        if new.lower() in taken or new.lower() in seen or not new:
-            other = seen.get(new.lower(), "a system column")
-            raise MigrationError(
-                f"the table's column {old!r} would be {new!r}, as {other!r} is already",
-                remedy="List it in `adopt`: by its role, in `columns` with another name, or in `drop`.",
-                details={"columns": [old, other]},
-            )
-        seen[new.lower()] = old
+def _final_names(names: Sequence[str], given: Mapping[str, str], system: SystemColumns) -> dict[str, str]:
+    taken = [name for name in system.all if name != system.filename.lower()]
+    try:
+        return final_names(names, given, taken)
+    except SchemaDriftError as error:
+        remedy = "List it in `adopt`: by its role, in `columns` with another name, or in `drop`."
+        raise MigrationError(error.message, remedy=remedy, details=error.details) from None
 
 
 def _check_partitions_kept(state: TableState, kept: Mapping[str, str]) -> None:

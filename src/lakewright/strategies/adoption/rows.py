@@ -1,22 +1,29 @@
-"""Rows of an adopted table: their keys, hashes, flags and intervals, checked before anything is written.
+"""Rows of an adopted table: their keys, hashes, flags and intervals, checked and then written in one commit.
 
-Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)" and "Version Lifecycle"; the checks are
-Lakewright's own.
+Source: `processing-strategies.md`, "Historic Strategy (SCD Type 2)" and "Version Lifecycle"; Delta's
+documentation, "Replace table schema"; the checks are Lakewright's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakewright.errors import MigrationError
+from lakewright.lake.commit import Token
+from lakewright.lake.failpoint import reach_failpoint
+from lakewright.lake.observation import delta_table, read_table
 from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import Scalar, StructField, Type
 from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.adoption.columns import AdoptedColumns, adopted_columns
+from lakewright.strategies.slice_load import LoadRequest, SliceLoad
+from lakewright.strategies.slice_statistics import SliceStatistics
+from lakewright.strategies.table_properties import silver_properties
 from lakewright.strategies.version_rows import (
     END,
     FROM,
@@ -31,15 +38,16 @@ from lakewright.strategies.version_rows import (
 from lakewright.transform.steps import instant_sql, with_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
+    from lakewright.lake.lake import Lake
+    from lakewright.lake.table_state import TableState
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
-    from lakewright.strategies.adoption.columns import AdoptedColumns
     from lakewright.transform.pipeline import PreparedSlice
     from lakewright.transform.system_columns import SystemColumns
 
-__all__ = ["Adopted", "adopt_rows"]
+__all__ = ["adopt"]
 
 _KEY, _CURRENT, _DELETED, _SEEN, _FORMER, _FLAG, _OPEN, _NEXT_FLAG = (
     f"_lakewright_{name}"
@@ -54,20 +62,76 @@ _SLICE_KEY, _SLICE_ROW, _OWN_KEY, _OWN_ROW, _SLICE_PK, _SLICE_HASH = (
 """Columns of the rows while they are compared with the slice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """The rows of the table after its adoption.
+_INTERNAL = ("delta.columnMapping.maxColumnId", "delta.rowTracking.materialized", "delta.feature.")
 
-    Attributes:
-        rows: The rows with the table's columns by their silver names, and the system columns.
-        counts: Numbers of `rows`, `current` and `deleted` ones, for the record.
+
+def adopt(
+    lake: Lake,
+    session: SparkSession,
+    entity: Entity,
+    prepared: PreparedSlice,
+    state: TableState,
+    *,
+    request: LoadRequest,
+) -> Mapping[str, int]:
+    """Make a table the entity's silver table in one commit; return the counts of its rows.
+
+    Args:
+        lake: The lake.
+        session: A strict session.
+        entity: The entity, which declares the meaning of the table's columns.
+        prepared: The next slice, whose columns and types say how rows are hashed.
+        state: The table as it was observed.
+        request: The request to process it. Its time is the latest at which versions may begin or end; the
+            number of the commit follows from the table's version.
+
+    Raises:
+        MigrationError: The meaning of the table's rows is not clear; nothing was written.
+        CommitConflict: The table has changed since it was observed; nothing was written.
     """
+    address, token = entity.places(lake.settings).silver, request.token
+    columns = adopted_columns(entity, state, prepared.system)
+    table, zone = read_table(session, address, state.version), lake.settings.timezone
+    rows, counts = _adopted_rows(table, prepared, entity, columns, zone=zone, at=request.at)
+    load = SliceLoad(
+        lake=lake,
+        session=session,
+        entity=entity,
+        request=replace(request, token=Token(f"{token.app_id}/adopt", (state.version or 0) + 1)),
+        address=address,
+        state=state,
+        prepared=replace(prepared, frame=rows),
+        statistics=SliceStatistics(counts["rows"], 0),
+        alignment=None,
+        is_small=False,
+    )
+    load.commit_content({**token.content, "adopted": dict(counts)}, _replacing(load, columns.kept))
+    reach_failpoint("after_adopt")
+    return counts
 
-    rows: DataFrame
-    counts: Mapping[str, int]
+
+def _replacing(load: SliceLoad, names: Mapping[str, str]) -> Callable[[], None]:
+    """Return the write that replaces rows and columns; properties, partitioning and clustering are kept."""
+    from pyspark.sql import functions
+
+    writer = load.prepared.frame.writeTo(load.address.sql).using("delta")
+    kept = {key: value for key, value in load.state.properties.items() if not key.startswith(_INTERNAL)}
+    for key, value in {**kept, **silver_properties(load.entity, load.prepared)}.items():
+        writer = writer.tableProperty(key, value)
+    detail = delta_table(load.session, load.address).detail().first()
+    found = {} if detail is None else detail.asDict()
+    partitions, clusters = (
+        [names.get(name, name) for name in found.get(layout) or ()]
+        for layout in ("partitionColumns", "clusteringColumns")
+    )
+    if partitions:
+        writer = writer.partitionedBy(*(functions.col(name_sql(name)) for name in partitions))
+    if clusters:
+        writer = writer.clusterBy(*clusters)
+    return writer.replace
 
 
-def adopt_rows(
+def _adopted_rows(
     table: DataFrame,
     prepared: PreparedSlice,
     entity: Entity,
@@ -75,8 +139,8 @@ def adopt_rows(
     *,
     zone: str,
     at: datetime,
-) -> Adopted:
-    """Return the rows of a table after its adoption, after checking them.
+) -> tuple[DataFrame, dict[str, int]]:
+    """Return the rows of a table after its adoption, after checking them, and the counts for the record.
 
     The next slice determines how rows are hashed: which columns of the source, with which types. A row with
     the values of a record of the slice gets that record's hash, so that it counts as unchanged.
@@ -110,7 +174,7 @@ def adopt_rows(
     numbers = check_rows(found, rows.checks(at), keys=prepared.key_columns, refusal=refusal, counts=counts)
     if rows.is_historic and adoption.are_deletes_rows:
         found = found.where(f"not coalesce({_FLAG}, false)")
-    return Adopted(rows.finished(found), numbers)
+    return rows.finished(found), numbers
 
 
 @dataclass(frozen=True, slots=True)
