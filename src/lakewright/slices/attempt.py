@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakewright.errors import (
     CommitConflict,
@@ -60,7 +60,9 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 
-__all__ = ["SliceProcessor"]
+__all__ = ["SliceProcessor", "retried"]
+
+T = TypeVar("T")
 
 ATTEMPTS = 3
 """Number of times that a slice is compared with its table, if other writers change the table meanwhile."""
@@ -76,6 +78,21 @@ class _Applied:
     load: SliceLoad
     summary: Summary
     adopted: Mapping[str, int] | None
+
+
+def retried(
+    context: ProcessingContext, name: str, check_lease: Callable[[], None], attempt: Callable[[], T]
+) -> T:
+    """Return the result of an attempt, which starts over if another writer was faster."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            return attempt()
+        except (CommitConflict, ExecutorLost, LeaseLost) as error:
+            check_lease()
+            if not left:
+                raise
+            context.warn(f"{name}: {error.message}; comparing again")
+    raise AssertionError("the last attempt returns or raises")
 
 
 class SliceProcessor:
@@ -176,19 +193,13 @@ class SliceProcessor:
 
     def _find_or_apply(self, claim: Claim, check_lease: Callable[[], None]) -> SliceResult:
         """Find the slice's commit in the table, or make it; start over if another writer was faster."""
-        lake, silver = self.context.lake, self.places.silver
-        for attempt in range(1, ATTEMPTS + 1):
+
+        def attempt() -> SliceResult:
+            lake, silver = self.context.lake, self.places.silver
             fact = find_commit(lake, silver, self.app_id, claim.token, claim.item_id)
-            if fact is not None:
-                return self._record_landed(claim, fact)
-            try:
-                return self._apply(claim, check_lease)
-            except (CommitConflict, ExecutorLost, LeaseLost) as error:
-                check_lease()
-                if attempt == ATTEMPTS:
-                    raise
-                self.context.warn(f"{slice_name(claim.item)}: {error.message}; comparing again")
-        raise AssertionError("the last attempt returns or raises")
+            return self._apply(claim, check_lease) if fact is None else self._record_landed(claim, fact)
+
+        return retried(self.context, slice_name(claim.item), check_lease, attempt)
 
     def _record_landed(self, claim: Claim, fact: LandedCommit) -> SliceResult:
         """Record a commit that landed but that the manifest does not show."""

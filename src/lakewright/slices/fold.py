@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import (
     BadRowsError,
-    CommitConflict,
-    ExecutorLost,
     LakewrightError,
     LeaseLost,
     MigrationError,
@@ -29,7 +27,7 @@ from lakewright.errors import (
 )
 from lakewright.lake.commit import Token
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.slices.attempt import ATTEMPTS
+from lakewright.slices.attempt import retried
 from lakewright.slices.discover import slice_name
 from lakewright.slices.read import (
     KnownTypes,
@@ -180,15 +178,10 @@ def _fold(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: Heartbe
         for claim in claims:
             heartbeat.check(claim.lease)
 
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            return _attempt(processor, claims, check_leases, heartbeat)
-        except (CommitConflict, ExecutorLost, LeaseLost) as error:
-            check_leases()
-            if attempt == ATTEMPTS:
-                raise
-            processor.context.warn(f"{processor.entity.name}: {error.message}; comparing again")
-    raise AssertionError("the last attempt returns or raises")
+    def attempt() -> FoldResult:
+        return _attempt(processor, claims, check_leases, heartbeat)
+
+    return retried(processor.context, processor.entity.name, check_leases, attempt)
 
 
 def _attempt(

@@ -18,7 +18,6 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.changes import MATCH, Changes, compare
 from lakewright.strategies.delete_inference import check_delete_brake
-from lakewright.strategies.pruning import value_sql
 from lakewright.strategies.rules import measures
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.write import append, create, key_condition, overwrite, write_changes
@@ -115,7 +114,7 @@ def _check_not_outdated(load: SliceLoad) -> None:
     sequence, is_allowed = load.sequence, load.request.permissions.allow_data_loss
     if sequence is None or not load.request.is_late or is_allowed or load.state.is_empty:
         return
-    value, latest = load.target_sequence(sequence), _latest_sql(load, sequence)
+    value, latest = load.target_sequence(sequence), load.latest_sequence(sequence)
     replaced = load.target()
     if load.state.partition_columns:
         columns = [name_sql(name) for name in load.state.partition_columns]
@@ -130,11 +129,6 @@ def _check_not_outdated(load: SliceLoad) -> None:
             remedy="To replace these rows, resolve the item and run with --allow-data-loss.",
             details={"rows": newer, "of_slice": True, MAY_SKIP: True},
         )
-
-
-def _latest_sql(load: SliceLoad, sequence: str) -> str:
-    kind = next((c.type.ddl for c in load.state.columns if c.name.lower() == sequence.lower()), "string")
-    return "null" if load.statistics.latest is None else value_sql(load.statistics.latest, kind)
 
 
 def empties_table(load: SliceLoad) -> bool:

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.delete_inference import missing_from_slice, rows_expected
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.strategies.pruning import value_sql
 from lakewright.strategies.rules import (
     INSERT,
     MISSING,
@@ -347,25 +345,14 @@ def _action_sql(load: SliceLoad, action: str, key: str) -> str:
 def _missing_rows(load: SliceLoad, missing: DataFrame) -> DataFrame:
     """Return the rows that are missing from the slice as rows of the write."""
     system = load.system
-    end = f"{instant_sql(load.request.at)} as {name_sql(system.valid_to)}"
+    values = {system.deleted: "true"}
+    if load.request.strategy is Strategy.HISTORIC:
+        values[system.valid_to] = instant_sql(load.request.at)
+    if (name := load.sequence) is not None:
+        # No older row of the record may bring it back.
+        values[name] = f"greatest({load.target_sequence(name)}, {load.latest_sequence(name)})"
     return missing.selectExpr(
         f"{text_sql(PATCH)} as {ACTION}",
         f"{name_sql(system.key)} as {MATCH}",
-        f"true as {name_sql(system.deleted)}",
-        *([end] if load.request.strategy is Strategy.HISTORIC else ()),
-        *_deletion_sequence(load),
+        *(f"{sql} as {name_sql(name)}" for name, sql in values.items()),
     )
-
-
-def _deletion_sequence(load: SliceLoad) -> Iterator[str]:
-    """Yield SQL of the value of `sequence_by` that a row gets whose record is missing from the slice.
-
-    It is the slice's greatest, so that no older row of the record brings it back.
-    """
-    name = load.sequence
-    if name is None:
-        return
-    kind = type_of(load.prepared.frame.schema[load.prepared.sequence or name].dataType).ddl
-    known = next((c.type.ddl for c in load.state.columns if c.name.lower() == name.lower()), kind)
-    latest = "null" if load.statistics.latest is None else value_sql(load.statistics.latest, known)
-    yield f"greatest({load.target_sequence(name)}, cast({latest} as {known})) as {name_sql(name)}"

@@ -16,11 +16,11 @@ from lakewright.schema.fault import Owner
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import StructField, Type
+from lakewright.schema.types import VOID, StructField, Type
 from lakewright.transform.steps import incompatible_type_error
 from lakewright.transform.typed_columns import target_type
 
-__all__ = ["Alignment", "Drift", "align", "drift_text"]
+__all__ = ["Alignment", "Drift", "align", "value_in"]
 
 _RULES = DiffRules(nullability=False, case=False, order=False, are_inside_named=True)
 
@@ -124,11 +124,11 @@ def align(
     for name, own in table.items():
         found = present.get(name.lower())
         if found is None:
-            columns[name] = f"cast(null as {plain_type(own).ddl})"
+            columns[name] = value_in(None, VOID, own, column=name)
             continue
         target = target_type(own, slice_[found], policy=policy, is_fixed=name.lower() in never)
         changes |= {each.change for each in _differences({name: target}, {name: own})}
-        columns[name] = _converted(found, slice_[found], target, name)
+        columns[name] = value_in(found, slice_[found], target, column=name)
     drift = _drift({name: (delivered or {}).get(name, kind) for name, kind in slice_.items()}, table, policy)
     if policy == "fail" and drift:
         raise SchemaDriftError(
@@ -142,8 +142,22 @@ def align(
     return Alignment(columns, drift, evolves=evolves, widens=Change.RETYPED in changes)
 
 
-def _converted(name: str, source: Type, target: Type, column: str) -> str:
-    found = convert(name_sql(name), source, target, column=column, rules=ValueRules(owner=Owner.TABLE))
+def value_in(name: str | None, source: Type, target: Type, *, column: str, owner: Owner = Owner.TABLE) -> str:
+    """Return SQL of a column's value in another type, which fails a query if it does not fit.
+
+    Args:
+        name: The column; None for one that is null.
+        source: Its type.
+        target: The other type.
+        column: Its name in messages.
+        owner: What gives the column the other type.
+
+    Raises:
+        SchemaDriftError: No value of the column fits.
+    """
+    if name is None:
+        return f"cast(null as {plain_type(target).ddl})"
+    found = convert(name_sql(name), source, target, column=column, rules=ValueRules(owner=owner))
     if found.is_never:
         raise incompatible_type_error(column, source.ddl, target.ddl)
     return found.strict

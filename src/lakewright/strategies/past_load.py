@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING
 from lakewright.errors import MigrationError
 from lakewright.lake.commit import Token
 from lakewright.lake.observation import observe_table, read_table
-from lakewright.schema.convert import convert
 from lakewright.schema.fault import Owner
-from lakewright.schema.rules import ValueRules
-from lakewright.schema.shape import plain_type, without_void
-from lakewright.schema.spark import column_types, type_of
+from lakewright.schema.shape import without_void
+from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Type
+from lakewright.schema.types import VOID
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
-from lakewright.strategies.drift import align
-from lakewright.strategies.schema_fit import prepare_rows
+from lakewright.strategies.drift import value_in
+from lakewright.strategies.schema_fit import aligned_to, prepare_rows
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.table_properties import HISTORY_PROPERTY, history_text
@@ -42,7 +40,7 @@ from lakewright.strategies.version_rows import (
 )
 from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
-from lakewright.transform.steps import find_name, incompatible_type_error, instant_sql
+from lakewright.transform.steps import find_name, instant_sql
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
@@ -126,32 +124,24 @@ class PastLoad:
     def text(self) -> str:
         """A sentence on what was loaded, and what was not."""
         counts = self.counts
-        said = (
-            f"{counted(counts['versions'], 'version')} of {counted(counts['records'], 'record')} from "
-            f"{self.place} {'stands' if counts['versions'] == 1 else 'stand'} before the first slice"
-        )
-        late = counts["late"]
+        versions, late = counts["versions"], counts["late"]
+        said = [
+            f"{counted(versions, 'version')} of {counted(counts['records'], 'record')} from {self.place} "
+            f"{'stands' if versions == 1 else 'stand'} before the first slice"
+        ]
         if late:
-            begins = "begins" if late == 1 else "begin"
-            said += (
-                f"; {counted(late, 'row')} that {begins} at its processing time or later {_is(late)} left out"
+            begins, is_ = ("begins", "is") if late == 1 else ("begin", "are")
+            said.append(
+                f"{counted(late, 'row')} that {begins} at its processing time or later {is_} left out"
             )
-        if self.left_out:
-            one = len(self.left_out) == 1
-            names = first_of(self.left_out, MOST_NAMED)
-            said += f"; the {'column' if one else 'columns'} {names} {_is(len(self.left_out))} left out: "
-            said += f"the slice lacks {'it' if one else 'them'}"
-        if self.missing:
-            one = len(self.missing) == 1
-            names = first_of(self.missing, MOST_NAMED)
-            said += (
-                f"; the {'column' if one else 'columns'} {names} {'has' if one else 'have'} no values there"
-            )
-        return said
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+        for names, one, many in (
+            (self.left_out, "is left out: the slice lacks it", "are left out: the slice lacks them"),
+            (self.missing, "has no values there", "have no values there"),
+        ):
+            if names:
+                columns, verb = ("column", one) if len(names) == 1 else ("columns", many)
+                said.append(f"the {columns} {first_of(names, MOST_NAMED)} {verb}")
+        return "; ".join(said)
 
 
 def past_app(app: str) -> str:
@@ -187,17 +177,22 @@ def past_rows(
     roles = {"valid_from": history.valid_from, **ends}
     given = {name.lower(): own for name, own in history.columns.items()}
     check_past_columns(present, [*roles.values(), *given.values()], history, history.place)
-    wanted = [field for field in slice_.fields if field.name not in (CORRUPT, NO_COLUMN)]
-    columns, missing, used = {}, [], {name.lower() for name in roles.values()}
-    for field in wanted:
-        own = find_name(present, given.get(field.name.lower(), field.name))
-        if own is None:
-            missing.append(field.name)
-            kind = without_void(type_of(field.dataType))
-            columns[field.name] = "null" if kind is None else f"cast(null as {plain_type(kind).ddl})"
+    types, columns, missing = column_types(frame.schema), {}, []
+    used = {name.lower() for name in roles.values()}
+    for name, declared in column_types(slice_).items():
+        if name in (CORRUPT, NO_COLUMN):
             continue
-        used.add(own.lower())
-        columns[field.name] = _as_in_slice(own, type_of(frame.schema[own].dataType), type_of(field.dataType))
+        own, kind = find_name(present, given.get(name.lower(), name)), without_void(declared)
+        if own is None:
+            missing.append(name)
+        else:
+            used.add(own.lower())
+        if own is not None and (kind is None or without_void(types[own]) is None):
+            columns[name] = name_sql(own)  # one of both has no type
+        else:
+            wanted = (kind or VOID) if own is None else declared
+            source = VOID if own is None else types[own]
+            columns[name] = value_in(own, source, wanted, column=own or name, owner=Owner.SLICE)
     absent = {name.lower() for name in missing}
     keys = [name for name in entity.business_keys if {name.lower(), name.lower().partition(".")[0]} & absent]
     check_past_columns(present, keys, history, history.place)
@@ -211,16 +206,6 @@ def past_rows(
     left_out = tuple(name for name in present if name.lower() not in used)
     optional = {column.source.lower() for column in entity.columns if column.optional}
     return PastRows(rows, tuple(name for name in missing if name.lower() not in optional), left_out)
-
-
-def _as_in_slice(name: str, own: Type, wanted: Type) -> str:
-    """Return SQL of a value in the type of the slice; as it is if one of both has none."""
-    if without_void(own) is None or without_void(wanted) is None:
-        return name_sql(name)
-    found = convert(name_sql(name), own, wanted, column=name, rules=ValueRules(owner=Owner.SLICE))
-    if found.is_never:
-        raise incompatible_type_error(name, own.ddl, wanted.ddl)
-    return found.strict
 
 
 def check_past_columns(
@@ -286,15 +271,7 @@ def load_past(
     counted_rows = {**counts, "late": late, **({} if own is None else own.asDict())}
     done = PastLoad(history.place, counted_rows, past.missing, past.left_out)
     prepared = replace(prepared, frame=rows)
-    alignment = None
-    if state.exists:
-        table = read_table(session, address).schema
-        alignment = align(
-            column_types(rows.schema),
-            column_types(table),
-            policy=entity.settings.schema_drift,
-            fixed=system.all,
-        )
+    table = read_table(session, address).schema if state.exists else None
     content = {
         "run": request.token.content.get("run"),
         "record": f"{request.token.content.get('record')}/{PAST}",
@@ -309,7 +286,7 @@ def load_past(
         state=state,
         prepared=prepared,
         statistics=SliceStatistics(counted_rows["versions"], 0),
-        alignment=alignment,
+        alignment=None if table is None else aligned_to(table, prepared, state, entity),
         is_small=False,
         properties={HISTORY_PROPERTY: history_text(entity, lake.settings) or ""},
     )

@@ -14,19 +14,18 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from lakewright.schema.convert import convert
-from lakewright.schema.shape import plain_type
-from lakewright.schema.spark import column_types, type_of
+from lakewright.schema.spark import column_types
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import VOID
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.bad_rows import collect_bad_rows
-from lakewright.strategies.drift import Alignment, align
+from lakewright.strategies.drift import Alignment, align, value_in
 from lakewright.strategies.pruning import prunable_columns
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_load import SliceLoad
 from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
 from lakewright.strategies.tuning import Tuning
-from lakewright.transform.steps import instant_sql
+from lakewright.transform.steps import find_name, instant_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -332,15 +331,12 @@ def _aligned(part: _Part, after: StructType) -> DataFrame:
 
 def with_columns_of(rows: DataFrame, wanted: StructType) -> DataFrame:
     """Return rows, with `NUMBER`, with the columns of another schema; columns that they lack are null."""
-    present = {field.name.lower(): field for field in rows.schema.fields}
+    present = column_types(rows.schema)
     columns = []
-    for own in wanted.fields:
-        found, kind = present.get(own.name.lower()), type_of(own.dataType)
-        if found is None:
-            sql = f"cast(null as {plain_type(kind).ddl})"
-        else:
-            sql = convert(name_sql(found.name), type_of(found.dataType), kind, column=own.name).strict
-        columns.append(f"{sql} as {name_sql(own.name)}")
+    for own, kind in column_types(wanted).items():
+        found = find_name(present, own)
+        sql = value_in(found, present.get(found or "", VOID), kind, column=own)
+        columns.append(f"{sql} as {name_sql(own)}")
     return rows.selectExpr(*columns, NUMBER)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
 
-__all__ = ["SchemaFit", "fit_slice", "prepare_rows"]
+__all__ = ["SchemaFit", "aligned_to", "fit_slice", "prepare_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +114,18 @@ def fit_slice(
         return SchemaFit(address, state, prepared, None)
     is_allowed = request.permissions.allow_data_loss
     check_table_compatible(state, request.strategy, entity, allow_data_loss=is_allowed, prepared=prepared)
-    alignment = align(
+    return SchemaFit(address, state, prepared, aligned_to(table, prepared, state, entity), table)
+
+
+def aligned_to(table: StructType, prepared: PreparedSlice, state: TableState, entity: Entity) -> Alignment:
+    """Return how the columns of prepared rows are aligned with those of a table."""
+    return align(
         column_types(prepared.frame.schema),
         column_types(table),
         policy=entity.settings.schema_drift,
         fixed=[*prepared.system.all, *state.partition_columns],
         delivered=prepared.found,
     )
-    return SchemaFit(address, state, prepared, alignment, table)
 
 
 def prepare_rows(

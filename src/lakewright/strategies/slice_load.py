@@ -19,15 +19,17 @@ from lakewright.lake.observation import local_table_path, observe_table, read_ta
 from lakewright.lake.table import ensure_database, set_properties
 from lakewright.lake.table_state import DECLARED_LENGTH, TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.bad_rows import BadRow
 from lakewright.strategies.drift import Alignment, Drift
-from lakewright.strategies.pruning import range_condition
+from lakewright.strategies.pruning import range_condition, value_sql
 from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_properties import declared_properties, own_properties
+from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -192,14 +194,21 @@ class SliceLoad:
     @property
     def sequence(self) -> str | None:
         """The column of `sequence_by`, by its name in the table; None without one."""
-        if self.alignment is None:
-            return self.prepared.sequence
-        return next((name for name in self.alignment.columns if self._is_sequence(name)), None)
+        wanted = self.prepared.sequence
+        return (
+            wanted if wanted is None or self.alignment is None else find_name(self.alignment.columns, wanted)
+        )
 
     def target_sequence(self, sequence: str) -> str:
         """Return SQL of the value that rows of the table have of that column."""
-        known = next((c for c in self.state.columns if c.name.lower() == sequence.lower()), None)
-        return name_sql(sequence) if known is not None else "null"
+        return "null" if self.state.column(sequence) is None else name_sql(sequence)
+
+    def latest_sequence(self, sequence: str) -> str:
+        """Return SQL of the greatest value that the slice has of that column, in the type of the table's."""
+        own, wanted = self.state.column(sequence), self.prepared.sequence or sequence
+        kind = type_of(self.prepared.frame.schema[wanted].dataType) if own is None else own.type
+        latest = self.statistics.latest
+        return f"cast(null as {kind.ddl})" if latest is None else value_sql(latest, kind.ddl)
 
     @property
     def keeps_tombstones(self) -> bool:
@@ -231,9 +240,6 @@ class SliceLoad:
             return frozenset(name.lower() for name in sequence)
         own = (*self.prepared.key_columns, *self.prepared.partitions, *self.state.partition_columns)
         return self.system.all.union(name.lower() for name in (*sequence, *own))
-
-    def _is_sequence(self, name: str) -> bool:
-        return self.prepared.sequence is not None and name.lower() == self.prepared.sequence.lower()
 
     def match_condition(self, alias: str) -> str:
         """Return the condition that every row of the table meets which matches a row of the slice."""
