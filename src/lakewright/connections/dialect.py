@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from lakewright.connections.database import Database, DatabaseTable, Index, TableName
 from lakewright.errors import SpecError
+from lakewright.schema.fits import fits
+from lakewright.schema.shape import plain_type
 from lakewright.schema.types import Scalar, Type
 from lakewright.spec.models.fields import Field, PartitionField
 
-__all__ = ["Dialect"]
+__all__ = ["Dialect", "Statements"]
 
 _BARE = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double"))
+
+
+def never(*_: object) -> None:
+    """Return that there is no such statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The statements with which a place alters a table; one that it does not support is None.
+
+    Attributes:
+        rename: Renames a column, by its former and its new name.
+        drop: Drops a column.
+        add: Adds a column.
+        retype: Changes the type of a column, by what it is and what it shall be.
+        set_nullable: Allows or forbids nulls in a column.
+        comment: Sets the comment of a column.
+        stored: Returns the type that a column of a declared type has.
+        holds: Returns whether the second type has a place for all values of the first.
+    """
+
+    rename: Callable[[str, str], str | None] = never
+    drop: Callable[[str], str | None] = never
+    add: Callable[[Field], str | None] = never
+    retype: Callable[[Field, Field], str | None] = never
+    set_nullable: Callable[[Field], str | None] = never
+    comment: Callable[[Field], str | None] = never
+    stored: Callable[[Type], Type] = plain_type
+    holds: Callable[[Type, Type], bool] = fits
 
 
 class Dialect(ABC):
@@ -132,35 +164,10 @@ class Dialect(ABC):
             SpecError: The database has no such type.
         """
 
-    def add_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that adds a column, or None if it is not supported."""
-        del table, field
-        return None
-
-    def rename_column(self, table: TableName, old: str, new: str) -> str | None:
-        """Return the statement that renames a column, or None."""
-        del table, old, new
-        return None
-
-    def drop_column(self, table: TableName, name: str) -> str | None:
-        """Return the statement that drops a column, or None."""
-        del table, name
-        return None
-
-    def widen_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that widens a column's type, or None."""
-        del table, field
-        return None
-
-    def set_nullable(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that allows or forbids nulls in a column as declared, or None."""
-        del table, field
-        return None
-
-    def comment_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that sets a column's comment, or None."""
-        del table, field
-        return None
+    def statements(self, table: TableName) -> Statements:
+        """Return the statements that alter the columns of a table."""
+        del table
+        return Statements(stored=self.stored)
 
     def replace_key(self, table: TableName, key_name: str | None, columns: Sequence[str]) -> list[str] | None:
         """Return the statements that replace a table's primary key, or None."""

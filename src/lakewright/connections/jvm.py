@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakewright.connections.database import Check, DatabaseTable, TableName, accept
-from lakewright.connections.dialect import Dialect
+from lakewright.connections.dialect import Dialect, Statements
 from lakewright.connections.sql import failure
 from lakewright.errors import LakewrightError, NotInstalled, SpecError
 from lakewright.lake.columns import fields_of
@@ -201,6 +201,11 @@ class StandardDialect(Dialect):
         plain = [field.model_copy(update={"nullable": True}) for field in fields]
         return [*drop, f"CREATE TABLE {self.table(staged)} ({self._columns(plain)})"]
 
-    def add_column(self, table: TableName, field: Field) -> str | None:
+    def statements(self, table: TableName) -> Statements:
         """Return the statement that adds a nullable column."""
-        return f"ALTER TABLE {self.table(table)} ADD {self._columns([field])}" if field.nullable else None
+
+        def add(field: Field) -> str | None:
+            added = f"ALTER TABLE {self.table(table)} ADD {self._columns([field])}"
+            return added if field.nullable else None
+
+        return Statements(add=add, stored=self.stored)

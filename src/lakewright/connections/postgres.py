@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from lakewright.connections.database import DatabaseTable, Index, TableName
-from lakewright.connections.dialect import Dialect
+from lakewright.connections.dialect import Dialect, Statements
 from lakewright.errors import SpecError
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.fields import Field
@@ -169,28 +170,28 @@ class PostgresDialect(Dialect):
     def _alter(self, table: TableName, what: str) -> str:
         return f"ALTER TABLE {self.table(table)} {what}"
 
-    def add_column(self, table: TableName, field: Field) -> str | None:
-        """Return the statement that adds a column; a NOT NULL column needs a value for existing rows."""
-        if not field.nullable and field.default is None:
-            return None
-        return self._alter(table, f"ADD COLUMN {self._column(field)}")
+    def statements(self, table: TableName) -> Statements:
+        """Return the statements that alter the columns of a table.
 
-    def rename_column(self, table: TableName, old: str, new: str) -> str:
-        """Return the statement that renames a column."""
-        return self._alter(table, f"RENAME COLUMN {self.name(old)} TO {self.name(new)}")
+        A NOT NULL column needs a value for existing rows; nulls are forbidden only where there are none.
+        """
 
-    def drop_column(self, table: TableName, name: str) -> str:
-        """Return the statement that drops a column."""
-        return self._alter(table, f"DROP COLUMN {self.name(name)}")
+        def alter(field: Field, what: str) -> str:
+            return self._alter(table, f"ALTER COLUMN {self.name(field.name)} {what}")
 
-    def widen_column(self, table: TableName, field: Field) -> str:
-        """Return the statement that widens a column's type."""
-        return self._alter(table, f"ALTER COLUMN {self.name(field.name)} TYPE {self.type_sql(field)}")
+        def add(field: Field) -> str | None:
+            is_possible = field.nullable or field.default is not None
+            return self._alter(table, f"ADD COLUMN {self._column(field)}") if is_possible else None
 
-    def set_nullable(self, table: TableName, field: Field) -> str:
-        """Return the statement that allows nulls in a column, or forbids them and fails if there are any."""
-        verb = "DROP" if field.nullable else "SET"
-        return self._alter(table, f"ALTER COLUMN {self.name(field.name)} {verb} NOT NULL")
+        return Statements(
+            rename=lambda old, new: self._alter(table, f"RENAME COLUMN {self.name(old)} TO {self.name(new)}"),
+            drop=lambda name: self._alter(table, f"DROP COLUMN {self.name(name)}"),
+            add=add,
+            retype=lambda _, field: alter(field, f"TYPE {self.type_sql(field)}"),
+            set_nullable=lambda field: alter(field, f"{'DROP' if field.nullable else 'SET'} NOT NULL"),
+            comment=partial(self.comment_column, table),
+            stored=self.stored,
+        )
 
     def comment_column(self, table: TableName, field: Field) -> str:
         """Return the statement that sets a column's comment."""

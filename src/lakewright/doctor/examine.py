@@ -27,7 +27,7 @@ from lakewright.transform.system_columns import SystemColumns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.spec.models.entity import Entity
     from lakewright.targets.context import Context
 

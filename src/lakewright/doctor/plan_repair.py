@@ -23,7 +23,7 @@ from lakewright.transform.steps import find_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
     from lakewright.targets.context import Context

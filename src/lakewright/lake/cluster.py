@@ -13,7 +13,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
@@ -33,6 +32,7 @@ from lakewright.spark.conf import shuffle_conf
 from lakewright.spark.jvm import full_text, is_jvm_failure
 from lakewright.spark.metastore import CATALOG
 from lakewright.spec.models.cluster import CONNECT, CONNECT_REMEDY
+from lakewright.transform.plans import analyzed_plans, kind_of, nodes_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -41,16 +41,12 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
 __all__ = [
-    "MOST_TASKS",
-    "cancelled_without_executors",
     "check_cluster_settings",
     "check_python",
-    "check_reachable",
     "check_written",
     "has_python_functions",
     "lake_master",
     "prepare_cluster",
-    "runs_python",
 ]
 
 
@@ -69,19 +65,19 @@ _CATALOG_ELSEWHERE = {"spark.hadoop.hive.metastore.uris", "spark.sql.warehouse.d
 """Keys with which a user says where the tables of the catalog are."""
 
 
-def check_reachable(location: str | None, master: str, *, is_shared: bool, what: str) -> None:
+def check_written(lake: Lake, location: str, what: str) -> None:
     """Raise an error if the executors of a cluster can't see a location that Spark is to read or write.
 
     Args:
-        location: A path or a URI; None for a table of the catalog.
-        master: Spark's master.
-        is_shared: Whether all machines of the cluster see local folders.
+        lake: The lake, which knows the cluster.
+        location: A path or a URI.
         what: What is at the location, for the message.
 
     Raises:
-        SpecError: It is a folder of this machine.
+        SpecError: It is a folder of this machine, and not one that all machines of the cluster share.
     """
-    if location is None or is_shared or not is_cluster(master) or local_path(location) is None:
+    master = lake_master(lake)
+    if lake.session.shares_folders or not is_cluster(master) or local_path(location) is None:
         return
     raise SpecError.of(
         f"{what} is at {location}, a folder of this machine, but Spark works on {master}: its executors "
@@ -89,11 +85,6 @@ def check_reachable(location: str | None, master: str, *, is_shared: bool, what:
         remedy="Put it into an object store or HDFS, or declare `cluster: {shared: true}` if all machines of "
         "the cluster see that folder under this path.",
     )
-
-
-def check_written(lake: Lake, location: str | None, what: str) -> None:
-    """Raise an error if Spark is about to write to a folder that its executors don't share; see above."""
-    check_reachable(location, lake_master(lake), is_shared=lake.session.shares_folders, what=what)
 
 
 def check_cluster_settings(lake: Lake, *, has_entities: bool) -> None:
@@ -107,11 +98,10 @@ def check_cluster_settings(lake: Lake, *, has_entities: bool) -> None:
         raise SparkUnavailable(CONNECT, remedy=CONNECT_REMEDY)
     if not has_entities:
         return
-    check = partial(check_reachable, master=lake_master(lake), is_shared=lake.session.shares_folders)
-    check(lake.settings.root_folder, what="the lake")
+    check_written(lake, lake.settings.root_folder, "the lake")
     conf = lake.session.conf
     if conf.get(CATALOG) == "hive" and not _CATALOG_ELSEWHERE & conf.keys():
-        check(str(lake.session.state_folder), what="the warehouse of the catalog")
+        check_written(lake, str(lake.session.state_folder), "the warehouse of the catalog")
 
 
 def lake_master(lake: Lake) -> str:
@@ -131,27 +121,19 @@ def prepare_cluster(lake: Lake) -> None:
     if not is_cluster(lake_master(lake)):
         return
     spark = lake.spark
-    lake.keep_open("the check of the cluster", lambda: _Checked(lake, spark))
-
-
-class _Checked:
-    """The executors were checked: the session has as many partitions as they can use."""
-
-    def __init__(self, lake: Lake, spark: SparkSession) -> None:
-        passed = _passed.setdefault(spark.sparkContext, set())
-        if lake.settings.root_folder not in passed:
-            _check_default_system(lake, spark)
-            check_facts(driver_facts(spark), _ask_executors(lake, spark))
-            passed.add(lake.settings.root_folder)
-        cores = executor_cores(spark)
-        for key, value in shuffle_conf(cores).items():
-            if key not in lake.session.conf:
-                spark.conf.set(key, value)
-        told = f"{cores} cores" if cores else "as many cores as the work asks for"
-        log.info("Spark works on %s: %s", spark.sparkContext.master, told)
-
-    def close(self) -> None:
-        """Do nothing: the next session is checked again, unless it has the same context."""
+    passed = _passed.setdefault(spark.sparkContext, set())
+    is_new = lake.settings.root_folder not in passed
+    if is_new:
+        _check_default_system(lake, spark)
+        check_facts(driver_facts(spark), _ask_executors(lake, spark))
+        passed.add(lake.settings.root_folder)
+    cores = executor_cores(spark)
+    for key, value in shuffle_conf(cores).items():
+        if key not in lake.session.conf:
+            spark.conf.set(key, value)
+    if is_new:
+        known = f"{cores} cores" if cores else "as many cores as the work asks for"
+        log.info("Spark works on %s: %s", spark.sparkContext.master, known)
 
 
 def _check_default_system(lake: Lake, spark: SparkSession) -> None:
@@ -295,36 +277,25 @@ def has_python_functions(frame: DataFrame) -> bool:
 def _has_node(frame: DataFrame, is_wanted: Callable[[Any], bool]) -> bool:
     """Return whether a frame has a Python function in an expression, or a node that is wanted."""
     jvm: Any = frame.sparkSession._jvm
-    patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
-    plan: Any = frame._jdf.queryExecution().analyzed()
-    if plan.containsPattern(patterns.PYTHON_UDF()):
+    plans = analyzed_plans(frame)
+    if plans[0].containsPattern(jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
         return True
-    subqueries = plan.subqueriesAll()
-    plans = [plan, *(subqueries.apply(number) for number in range(subqueries.size()))]
-    return any(is_wanted(node) for each in plans for node in _nodes(each))
-
-
-def _nodes(plan: Any) -> Iterator[Any]:
-    """Yield a plan's nodes, except for those of its subqueries."""
-    yield plan
-    children = plan.children()
-    for number in range(children.size()):
-        yield from _nodes(children.apply(number))
+    return any(is_wanted(node) for each in plans for node in nodes_of(each))
 
 
 def _is_python(node: Any) -> bool:
     """Return whether a node calls a table function, reads a data source or an RDD that is in Python."""
     # The lineage names the class of each RDD.
-    is_rdd = node.getClass().getSimpleName() == "LogicalRDD"
+    is_rdd = kind_of(node) == "LogicalRDD"
     return _is_function(node) or (is_rdd and "PythonRDD" in str(node.rdd().toDebugString()))
 
 
 def _is_function(node: Any) -> bool:
     """Return whether a node calls a table function, or reads a data source, that is in Python."""
-    kind = node.getClass().getSimpleName()
+    kind = kind_of(node)
     if kind == "Generate":
-        return str(node.generator().getClass().getSimpleName()) == "PythonUDTF"
-    return kind == "DataSourceV2Relation" and str(node.table().getClass().getSimpleName()) == "PythonTable"
+        return kind_of(node.generator()) == "PythonUDTF"
+    return kind == "DataSourceV2Relation" and kind_of(node.table()) == "PythonTable"
 
 
 def _python_refusal(told: str, what: str) -> SparkUnavailable | None:

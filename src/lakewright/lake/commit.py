@@ -13,28 +13,26 @@ Source: Delta's documentation, "Idempotent table writes"; `processing-manifest.m
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import CommitTooLate
-from lakewright.lake.delta_log import TableLog, read_history, read_log
-from lakewright.lake.observation import delta_table, last_commit_number, observe_table, table_log
+from lakewright.errors import CommitTooLate, TargetError
+from lakewright.lake.delta_log import read_history
+from lakewright.lake.observation import delta_table, last_commit_number, observe_table, open_log, read_table
+from lakewright.lake.spark_errors import first_line, spark_errors
 from lakewright.lake.tracing import span
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable as DeltaFile
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakewright.lake.lake import Lake
 
 __all__ = [
-    "EMPTIED",
     "FOLDED",
     "METADATA",
     "Commit",
@@ -45,28 +43,31 @@ __all__ = [
     "Token",
     "carrying_token",
     "changes_of_others",
+    "check_version",
     "commit_text",
-    "commits_from",
     "commits_since",
     "empties",
-    "empties_partition",
     "emptying_signature",
     "find_commit",
     "find_effective",
     "foreign_changes",
     "has_changed_rows",
     "is_effective",
+    "is_gone",
     "is_own",
     "is_signing",
     "is_superseded",
     "item_contents",
     "read_commits",
+    "read_table_at",
+    "readable",
     "replaces_all",
     "restored_version",
     "sign_commits",
     "slice_key",
     "standing_changes",
     "strict_session",
+    "timestamp_sql",
 ]
 
 _APP = "spark.databricks.delta.write.txnAppId"
@@ -180,14 +181,11 @@ def find_commit(
             would silently skip a commit with this one.
     """
     # One look at the log tells both: in S3, a second one is a request more.
-    log = table_log(lake, address)
-    opened = read_log(log)
-    last = last_commit_number(lake, address, app_id, opened=opened)
+    log = _Log(lake, address)
+    last = last_commit_number(lake, address, app_id, opened=log.opened)
     if last is None or last < number:
         return None
-    commits, is_found = _newest(
-        partial(_history, lake, address, log, opened[1]), lambda each: each.is_numbered(app_id, number)
-    )
+    commits, is_found = log.newest(lambda each: each.is_numbered(app_id, number))
     found = LandedCommit(commits[-1].version, commits[-1].content) if is_found else None
     own = found if found is None or item_id is None else _of_item(found, item_id)
     if own is not None:
@@ -229,28 +227,42 @@ def is_superseded(lake: Lake, address: Address, app_id: str, number: int, item_i
     return is_whole or min(numbers, default=number) < number
 
 
-def _newest(
-    read: Callable[[int | None], Iterable[Mapping[str, Any]]],
-    is_wanted: Callable[[Commit], bool],
-    most: int | None = None,
-) -> tuple[list[Commit], bool]:
-    """Return the newest commits of a log down to the first that is wanted, and whether there is one.
+class _Log:
+    """The log of a table, whose newest commits are read as far as they are asked for."""
 
-    Args:
-        read: Returns some of the newest entries of the log, or all of them.
-        is_wanted: The condition.
-        most: How many of them are looked at; None for all.
-    """
-    commits: list[Commit] = []
-    # The newest commit is nearly always the one; in S3, each other one costs a request.
-    for limit in (1, FEW, most):
-        commits = list(map(_commit, read(limit)))
-        for number, commit in enumerate(commits, 1):
-            if is_wanted(commit):
-                return commits[:number], True
-        if limit is not None and len(commits) < limit:
-            break
-    return commits, False
+    def __init__(self, lake: Lake, address: Address) -> None:
+        self.opened = open_log(lake, address)
+        self._lake, self._address = lake, address
+
+    def read(self, limit: int | None = None) -> list[Commit]:
+        """Return the newest commits, or all, the newest first; Spark is asked if nothing else reads them."""
+        log, _, table = self.opened
+        if table is not None and (commits := read_history(log, table, limit)) is not None:
+            return list(map(_commit, commits))
+        found = delta_table(self._lake.spark, self._address)
+        history = found.history() if limit is None else found.history(limit)
+        columns = ("version", "timestamp", "operation", "operationParameters", "userMetadata")
+        return [_commit(row.asDict()) for row in history.select(*columns).collect()]
+
+    def newest(
+        self, is_wanted: Callable[[Commit], bool], most: int | None = None
+    ) -> tuple[list[Commit], bool]:
+        """Return the newest commits down to the first that is wanted, and whether there is one.
+
+        Args:
+            is_wanted: The condition.
+            most: How many of them are looked at; None for all.
+        """
+        commits: list[Commit] = []
+        # The newest commit is nearly always the one; in S3, each other one costs a request.
+        for limit in (1, FEW, most):
+            commits = self.read(limit)
+            for number, commit in enumerate(commits, 1):
+                if is_wanted(commit):
+                    return commits[:number], True
+            if limit is not None and len(commits) < limit:
+                break
+        return commits, False
 
 
 def _of_item(found: LandedCommit, item_id: str) -> LandedCommit | None:
@@ -320,9 +332,7 @@ class Commit:
 
 def read_commits(lake: Lake, address: Address) -> tuple[Commit, ...]:
     """Return the commits that the table's log still has, oldest first."""
-    log = table_log(lake, address)
-    commits = map(_commit, _history(lake, address, log, read_log(log)[1], None))
-    return tuple(sorted(commits, key=lambda commit: commit.version))
+    return tuple(sorted(_Log(lake, address).read(), key=lambda commit: commit.version))
 
 
 def commit_text(commit: Commit) -> str:
@@ -357,30 +367,12 @@ def commits_since(
         is_last: The condition.
         most: How many of the last commits are looked at; None for all.
     """
-    log = table_log(lake, address)
-    is_read, table = read_log(log)
+    log = _Log(lake, address)
+    _, is_read, table = log.opened
     if table is None and (is_read or not observe_table(lake, address).exists):
         return None
-
-    def read(limit: int | None) -> Iterable[Mapping[str, Any]]:
-        if table is None:
-            return _history(lake, address, log, table, limit)
-        return read_history(log, table, limit) or ()
-
-    commits, is_found = _newest(read, is_last, most)
+    commits, is_found = log.newest(is_last, most)
     return Since(commits[-1], tuple(reversed(commits[:-1]))) if is_found else None
-
-
-def commits_from(lake: Lake, address: Address, app_id: str, number: int) -> tuple[Commit, ...]:
-    """Return the commits of a table from the one with a number on, oldest first.
-
-    If the log does not have it any more, all that it has are returned. Of a log in S3, each commit costs a
-    request.
-    """
-    log = table_log(lake, address)
-    read = partial(_history, lake, address, log, read_log(log)[1])
-    commits, _ = _newest(read, lambda each: each.is_numbered(app_id, number))
-    return tuple(reversed(commits))
 
 
 def _commit(entry: Mapping[str, Any]) -> Commit:
@@ -394,17 +386,6 @@ def _commit(entry: Mapping[str, Any]) -> Commit:
         parameters=entry.get("operationParameters") or {},
         content=_content(entry.get("userMetadata")),
     )
-
-
-def _history(
-    lake: Lake, address: Address, log: TableLog | None, table: DeltaFile | None, limit: int | None
-) -> list[dict[str, Any]]:
-    if table is not None and (commits := read_history(log, table, limit)) is not None:
-        return commits
-    found = delta_table(lake.spark, address)
-    history = found.history() if limit is None else found.history(limit)
-    columns = ("version", "timestamp", "operation", "operationParameters", "userMetadata")
-    return [row.asDict() for row in history.select(*columns).collect()]
 
 
 def _content(text: str | None) -> dict[str, Any]:
@@ -491,18 +472,31 @@ def is_effective(version: int, log: Sequence[Commit], partition: Mapping[str, st
         log: The commits of the table from it on, oldest first.
         partition: The partition in which the rows are, if they are in one.
     """
-    by_version = {commit.version: commit for commit in log}
-    commit = log[-1] if log else None
-    while commit is not None and commit.version > version:
+    for commit, before in _going_back(log, log):
+        if commit.version <= version:
+            break
         if replaces_all(commit) or empties_partition(commit, partition or {}):
             return False
-        before = restored_version(commit, log) if commit.operation == "RESTORE" else commit.version - 1
         if before is None:  # to a time before the log, or to what nobody knows
             return _time_of(commit) is None
         if before <= version:
             return before == version
-        commit = by_version.get(before) if before < commit.version else None
     return True
+
+
+def _going_back(commits: Sequence[Commit], log: Sequence[Commit]) -> Iterator[tuple[Commit, int | None]]:
+    """Yield the commits on which the last one builds, each with the version on which it builds itself.
+
+    Args:
+        commits: The commits, oldest first.
+        log: The commits of the table, with all that a RESTORE may go back to.
+    """
+    by_version = {commit.version: commit for commit in commits}
+    commit = commits[-1] if commits else None
+    while commit is not None:
+        before = restored_version(commit, log) if commit.operation == "RESTORE" else commit.version - 1
+        yield commit, before
+        commit = by_version.get(before) if before is not None and before < commit.version else None
 
 
 def find_effective(
@@ -518,15 +512,14 @@ def find_effective(
         app_id: The application.
         partition: The partition into which it has written, if it is one.
     """
-    number = last_commit_number(lake, address, app_id)
+    log = _Log(lake, address)
+    number = last_commit_number(lake, address, app_id, opened=log.opened)
     if number is None:
         return EffectiveCommit(0, None)
-    log = commits_from(lake, address, app_id, number)
-    first = log[0] if log and log[0].is_numbered(app_id, number) else None
-    if not is_effective(-1 if first is None else first.version, log, partition):
-        return EffectiveCommit(number, None)
-    found = LandedCommit(None, {}) if first is None else LandedCommit(first.version, first.content)
-    return EffectiveCommit(number, found)
+    newest, is_found = log.newest(lambda each: each.is_numbered(app_id, number))
+    found = LandedCommit(newest[-1].version, newest[-1].content) if is_found else LandedCommit(None, {})
+    is_there = is_effective(-1 if found.version is None else found.version, newest[::-1], partition)
+    return EffectiveCommit(number, found if is_there else None)
 
 
 def _time_of(restore: Commit) -> datetime | None:
@@ -634,24 +627,17 @@ def changes_of_others(found: Since, log: Sequence[Commit]) -> Foreign | None:
         found: Lakewright's last commit, and the later ones.
         log: The commits of the table, with all that a RESTORE may go back to.
     """
-    by_version = {commit.version: commit for commit in found.commits}
-    standing: list[Commit] = []
-    commit = found.commits[-1] if found.commits else None
-    while commit is not None:
-        before = commit.version - 1
-        if commit.operation == "RESTORE":
-            restored = restored_version(commit, log)
-            if restored is None or restored >= commit.version:  # nobody knows what is left of the changes
-                return Foreign((commit, *standing), found.start.version)
-            before = restored
-        elif replaces_all(commit):
-            before = -1
-        if before < found.start.version or (_changes_rows(commit) and commit.operation != "RESTORE"):
+    start, standing = found.start.version, list[Commit]()
+    for commit, built_on in _going_back(found.commits, log):
+        is_restore = commit.operation == "RESTORE"
+        if built_on is None or built_on >= commit.version:  # nobody knows what is left of the changes
+            return Foreign((commit, *standing), start)
+        before = -1 if replaces_all(commit) and not is_restore else built_on
+        if before < start or (_changes_rows(commit) and not is_restore):
             standing.insert(0, commit)
-        if before < found.start.version:
+        if before < start:
             return Foreign(tuple(standing), before, is_reverted=True)
-        commit = by_version.get(before) if before < commit.version else None
-    return Foreign(tuple(standing), found.start.version) if standing else None
+    return Foreign(tuple(standing), start) if standing else None
 
 
 def _changes_rows(commit: Commit) -> bool:
@@ -661,3 +647,76 @@ def _changes_rows(commit: Commit) -> bool:
 def is_own(commit: Commit) -> bool:
     """Return whether a commit carries the signature or a token."""
     return "app" in commit.content or commit.content.get(_BY) == _NAME
+
+
+def read_table_at(lake: Lake, session: SparkSession, address: Address, at: datetime) -> DataFrame:
+    """Return the rows that a table had at a time.
+
+    Raises:
+        TargetError: The table did not exist then, or its log doesn't reach back so far.
+    """
+    return read_table(session, address, version_at(lake, address, at))
+
+
+def check_version(lake: Lake, address: Address, version: int) -> None:
+    """Check that the log of a table has a version.
+
+    Raises:
+        TargetError: It has not, or no longer; the message has the versions and times that it has.
+    """
+    commits = read_commits(lake, address)
+    if any(commit.version == version for commit in commits):
+        return
+    ends = commits[:1] if len(commits) == 1 else (commits[0], commits[-1])
+    known = " to ".join(
+        f"{commit.version}" + ("" if commit.at is None else f" ({commit.at.isoformat(timespec='seconds')})")
+        for commit in ends
+    )
+    raise TargetError(
+        f"{address} has no version {version}: its log has version{'s' if len(ends) > 1 else ''} {known}",
+        remedy="Read one of these versions, or the table at a time.",
+        details={"version": version, "first": commits[0].version, "last": commits[-1].version},
+    )
+
+
+def version_at(lake: Lake, address: Address, at: datetime) -> int:
+    """Return the last version of a table that was committed until a time.
+
+    Raises:
+        TargetError: The table did not exist then, or its log doesn't reach back so far.
+    """
+    commits = read_commits(lake, address)
+    versions = [commit.version for commit in commits if commit.at is not None and commit.at <= at]
+    if versions:
+        return max(versions)
+    first = next((commit.at for commit in commits if commit.at is not None), None)
+    since = "" if first is None else f"; it begins at {first.isoformat()}"
+    raise TargetError(
+        f"the log of {address} knows no version from {at.isoformat()} or before{since}",
+        remedy="The table did not exist then, or its log no longer reaches back so far.",
+    )
+
+
+def timestamp_sql(at: datetime) -> str:
+    """Return a time as a SQL literal, exact to a microsecond."""
+    return f"TIMESTAMP '{at.isoformat()}'"
+
+
+def is_gone(error: Exception) -> bool:
+    """Return whether an error says that a version, or a file of it, is gone."""
+    text = str(error)
+    return any(sign in text for sign in ("FileNotFound", "does not exist", "DELTA_VERSION", "NO_RECREATABLE"))
+
+
+@contextmanager
+def readable(name: str, version: int) -> Iterator[None]:
+    """Raise errors about files of a version that are gone as errors of the table of that name."""
+    try:
+        yield
+    except spark_errors() as error:
+        if not is_gone(error):
+            raise
+        raise TargetError(
+            f"version {version} of {name} can't be read: {first_line(error)}",
+            remedy="VACUUM removes files of old versions; `undo_window` of the entity keeps them longer.",
+        ) from error

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import METADATA
-from lakewright.lake.delta_log import TableLog, read_log
-from lakewright.lake.observation import delta_table, observe_table, table_log
+from lakewright.lake.delta_log import TableLog, record_counts
+from lakewright.lake.observation import delta_table, observe_table, open_log
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.maintenance import Maintenance
 
-__all__ = ["CompactionResult", "TableShape", "compact", "observe_shape", "vacuum"]
+__all__ = ["TableShape", "compact", "observe_shape", "vacuum"]
 
 _OPTIMIZE = "spark.databricks.delta.optimize"
 
@@ -73,8 +73,7 @@ def observe_shape(lake: Lake, address: Address, wanted: Maintenance) -> TableSha
     """
     if not observe_table(lake, address).exists:
         return None
-    log = table_log(lake, address)
-    _, table = read_log(log)
+    log, _, table = open_log(lake, address)
     if log is None or table is None:
         return _shape_with_spark(lake, address, wanted)
     return _shape(table, log, wanted.file_bytes)
@@ -87,13 +86,11 @@ def _shape(table: DeltaFile, log: TableLog, file_bytes: int) -> TableShape:
     values = [actions.column(name).to_pylist() for name in names]
     partitions = list(zip(*values, strict=True)) if values else [()] * len(sizes)
     small = Counter(part for part, size in zip(partitions, sizes, strict=True) if size < file_bytes)
-    is_counted = "num_records" in actions.column_names
-    rows: list[int | None] = list(actions.column("num_records").to_pylist()) if is_counted else [None]
     return TableShape(
         files=len(sizes),
         small_files=max(small.values(), default=0),
         size=sum(sizes),
-        marked=_marked(log, table.version(), rows),
+        marked=_marked(log, table.version(), record_counts(actions)),
     )
 
 

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.errors import TargetError
-from lakewright.lake.damaged_log import damaged_commits, damaged_log_error, file_in_place_error
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.parquet_footer import count_rows
 from lakewright.lake.paths import split_url
-from lakewright.lake.storage_errors import reading
-from lakewright.lake.table_state import DECLARED_LENGTH, VECTORS, TableState, columns_of_schema
+from lakewright.lake.storage_errors import damaged_commits, damaged_log_error, file_in_place_error, reading
+from lakewright.schema.sql import name_sql
 from lakewright.spark.launch import environment_set
+from lakewright.spec.models.fields import Field, parse_type
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as DeltaFile
 
 __all__ = [
+    "ABSENT",
+    "DECLARED_LENGTH",
+    "VECTORS",
     "LocalLog",
+    "OpenedLog",
     "StoredLog",
     "TableLog",
+    "TableState",
     "are_all_before",
+    "columns_of_schema",
     "is_uncommitted",
     "latest_told",
     "read_history",
@@ -184,10 +191,23 @@ TableLog = LocalLog | StoredLog
 """The log of a table that is read without Spark."""
 
 
-def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
-    """Return whether the log could be read without Spark, and the table, or None if there is none.
+class OpenedLog(NamedTuple):
+    """A log that was opened without Spark.
 
-    It can't be read if its place isn't known, or if the `deltalake` package doesn't support the table.
+    Attributes:
+        log: The log; None if its place isn't known without Spark.
+        is_read: Whether it could be read: not if its place isn't known, or if the `deltalake` package doesn't
+            support the table.
+        table: The table, or None if there is none.
+    """
+
+    log: TableLog | None
+    is_read: bool
+    table: DeltaFile | None = None
+
+
+def read_log(log: TableLog | None) -> OpenedLog:
+    """Open a log without Spark.
 
     Raises:
         TargetError: A commit or a checkpoint is damaged, so that nothing can read the table.
@@ -195,17 +215,17 @@ def read_log(log: TableLog | None) -> tuple[bool, DeltaFile | None]:
     """
     error_of_delta = _delta_error()
     if log is None:
-        return False, None
+        return OpenedLog(None, is_read=False)
     try:
-        return True, log.open()
+        return OpenedLog(log, is_read=True, table=log.open())
     except error_of_delta as error:
         if _UNSUPPORTED in str(error):  # looking for damage would read the log for nothing
-            return False, None
+            return OpenedLog(log, is_read=False)
         if found := log.damaged_commits():
             raise damaged_log_error(str(log), found) from error
         torn = log.torn_checkpoints()
         if not torn:
-            return False, None
+            return OpenedLog(log, is_read=False)
         raise TargetError(
             f"the table {log} can't be read: its checkpoint {torn[-1]} is damaged",
             remedy=f"If _delta_log holds all commits from 0 on, move {', '.join(torn)} and _last_checkpoint "
@@ -334,10 +354,145 @@ def _count_rows(table: DeltaFile, files: Any) -> tuple[int | None, bool | None]:
     """Return how many rows the table's files hold, and whether the table is empty; None where unknown."""
     if files.num_rows == 0:
         return 0, True
-    counts = files.column("num_records").to_pylist() if "num_records" in files.column_names else [None]
+    counts = record_counts(files)
     if None in counts:
         return None, None
-    rows = sum(counts)
-    # Deletion vectors mark rows as deleted that the counts still include.
-    may_be_marked = "deletionVectors" in (table.protocol().writer_features or ())
-    return rows, None if may_be_marked and rows else rows == 0
+    rows = sum(filter(None, counts))
+    return rows, None if may_have_marks(table) and rows else rows == 0
+
+
+def record_counts(files: Any) -> list[int | None]:
+    """Return how many rows each file holds, given the table of files; None where the log does not tell."""
+    has_counts = "num_records" in files.column_names
+    return list(files.column("num_records").to_pylist()) if has_counts else [None] * files.num_rows
+
+
+def may_have_marks(table: DeltaFile) -> bool:
+    """Return whether deletion vectors may mark rows as deleted, which counts still include."""
+    return VECTORS in (table.protocol().writer_features or ())
+
+
+VECTORS = "deletionVectors"
+"""The feature of tables whose files may have marked rows."""
+
+_EXACT: Mapping[str, type] = {
+    "string": str,
+    "boolean": bool,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+    "date": date,
+    "timestamp": datetime,
+}
+"""Types of partition columns that keep each value as it was given, and the type of such a value.
+
+A float is kept with fewer digits, a decimal is rounded, a char is padded and a varchar cut.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """The state in which a table was observed.
+
+    Attributes:
+        version: Of the log that was read; None if there is no table.
+        partition_columns: Names of the columns by which it is partitioned.
+        properties: As the log holds them.
+        is_empty: Whether it holds no row; None if the log alone can't tell.
+        rows: Upper bound of its number of rows, which counts deleted rows too; None if the log can't tell.
+        size: Of its files, in bytes; None if the log wasn't read.
+        features: Names of the features that a reader of the table must know.
+        partitions: Values of the partition columns for which it has files; None if the log wasn't read.
+        files: Paths of its files by these values; None if they do not tell its rows.
+    """
+
+    exists: bool
+    version: int | None = None
+    columns: tuple[Field, ...] = ()
+    partition_columns: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    is_empty: bool | None = None
+    rows: int | None = None
+    size: int | None = None
+    features: frozenset[str] = frozenset()
+    partitions: frozenset[tuple[Any, ...]] | None = None
+    files: Mapping[tuple[Any, ...], tuple[str, ...]] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its columns."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Field | None:
+        """Return the column of that name, in any case, or None."""
+        return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+    def has_files(self, partition: Mapping[str, Any]) -> bool | None:
+        """Return whether it has files of a partition, given by values of its columns; None if unknown.
+
+        It is unknown if the table may keep a value in another form: in a column of a type that is not exact,
+        or of another type than the value; or an empty text, which Delta writes as null.
+        """
+        if self.partitions is None or not all(map(self._is_exact, partition, partition.values())):
+            return None
+        return any(True for _ in self._among(partition, self.partitions))
+
+    def digest_of(self, partitions: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return a text that changes whenever rows or columns of partitions may have; None if unknown.
+
+        The path of a file is never used again for other rows, so the files tell the rows.
+        """
+        if self.files is None:
+            return None
+        digest = sha256(repr([(each.name, each.type.ddl) for each in self.columns]).encode())
+        for partition in partitions:
+            # The log may hold an instant in another time zone than it was given in.
+            if not all(self._is_exact(*each) and type(each[1]) is not datetime for each in partition.items()):
+                return None
+            paths = (path for each in self._among(partition, self.files) for path in self.files[each])
+            digest.update("\n".join(["", repr(partition), *sorted(paths)]).encode())
+        return digest.hexdigest()
+
+    def _among(
+        self, partition: Mapping[str, Any], present: Collection[tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the values that are present of a partition, which may leave out columns."""
+        if len(partition) == len(self.partition_columns):
+            whole = tuple(partition[name] for name in self.partition_columns)
+            yield from [whole] if whole in present else []
+            return
+        places = [(self.partition_columns.index(name), value) for name, value in partition.items()]
+        yield from (each for each in present if all(each[place] == value for place, value in places))
+
+    def _is_exact(self, name: str, value: Any) -> bool:
+        column = self.column(name) if name in self.partition_columns else None
+        return column is not None and type(value) is _EXACT.get(column.type.ddl) and value != ""
+
+
+DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+"""Metadata of a text of a declared length, `char` or `varchar`; Spark pads a `char` when it reads it."""
+
+ABSENT = TableState(exists=False, is_empty=True, rows=0)
+"""The state of a table that doesn't exist."""
+
+
+def columns_of_schema(schema: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the columns of a schema in the JSON form that Delta's log and Spark share."""
+    return tuple(
+        Field(
+            name=column["name"],
+            type=parse_type(_type_sql(column["type"])),
+            nullable=column["nullable"],
+            description=column["metadata"].get("comment"),
+        )
+        for column in schema["fields"]
+    )
+
+
+def _type_sql(kind: Any) -> str:
+    """Return the type in Spark's SQL."""
+    if isinstance(kind, str):
+        return kind
+    if kind["type"] == "array":
+        return f"array<{_type_sql(kind['elementType'])}>"
+    if kind["type"] == "map":
+        return f"map<{_type_sql(kind['keyType'])},{_type_sql(kind['valueType'])}>"
+    return "struct<" + ",".join(f"{name_sql(f['name'])}:{_type_sql(f['type'])}" for f in kind["fields"]) + ">"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,17 +30,11 @@ def without_id_warnings(lake: Lake) -> Iterator[None]:
         yield
     finally:
         if configured is not None:
-            _restore(configured)
+            from py4j.protocol import Py4JError
 
-
-def _restore(configured: Any) -> None:
-    from py4j.protocol import Py4JError
-
-    try:
-        configured.getConfiguration().removeLogger(LOGGER)
-        configured.updateLoggers()
-    except (Py4JError, ConnectionError):  # the JVM has ended, and the block tells it
-        return
+            with suppress(Py4JError, ConnectionError):  # the JVM has ended, and the block tells it
+                configured.getConfiguration().removeLogger(LOGGER)
+                configured.updateLoggers()
 
 
 def _quieten() -> Any:

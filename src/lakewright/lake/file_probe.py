@@ -108,21 +108,12 @@ def has_rows(file: Path, file_format: str, options: Mapping[str, str]) -> bool:
     """
     if file.stat().st_size == 0:
         return False
-    if file_format == "parquet":
-        return _has_parquet_rows(file)
-    if file_format not in _LINES:
-        return True
-    header = options.get("header", "false").strip().lower() == "true"
     try:
-        return _has_lines(file, 2 if file_format == "csv" and header else 1)
-    except DAMAGED:
-        return True  # it is damaged, and reading it raises the error
-
-
-def _has_parquet_rows(file: Path) -> bool:
-    try:
-        return count_rows(file) > 0
-    except ValueError:
+        if file_format == "parquet":
+            return count_rows(file) > 0
+        header = options.get("header", "false").strip().lower() == "true"
+        return file_format not in _LINES or _has_lines(file, 2 if file_format == "csv" and header else 1)
+    except (ValueError, *DAMAGED):
         return True  # it is damaged, and reading it raises the error
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
 __all__ = [
-    "FileEntry",
+    "MISSING_CLASS",
     "Files",
     "ObjectFiles",
     "append_folder",
@@ -42,7 +42,6 @@ __all__ = [
     "copy_with_hadoop",
     "file_system",
     "files_at",
-    "is_hidden",
     "missing_file_system",
     "part_of",
     "replace_folder",
@@ -417,7 +416,8 @@ def _is_mark(key: str) -> bool:
     return is_hidden(key.rpartition("/")[2])
 
 
-_MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")
+MISSING_CLASS = re.compile(r"Class (\S+FileSystem) not found|No FileSystem for scheme \"?([\w.+-]+)")
+"""What Java says of a file system whose jar is missing."""
 
 _ARTIFACTS = {"abfs": "hadoop-azure", "abfss": "hadoop-azure", "wasbs": "hadoop-azure"}
 """Artifacts of Hadoop with the file system of a scheme."""
@@ -436,12 +436,12 @@ def file_system(spark: SparkSession, location: str) -> tuple[Any, Any]:
     try:
         return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
     except Py4JJavaError as error:
-        raise missing_file_system(error, location) or error from error
+        raise missing_file_system(full_text(error), location) or error from error
 
 
-def missing_file_system(error: BaseException, location: str = "") -> NotInstalled | None:
-    """Return the error for a file system whose jar is missing, or None if `error` is another one."""
-    found = _MISSING_CLASS.search(full_text(error))
+def missing_file_system(text: str, location: str = "") -> NotInstalled | None:
+    """Return the error for a file system whose jar is missing; None if a text of Spark names none."""
+    found = MISSING_CLASS.search(text)
     if found is None:
         return None
     scheme = location.partition("://")[0] or found[2] or _scheme_of(found[1])

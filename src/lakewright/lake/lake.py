@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lakewright.spec.models.lake import LakeSettings
 
-__all__ = ["Lake", "Past"]
+__all__ = ["Lake"]
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ import configparser
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,15 +28,7 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
     from obstore.store import S3Store
 
-__all__ = [
-    "LOG_STORE",
-    "Bucket",
-    "ObjectStorage",
-    "StoredObject",
-    "StoredTables",
-    "check_conditional_writes",
-    "try_writes",
-]
+__all__ = ["LOG_STORE", "Bucket", "ObjectStorage", "StoredObject", "check_conditional_writes", "try_writes"]
 
 
 LOG_STORE = "io.lakewright.storage.PutIfAbsentLogStore"
@@ -259,14 +252,9 @@ class Bucket:
         They come from one flat listing of pages.
         """
         prefix = f"{key}/" if key else ""
-        try:
-            pages = self._store.list(prefix or None, offset=after or None)
-            for page in pages:
-                for meta in page:
-                    if meta["path"].startswith(prefix):
-                        yield _object(meta)
-        except Exception as error:
-            raise self.fault(error, key, "listed") from error
+        with self._request(key, "listed"):
+            for page in self._store.list(prefix or None, offset=after or None):
+                yield from (_object(meta) for meta in page if meta["path"].startswith(prefix))
 
     def is_folder_mark(self, found: StoredObject) -> bool:
         """Return whether a listed object is the empty one with which Hadoop and others mark a folder.
@@ -277,65 +265,54 @@ class Bucket:
 
     def find(self, key: str) -> StoredObject | None:
         """Return an object, or None if there is none."""
-        try:
-            meta = self._store.head(key)
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            raise self.fault(error, key, "read") from error
-        return _object(meta)
+        with self._request(key, "read", may_lack=True):
+            return _object(self._store.head(key))
+        return None
 
     def read(self, key: str) -> bytes | None:
         """Return the content of an object, or None if there is none."""
-        try:
+        with self._request(key, "read", may_lack=True):
             return bytes(self._store.get(key).bytes())
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            raise self.fault(error, key, "read") from error
+        return None
 
     def read_range(self, key: str, start: int, size: int) -> bytes:
         """Return bytes of an object that is not empty, by the position of the first one and their number."""
-        try:
+        with self._request(key, "read"):
             return bytes(self._store.get_range(key, start=start, length=size))
-        except Exception as error:
-            raise self.fault(error, key, "read") from error
 
     def put(self, key: str, content: bytes) -> None:
         """Write an object, in place of one that exists."""
-        try:
+        with self._request(key, "written"):
             self._store.put(key, content)
-        except Exception as error:
-            raise self.fault(error, key, "written") from error
 
     def put_if_absent(self, key: str, content: bytes) -> bool:
         """Write an object unless it exists; return whether it was written, as far as the store says."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        try:
+        with self._request(key, "written"), suppress(AlreadyExistsError, PreconditionError):
             self._store.put(key, content, mode="create")
-        except (AlreadyExistsError, PreconditionError):
-            return False
-        except Exception as error:
-            raise self.fault(error, key, "written") from error
-        return True
+            return True
+        return False
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object inside the store, in place of one that exists."""
-        try:
+        with self._request(source, f"copied to {target}"):
             self._store.copy(source, target)
-        except Exception as error:
-            raise self.fault(error, source, f"copied to {target}") from error
 
     def remove(self, keys: list[str]) -> None:
         """Remove objects; those that don't exist are left out."""
-        try:
-            for start in range(0, len(keys), _REMOVED_AT_ONCE):
+        for start in range(0, len(keys), _REMOVED_AT_ONCE):
+            with self._request(keys[start], "removed", may_lack=True):
                 self._store.delete(keys[start : start + _REMOVED_AT_ONCE])
-        except FileNotFoundError:
-            return
+
+    @contextmanager
+    def _request(self, key: str, what: str, *, may_lack: bool = False) -> Iterator[None]:
+        """Raise the error for a request that fails, unless the object is missing and may be."""
+        try:
+            yield
         except Exception as error:
-            raise self.fault(error, keys[0], "removed") from error
+            if not (may_lack and isinstance(error, FileNotFoundError)):
+                raise self.fault(error, key, what) from error
 
     def fault(self, error: Exception, key: str, what: str) -> LakewrightError:
         """Return the error for a request that failed: what can't be done with the object or folder."""

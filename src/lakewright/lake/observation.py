@@ -15,19 +15,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from lakewright.errors import MigrationError
-from lakewright.lake.damaged_log import lost_log_error
 from lakewright.lake.delta_log import (
+    ABSENT,
     LocalLog,
+    OpenedLog,
     StoredLog,
     TableLog,
+    TableState,
     are_all_before,
+    columns_of_schema,
     latest_told,
     read_log,
     state_of,
 )
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.lake.spark_errors import analysis_error, is_entry_alone
-from lakewright.lake.table_state import ABSENT, TableState, columns_of_schema
+from lakewright.lake.storage_errors import lost_log_error
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.places import Address
 from lakewright.transform.steps import instant_sql
@@ -50,6 +53,7 @@ __all__ = [
     "missing_files",
     "observe_table",
     "observe_without_spark",
+    "open_log",
     "read_table",
     "table_log",
 ]
@@ -69,16 +73,13 @@ def observe_table(lake: Lake, address: Address) -> TableState:
 
 
 def _observe(lake: Lake, address: Address) -> TableState:
-    log = table_log(lake, address)
-    is_read, table = read_log(log)
-    if log is None or not is_read:
+    opened = open_log(lake, address)
+    state = _state_told(opened)
+    if state is None:
         return _observe_with_spark(lake, address)
-    if table is not None:
-        return state_of(table)
-    _check_log_not_lost(log)
-    if log.holds_others():
+    if not state.exists and opened.log is not None and opened.log.holds_others():
         raise _not_delta(address)
-    return ABSENT
+    return state
 
 
 def observe_without_spark(lake: Lake, address: Address) -> TableState | None:
@@ -87,22 +88,31 @@ def observe_without_spark(lake: Lake, address: Address) -> TableState | None:
     Raises:
         LakewrightError: The log can't be read.
     """
-    if address.location is None:
+    return None if address.location is None else _state_told(open_log(lake, address))
+
+
+def _state_told(opened: OpenedLog) -> TableState | None:
+    if not opened.is_read:
         return None
-    log = table_log(lake, address)
-    is_read, table = read_log(log)
-    if log is None or not is_read:
-        return None
-    if table is not None:
-        return state_of(table)
-    _check_log_not_lost(log)
+    if opened.table is not None:
+        return state_of(opened.table)
+    _check_log_not_lost(opened.log)
     return ABSENT
 
 
-def _check_log_not_lost(log: TableLog) -> None:
+def _check_log_not_lost(log: TableLog | None) -> None:
     """Check that a place without a table has no files of rows, which a log that is gone has named."""
-    if log.holds_others() and log.holds_rows():
+    if log is not None and log.holds_others() and log.holds_rows():
         raise lost_log_error(str(log))
+
+
+def open_log(lake: Lake, address: Address) -> OpenedLog:
+    """Open the log of a table without Spark.
+
+    Raises:
+        LakewrightError: The log can't be read.
+    """
+    return read_log(table_log(lake, address))
 
 
 def table_log(lake: Lake, address: Address) -> TableLog | None:
@@ -143,12 +153,12 @@ def local_table_path(lake: Lake, address: Address) -> Path | None:
 
 def may_be_clustered(lake: Lake, address: Address) -> bool:
     """Return whether a table may be clustered: its log names the feature, or can't be read without Spark."""
-    is_read, table = read_log(table_log(lake, address))
+    _, is_read, table = open_log(lake, address)
     return not is_read or (table is not None and "clustering" in (table.protocol().writer_features or ()))
 
 
 def last_commit_number(
-    lake: Lake, address: Address, app_id: str, *, opened: tuple[bool, DeltaFile | None] | None = None
+    lake: Lake, address: Address, app_id: str, *, opened: OpenedLog | None = None
 ) -> int | None:
     """Return the number that an application gave its last commit to the table, or None.
 
@@ -156,20 +166,16 @@ def last_commit_number(
         lake: The lake.
         address: The table.
         app_id: The application id.
-        opened: What `read_log` returned for the table; read anew unless given.
+        opened: The table's log; opened anew unless given.
 
     Raises:
         MigrationError: There are files of rows, but no log.
     """
-    log = None if opened else table_log(lake, address)
-    is_read, table = opened or read_log(log)
-    if table is not None:
-        return table.transaction_version(app_id)
-    if log is not None:
-        _check_log_not_lost(log)
-    if is_read:
-        return None
-    if not _exists_with_spark(lake, address):
+    opened = opened or open_log(lake, address)
+    if opened.table is not None:
+        return opened.table.transaction_version(app_id)
+    _check_log_not_lost(opened.log)
+    if opened.is_read or not _exists_with_spark(lake, address):
         return None
     found = _spark_log(lake.spark, address).unsafeVolatileSnapshot().transactions().get(app_id)
     return int(found.get()) if found.isDefined() else None
@@ -183,7 +189,7 @@ def latest_instant_since(
     The statistics of the files, which are exact to a millisecond, are used if they suffice. Otherwise a query
     is run.
     """
-    _, table = read_log(table_log(lake, address))
+    table = open_log(lake, address).table
     if table is not None and are_all_before(table, columns, at):
         return None
     state = observe_table(lake, address)
@@ -204,7 +210,7 @@ def latest_instant_told(lake: Lake, address: Address, columns: Sequence[str]) ->
     """
     if address.location is None:
         return None
-    _, table = read_log(table_log(lake, address))
+    table = open_log(lake, address).table
     return None if table is None else latest_told(table, columns)
 
 

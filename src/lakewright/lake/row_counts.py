@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from lakewright.lake.delta_log import LocalLog, read_log
-from lakewright.lake.observation import table_log
+from lakewright.lake.delta_log import LocalLog, may_have_marks, record_counts
+from lakewright.lake.observation import open_log
 from lakewright.lake.parquet_footer import count_rows
 
 if TYPE_CHECKING:
@@ -80,18 +80,17 @@ def read_row_counts(lake: Lake, address: Address, limit: int) -> tuple[RowCount,
     """
     if address.location is None:
         return ()
-    log = table_log(lake, address)
-    is_read, table = read_log(log)
-    if log is None or not is_read or table is None:
+    log, _, table = open_log(lake, address)
+    if log is None or table is None:
         return ()
     files = table.get_add_actions(flatten=True)
     paths = files.column("path").to_pylist()
-    has_counts = "num_records" in files.column_names
-    told = list(files.column("num_records").to_pylist()) if has_counts else [None] * len(paths)
     versions = list(_versions(log, table.version(), limit))
-    has_marks = "deletionVectors" in (table.protocol().writer_features or ())
     counts = count_rows_back(
-        dict(zip(paths, told, strict=True)), versions, may_have_marks=has_marks, look_up=_footers(log)
+        dict(zip(paths, record_counts(files), strict=True)),
+        versions,
+        may_have_marks=may_have_marks(table),
+        look_up=_footers(log),
     )
     return tuple(counts)[::-1]
 

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.transform.plans import analyzed_plans, elements, kind_of
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Cut", "cut_columns"]
+__all__ = ["cut_columns"]
 
 _OPERATIONS = {"Union": "a UNION", "Intersect": "an INTERSECT", "Except": "an EXCEPT"}
 _WORDS = re.compile(r"\b(union|intersect|except|minus)\b", re.IGNORECASE)
@@ -43,24 +45,20 @@ def cut_columns(query: str, frame: DataFrame) -> tuple[Cut, ...]:
 
     What the query reads by name, as a view, is not looked at. Spark Connect shows no plan: none are returned.
     """
-    java: Any = getattr(frame, "_jdf", None)
-    if java is None or _WORDS.search(query) is None:
+    if not hasattr(frame, "_jdf") or _WORDS.search(query) is None:
         return ()
     jvm: Any = frame.sparkSession._jvm
     tag = jvm.org.apache.spark.sql.catalyst.expressions.Cast.USER_SPECIFIED_CAST()
-    plan = java.queryExecution().analyzed()
-    subqueries = plan.subqueriesAll()
-    plans = [plan, *(subqueries.apply(number) for number in range(subqueries.size()))]
-    return tuple(dict.fromkeys(found for each in plans for found in _cut(each, tag)))
+    return tuple(dict.fromkeys(found for each in analyzed_plans(frame) for found in _cut(each, tag)))
 
 
 def _cut(plan: Any, tag: Any) -> Iterator[Cut]:
-    kind = _kind(plan)
+    kind = kind_of(plan)
     if kind == "View":
         return
-    for child in _each(plan.children()):
-        if kind in _OPERATIONS and _kind(child) == "Project":
-            for column in _each(child.projectList()):
+    for child in elements(plan.children()):
+        if kind in _OPERATIONS and kind_of(child) == "Project":
+            for column in elements(child.projectList()):
                 for path, before, after in _cast_of(column, tag):
                     yield Cut(_OPERATIONS[kind], path, before, after)
         yield from _cut(child, tag)
@@ -68,15 +66,15 @@ def _cut(plan: Any, tag: Any) -> Iterator[Cut]:
 
 def _cast_of(column: Any, tag: Any) -> Iterator[tuple[str, str, str]]:
     """Yield the path and the types of each decimal that a cast of a column cuts, if Spark added the cast."""
-    cast = column.child() if _kind(column) == "Alias" else None
-    if cast is None or _kind(cast) != "Cast" or cast.getTagValue(tag).isDefined():
+    cast = column.child() if kind_of(column) == "Alias" else None
+    if cast is None or kind_of(cast) != "Cast" or cast.getTagValue(tag).isDefined():
         return
     yield from _cut_decimals(column.name(), cast.child().dataType(), cast.dataType())
 
 
 def _cut_decimals(path: str, before: Any, after: Any) -> Iterator[tuple[str, str, str]]:
-    kind = _kind(before)
-    if _kind(after) != kind:
+    kind = kind_of(before)
+    if kind_of(after) != kind:
         return
     if kind == "DecimalType" and after.scale() < before.scale():
         yield path, before.simpleString(), after.simpleString()
@@ -88,11 +86,3 @@ def _cut_decimals(path: str, before: Any, after: Any) -> Iterator[tuple[str, str
     elif kind == "MapType":
         yield from _cut_decimals(f"{path}.key", before.keyType(), after.keyType())
         yield from _cut_decimals(f"{path}.value", before.valueType(), after.valueType())
-
-
-def _kind(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(number) for number in range(sequence.size()))

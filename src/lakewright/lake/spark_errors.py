@@ -16,9 +16,9 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
-from lakewright.lake.damaged_log import damage_in_text
+from lakewright.lake.files import MISSING_CLASS, missing_file_system
 from lakewright.lake.paths import local_path
-from lakewright.lake.storage_errors import store_fault
+from lakewright.lake.storage_errors import damage_in_text, store_fault
 from lakewright.spark.jvm import full_text
 from lakewright.transform.fault_words import fault_error
 from lakewright.transform.refusals import refusal_of
@@ -34,7 +34,6 @@ __all__ = [
     "first_line",
     "is_entry_alone",
     "located_rejection",
-    "missing_reader",
     "query_failure",
     "reason_with_position",
     "spark_errors",
@@ -113,8 +112,11 @@ def located_rejection(subject: str, locate: Callable[[], Location | None], remed
         ) from error
 
 
-Meaning = tuple[re.Pattern[str], Callable[[re.Match[str], str, str], LakewrightError]]
-"""What Spark's text holds, and the error for it, made of the match, the text, and what went on meanwhile."""
+Meaning = tuple[re.Pattern[str], Callable[[re.Match[str], str, str], LakewrightError | None]]
+"""What Spark's text holds, and the error for it, made of the match, the text, and what went on meanwhile.
+
+There may be none for the match after all.
+"""
 
 STORAGE = re.compile(
     r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Input/output error|"
@@ -193,8 +195,8 @@ def failures_told(moment: str) -> Iterator[None]:
 def translated(text: str, moment: str, meanings: tuple[Meaning, ...]) -> LakewrightError | None:
     """Return the error for the first meaning that a text of Spark has; None if it has none of them."""
     for pattern, build in meanings:
-        if match := pattern.search(text):
-            return build(match, text, moment)
+        if (match := pattern.search(text)) and (found := build(match, text, moment)) is not None:
+            return found
     return None
 
 
@@ -289,17 +291,9 @@ def missing_reader(text: str) -> NotInstalled | None:
     )
 
 
-def _no_reader(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
-    return missing_reader(text) or TargetError(f"Spark failed {moment}: {condition(text)}")
-
-
-def _damaged_log(_match: re.Match[str], text: str, moment: str) -> LakewrightError:
-    return damage_in_text(text) or TargetError(f"Spark failed {moment}: {condition(text)}")
-
-
 EVERYWHERE: tuple[Meaning, ...] = (
-    # No slice and no query is at fault.
-    (re.compile(r"(?:error while reading file|Checksum error:) \S+/_delta_log/\d{20}"), _damaged_log),
+    (MISSING_CLASS, lambda _match, text, _moment: missing_file_system(text)),
+    (re.compile("_delta_log/"), lambda _match, text, _moment: damage_in_text(text)),
     # Rows of a checkpoint are kept on one executor; a task fails if it loses its executor four times.
     (
         re.compile(
@@ -340,7 +334,7 @@ EVERYWHERE: tuple[Meaning, ...] = (
         re.compile(r"Concurrent\w*Exception|DELTA_CONCURRENT_\w+|DELTA_(?:METADATA|PROTOCOL)_CHANGED"),
         _conflict,
     ),
-    (_NO_SOURCE, _no_reader),
+    (_NO_SOURCE, lambda _match, text, _moment: missing_reader(text)),
 )
 """Failures of what a query depends on, whatever it computes."""
 
@@ -360,14 +354,17 @@ def _malformed(_match: re.Match[str], text: str, _moment: str) -> LakewrightErro
     )
 
 
-def _unescaped(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+def _of_file(text: str, what: str, remedy: str) -> TargetError:
+    """Return the error of a file that a text of Spark names."""
     file = file_of(text)
-    return TargetError(
-        f"{file or 'a file'} has a quote inside quotes that is not doubled",
-        remedy='Double it; or declare how the files are written, such as `options: {escape: "\\\\"}` of the '
-        "relation for quotes after a backslash.",
-        details={"file": file} if file else {},
-    )
+    details = {"file": file} if file else {}
+    return TargetError(f"{file or 'a file'} {what}", remedy=remedy, details=details)
+
+
+def _unescaped(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
+    remedy = 'Double it; or declare how the files are written, such as `options: {escape: "\\\\"}` of the '
+    remedy += "relation for quotes after a backslash."
+    return _of_file(text, "has a quote inside quotes that is not doubled", remedy)
 
 
 def unreadable_reason(text: str) -> str:
@@ -389,23 +386,15 @@ def unreadable_reason(text: str) -> str:
 
 
 def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    file = file_of(text)
-    return TargetError(
-        f"{file or 'a file'} can't be read: {unreadable_reason(text)}",
-        remedy="Bring the file back or repair it, then run again. Of a table of the lake, "
-        "`lakewright status` names what makes it again.",
-        details={"file": file} if file else {},
-    )
+    remedy = "Bring the file back or repair it, then run again. Of a table of the lake, `lakewright status` "
+    return _of_file(text, f"can't be read: {unreadable_reason(text)}", f"{remedy}names what makes it again.")
 
 
 def _other_type(match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    file, said = file_of(text), re.search(r"column: (\S+), Expected: (.*?), Found: ([^.\s]+)", text)
-    told = f"column {said[1]} is {said[3]}, not {said[2]}" if said else match[0]
-    return TargetError(
-        f"{file or 'a file'} does not have the declared types: {told}",
-        remedy="Declare the types that the files have, and convert in a mapping; or write the files anew.",
-        details={"file": file} if file else {},
-    )
+    said = re.search(r"column: (\S+), Expected: (.*?), Found: ([^.\s]+)", text)
+    types = f"column {said[1]} is {said[3]}, not {said[2]}" if said else match[0]
+    remedy = "Declare the types that the files have, and convert in a mapping; or write the files anew."
+    return _of_file(text, f"does not have the declared types: {types}", remedy)
 
 
 def file_of(text: str) -> str | None:
@@ -440,7 +429,16 @@ def _of_python(match: re.Match[str], _text: str, _moment: str) -> LakewrightErro
     )
 
 
+def _several_matches(_match: re.Match[str], _text: str, moment: str) -> LakewrightError:
+    return TargetError(
+        f"several rows to merge match the same row of the table {moment}",
+        remedy="Let the mapping return one row per key, with a deduplicate or latest mapping. Nothing was "
+        "written.",
+    )
+
+
 _OF_QUERIES: tuple[Meaning, ...] = (
+    (re.compile("DELTA_MULTIPLE_SOURCE_ROW_MATCHING"), _several_matches),
     (re.compile(r"Unescaped quote character"), _unescaped),
     (_RECORD, _malformed),
     (re.compile(r"NOT NULL constraint violated for column: (\S+)"), _null),

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -33,21 +33,27 @@ def span(name: str, **attributes: object) -> Iterator[Span]:
         attributes: Values by their names after `lakewright.`; None is left out.
     """
     own = Span()
-    if not _is_used():
-        yield own
-        return
-    entered = _enter(name, attributes)
-    if entered is None:
-        yield own
-        return
-    context, own.otel = entered
+    context: AbstractContextManager[Any] = nullcontext()
+    if _is_used():
+        with _quietly():
+            from opentelemetry.trace import get_tracer
+
+            context = get_tracer("lakewright").start_as_current_span(
+                name,
+                attributes=_attributes(attributes),
+                record_exception=False,
+                set_status_on_exception=False,
+            )
+            own.otel = context.__enter__()
     try:
         yield own
     except BaseException as error:
         own.fail(text_of(error), error)
         raise
     finally:
-        _quietly(lambda: context.__exit__(None, None, None))
+        if own.otel is not None:
+            with _quietly():
+                context.__exit__(None, None, None)
 
 
 class Span:
@@ -63,49 +69,33 @@ class Span:
     def note(self, **attributes: object) -> None:
         """Add attributes."""
         if self.otel is not None:
-            _quietly(lambda: self.otel.set_attributes(_attributes(attributes)))
+            with _quietly():
+                self.otel.set_attributes(_attributes(attributes))
 
     def fail(self, message: str, error: BaseException | None = None) -> None:
         """Make the span one of an error."""
-        if self.otel is not None:
-            _quietly(lambda: _fail(self.otel, message, error))
+        if self.otel is None:
+            return
+        with _quietly():
+            from opentelemetry.trace import Status, StatusCode
+
+            if error is not None:
+                self.otel.record_exception(error)
+            self.otel.set_status(Status(StatusCode.ERROR, message))
 
 
-def _fail(otel: Any, message: str, error: BaseException | None) -> None:
-    from opentelemetry.trace import Status, StatusCode
-
-    if error is not None:
-        otel.record_exception(error)
-    otel.set_status(Status(StatusCode.ERROR, message))
-
-
-def _enter(name: str, attributes: dict[str, object]) -> tuple[Any, Any] | None:
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Log what OpenTelemetry raises in the block: a span must not fail what it is about."""
     try:
-        from opentelemetry.trace import get_tracer
-
-        context = get_tracer("lakewright").start_as_current_span(
-            name, attributes=_attributes(attributes), record_exception=False, set_status_on_exception=False
-        )
-        return context, context.__enter__()
+        yield
     except Exception as error:
-        _tell(error)
-        return None
-
-
-def _quietly(call: Any) -> None:
-    try:
-        call()
-    except Exception as error:  # a span must not fail what it is about
-        _tell(error)
+        _warn_once(f"{type(error).__name__}: {error}")
 
 
 @cache
-def _tell_once(text: str) -> None:
+def _warn_once(text: str) -> None:
     log.warning("OpenTelemetry: spans could not be recorded: %s", text)
-
-
-def _tell(error: Exception) -> None:
-    _tell_once(f"{type(error).__name__}: {error}")
 
 
 def _attributes(values: dict[str, object]) -> dict[str, Any]:

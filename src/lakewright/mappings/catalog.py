@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Declared
 
-from lakewright.lake.catalog import full_name, quoted, refresh_tables
 from lakewright.lake.columns import conform
+from lakewright.lake.table import full_name, quoted, refresh_tables
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.fields import Field, TypeText

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import Fault, SpecError, TargetError
-from lakewright.lake.catalog import find_entry, full_name, quoted, refresh_tables, run_statement
 from lakewright.lake.delta_log import is_uncommitted
 from lakewright.lake.partition import Partition, canonical_partition
 from lakewright.lake.paths import local_path
 from lakewright.lake.spark_errors import analysis_error
-from lakewright.lake.table import ensure_database
+from lakewright.lake.table import (
+    ensure_database,
+    find_entry,
+    full_name,
+    quoted,
+    refresh_tables,
+    run_statement,
+)
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.migration import REPLACES_TABLE, MigratedView, Tolerated
@@ -53,6 +59,10 @@ class InCatalog(Relation):
         values = canonical_partition(self.partitions, partition or {})
         return frozenset({Resource.table(self.qualified, values)})
 
+    def is_there(self, workspace: Workspace) -> bool:
+        """Return whether the catalog has it."""
+        return find_entry(workspace.lake, self.qualified) is not None
+
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table or view.
 
@@ -85,11 +95,6 @@ class HiveQueryRelation(QueryRelation):
         del partition
         return table_resources(self.query(workspace))
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it exists, without running the query."""
-        del workspace, partition
-        return Observation(f"hive query:{self.name}", exists=Answer.YES)
-
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the query, with the declared columns if there are any."""
         return self.selected(workspace, workspace.spark.sql(self.query(workspace)), partitions)
@@ -112,7 +117,7 @@ class ProvidedRelation(InCatalog):
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether the table exists."""
         (subject,) = self.resources(workspace, partition)
-        return Observation(str(subject), exists=Answer.of(find_entry(workspace.lake, self.table) is not None))
+        return Observation(str(subject), exists=Answer.of(self.is_there(workspace)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +220,7 @@ class ViewRelation(QueryRelation, InCatalog, MigratedView):
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the view; the tables it reads stay."""
-        if find_entry(workspace.lake, self.qualified) is not None:
+        if self.is_there(workspace):
             run_statement(workspace.lake, f"DROP VIEW IF EXISTS {quoted(self.qualified)}")
 
 

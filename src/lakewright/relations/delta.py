@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
 from lakewright.errors import SpecError, TargetError
-from lakewright.lake.commit import EffectiveCommit, LandedCommit, Token, find_effective
+from lakewright.lake.commit import EffectiveCommit, LandedCommit, Token, find_effective, read_table_at
 from lakewright.lake.commit_lock import commit_lock
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import delta_table, observe_table, read_table
 from lakewright.lake.partition import (
     Partition,
@@ -22,7 +22,6 @@ from lakewright.lake.partition import (
     partition_sql,
     typed_partition,
 )
-from lakewright.lake.past import read_table_at
 from lakewright.lake.table import (
     MigrationStep,
     alter_table,
@@ -31,7 +30,6 @@ from lakewright.lake.table import (
     drop_table,
     truncate_table,
 )
-from lakewright.lake.table_state import TableState
 from lakewright.plan.observation import Answer
 from lakewright.plan.resource import Resource
 from lakewright.relations.delta_write import (
@@ -39,11 +37,10 @@ from lakewright.relations.delta_write import (
     Merge,
     TableWrite,
     into_partition,
-    refusing_duplicates,
     same_key,
     with_unique_keys,
 )
-from lakewright.relations.migration import MigratedTable, Migration, Present, Shape, find_steps
+from lakewright.relations.migration import MigratedTable, Shape, find_steps
 from lakewright.relations.relation import OutputMode, WriteSummary
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.base import TextMap, Texts
@@ -111,24 +108,26 @@ class DeltaRelation(MigratedTable):
         files = [] if place is None else [Resource.file(place, values)]
         return frozenset({Resource.table(str(address.name), values), *files})
 
-    def present(self, workspace: Workspace) -> Present | None:
+    def found(self, workspace: Workspace) -> TableState | None:
         """Return the table as it is, or None if there is none; only catalog tables need Spark."""
         state = observe_table(workspace.lake, self.address(workspace))
-        if not state.exists:
-            return None
-        declared, strategy = self.declared(workspace), self.strategy(workspace)
-        steps: tuple[MigrationStep, ...] = ()
-        if declared is not None:
-            columns = tuple(each.name for each in self.partitions)
-            present = Shape(state.columns, state.partition_columns)
-            steps = find_steps(present, Shape(declared, columns), self.policy(workspace))
-        return Present(state.columns, Migration(steps, strategy), partial(self._is_filled, workspace, state))
+        return state if state.exists else None
 
-    def _is_filled(self, workspace: Workspace, state: TableState, partition: Partition) -> bool | None:
-        if not partition or state.is_empty:
-            return None if state.is_empty is None else not state.is_empty
-        found = state.has_files(typed_partition(self.partitions, partition))
-        return not self.read(workspace, [partition]).isEmpty() if found is None else found
+    def steps(self, workspace: Workspace, found: TableState) -> tuple[MigrationStep, ...]:
+        """Return what makes the table the declared one."""
+        declared = self.declared(workspace)
+        if declared is None:
+            return ()
+        present = Shape(found.columns, found.partition_columns)
+        wanted = Shape(declared, tuple(each.name for each in self.partitions))
+        return find_steps(present, wanted, self.policy(workspace))
+
+    def is_filled(self, workspace: Workspace, found: TableState, partition: Partition) -> bool | None:
+        """Return whether the table, or a partition of it, has rows; None if the log alone can't tell."""
+        if not partition or found.is_empty:
+            return None if found.is_empty is None else not found.is_empty
+        has_files = found.has_files(typed_partition(self.partitions, partition))
+        return not self.read(workspace, [partition]).isEmpty() if has_files is None else has_files
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return a digest of the files of the requested partitions; without any, the table's version.
@@ -140,35 +139,19 @@ class DeltaRelation(MigratedTable):
         digest = state.digest_of(typed) if typed else None
         return str(state.version) if digest is None else digest
 
-    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return the declared columns, or those of the table."""
-        declared = self.declared(workspace)
-        if declared is not None:
-            return declared
-        return self._existing(workspace).columns
-
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table, with the declared columns if there are any.
 
         Raises:
             TargetError: The table does not exist.
         """
-        self._existing(workspace)
+        self.existing(workspace)
         address, past = self.address(workspace), workspace.lake.past
         if past is None:
             frame = read_table(workspace.spark, address)
         else:
             frame = read_table_at(workspace.lake, workspace.spark, address, past.at)
         return self.without_undeclared(workspace, self.within(frame, partitions))
-
-    def _existing(self, workspace: Workspace) -> TableState:
-        state = observe_table(workspace.lake, self.address(workspace))
-        if not state.exists:
-            raise TargetError(
-                f"{self.label}: there is no Delta table at {self.address(workspace)}",
-                remedy="Build the target that writes it first, or check its location.",
-            )
-        return state
 
     def write(
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
@@ -256,15 +239,15 @@ class DeltaRelation(MigratedTable):
         merge = Merge(condition or same_key(by), clauses)
         own = merge.written_columns(frame.columns, [each.name for each in self.partitions])
         self.create(workspace, self.brought(frame.select(*map(name_sql, own))))
-        if unused := merge.unused_columns(frame.columns, self._existing(workspace).names):
+        if unused := merge.unused_columns(frame.columns, self.existing(workspace).names):
             them = "it" if len(unused) == 1 else "them"
             warn(
                 f"{self.label} has no column {', '.join(unused)}: the merge leaves {them} out. "
                 f"Declare {them} in the relation's schema, so that CREATE adds {them}, "
                 f"or drop {them} from the mapping"
             )
-        with self._committing(workspace), refusing_duplicates(self.label):
-            frame = with_unique_keys(frame, by, merge.inserted_sql) if by else frame
+        with self._committing(workspace):
+            frame = with_unique_keys(frame, by, self.label, merge.inserted_sql) if by else frame
             return merge.run(delta_table(workspace.spark, self.address(workspace)), frame)
 
     def update_key(self) -> tuple[str, ...]:

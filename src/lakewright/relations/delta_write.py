@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from lakewright.errors import TargetError
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform, fields_of, find_column
 from lakewright.lake.commit import emptying_signature, is_signing
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.measures import counted
 from lakewright.lake.observation import delta_table, observe_table
 from lakewright.lake.partition import (
@@ -21,14 +20,12 @@ from lakewright.lake.partition import (
     typed_partition,
     with_told_folders,
 )
-from lakewright.lake.spark_errors import spark_errors
-from lakewright.lake.table_state import TableState
 from lakewright.lake.tracing import span
 from lakewright.relations.relation import OutputMode, WriteSummary, left_out, undeclared_columns
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.spark.jvm import full_text
 from lakewright.spec.models.fields import Field, PartitionField
 from lakewright.spec.models.places import Address
+from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:
     from delta.tables import DeltaMergeBuilder, DeltaTable
@@ -41,7 +38,6 @@ __all__ = [
     "Merge",
     "TableWrite",
     "into_partition",
-    "refusing_duplicates",
     "same_key",
     "with_unique_keys",
 ]
@@ -76,7 +72,7 @@ class TableWrite:
         outgoing = self._outgoing(frame, state, mode, also)
         lost, undeclared = left_out(frame, fields_of(outgoing.schema)), tuple(each.name for each in also)
         if mode is OutputMode.UPDATE:
-            outgoing = with_unique_keys(outgoing, self.merge_key)
+            outgoing = with_unique_keys(outgoing, self.merge_key, f"the table {self.address}")
         is_added = mode is OutputMode.OVERWRITE and self._replaces_nothing(state)
         summary = self._commit(outgoing, state, OutputMode.APPEND if is_added else mode)
         if is_added and summary.version != (state.version or 0) + 1:
@@ -86,9 +82,8 @@ class TableWrite:
 
     def _commit(self, frame: DataFrame, state: TableState, mode: OutputMode) -> WriteSummary:
         with span("commit", table=self.address, mode=mode.value) as traced:
-            with refusing_duplicates(f"the table {self.address}"):
-                is_merge = mode is OutputMode.UPDATE and state.exists
-                rows = self._merge(frame) if is_merge else self._save(frame, state, mode)
+            is_merge = mode is OutputMode.UPDATE and state.exists
+            rows = self._merge(frame) if is_merge else self._save(frame, state, mode)
             traced.note(rows=rows)
         return WriteSummary(rows, observe_table(self.workspace.lake, self.address).version)
 
@@ -161,8 +156,7 @@ def into_partition(frame: DataFrame, columns: Sequence[PartitionField], partitio
     return frame.withColumns(typed_columns(columns, partition))
 
 
-_MARK, _END = "lakewright-key\u241f", "\u241f"
-_FAULT = re.compile(f"{_MARK}(.*?){_END}", re.DOTALL)
+_REMEDY = "Let the mapping return one row per key, with a deduplicate or latest mapping."
 _COUNT = "_lakewright_count"
 
 
@@ -189,7 +183,7 @@ def same_key(key: Sequence[str]) -> str:
     return " AND ".join(f"{name_sql('target', name)} <=> {name_sql('source', name)}" for name in key)
 
 
-def with_unique_keys(source: DataFrame, key: Sequence[str], inserted: str = "true") -> DataFrame:
+def with_unique_keys(source: DataFrame, key: Sequence[str], label: str, inserted: str = "true") -> DataFrame:
     """Return the rows, whose query fails if several rows to insert have the same key; null equals null.
 
     Delta refuses several rows that match one row of the table, but inserts all of a key that is new.
@@ -197,45 +191,20 @@ def with_unique_keys(source: DataFrame, key: Sequence[str], inserted: str = "tru
     Args:
         source: The rows to merge.
         key: The columns by which rows match.
+        label: The table, as messages name it.
         inserted: SQL of whether a row is inserted if nothing matches it; it may name columns as `source.x`.
     """
     from pyspark.sql import functions
 
     columns = ", ".join(map(name_sql, key))
-    told = ", ".join(
+    values = ", ".join(
         f"concat({text_sql(f'{name}=')}, coalesce(cast({name_sql(name)} as string), 'null'))" for name in key
     )
-    fault = f"raise_error(concat({text_sql(_MARK)}, concat_ws(', ', {told}), {text_sql(_END)}))"
-    is_unique = f"if({_COUNT} <= 1, true, {fault})"
+    start = text_sql(f"{label}: several rows to write have the same key, ")
+    refusal = refusing_sql(f"concat({start}, concat_ws(', ', {values}))", _REMEDY)
+    is_unique = f"if({_COUNT} <= 1, true, {refusal})"
     counted = functions.expr(f"count_if({inserted}) over (partition by {columns})")
     return source.alias("source").withColumn(_COUNT, counted).where(is_unique).drop(_COUNT)
-
-
-@contextmanager
-def refusing_duplicates(label: str) -> Iterator[None]:
-    """Raise what a query says of several rows with the same key as an error.
-
-    Args:
-        label: The relation, as messages name it.
-
-    Raises:
-        TargetError: Several rows have the same key, or match the same row of the table; nothing was written.
-    """
-    try:
-        yield
-    except spark_errors() as error:
-        found = _FAULT.search(full_text(error))
-        if found is not None:
-            told = f"several rows to write have the same key, {found[1]}"
-        elif "DELTA_MULTIPLE_SOURCE_ROW_MATCHING" in str(error):
-            told = "several rows to merge match the same row of the table"
-        else:
-            raise
-        raise TargetError(
-            f"{label}: {told}",
-            remedy="Nothing was written. Let the mapping return one row per key, with a deduplicate or "
-            "latest mapping.",
-        ) from error
 
 
 @dataclass(frozen=True, slots=True)

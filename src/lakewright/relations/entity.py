@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, SpecError, TargetError
-from lakewright.lake.damaged_log import failed_observation
+from lakewright.lake.commit import read_table_at, timestamp_sql
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.partition import Partition
-from lakewright.lake.past import read_table_at, timestamp_sql
-from lakewright.lake.table_state import TableState
+from lakewright.lake.storage_errors import failed_observation
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.relations.relation import Relation
@@ -143,33 +143,36 @@ class EntityRelation(Relation):
         return entity, SystemColumns(workspace.layout.systemfield_prefix, entity.destination)
 
     def _present(self, workspace: Workspace) -> TableState:
-        state = observe_table(workspace.lake, self.address(workspace))
-        if not state.exists:
-            remedy = (
-                "The first slice creates it. Once one has arrived, run the whole job again, with the "
-                "entity's target before those that read its table."
-            )
-            if workspace.is_imported:
-                home = workspace.project
-                remedy = (
-                    "The first slice creates it. Once one has arrived, run the job of project "
-                    f"{home.name} in {home.basedir} that has the entity's target."
-                )
-            raise TargetError(f"{self.label}: entity {self.entity!r} has no silver table yet", remedy=remedy)
-        return state
+        home = workspace.project
+        job = f"the job of project {home.name} in {home.basedir} that has the entity's target"
+        own = "the whole job again, with the entity's target before those that read its table"
+        what = job if workspace.is_imported else own
+        return observe_silver(workspace.lake, self.found(workspace), layout=workspace.layout, next_run=what)
 
 
-def observe_silver(lake: Lake, entity: Entity) -> TableState:
+def observe_silver(
+    lake: Lake,
+    entity: Entity,
+    *,
+    layout: LakeSettings | None = None,
+    next_run: str = "a job with the entity's target",
+) -> TableState:
     """Return the state of an entity's table.
+
+    Args:
+        lake: The lake.
+        entity: The entity.
+        layout: The lake of the entity's project; default: the settings of `lake`.
+        next_run: The job that makes the table.
 
     Raises:
         TargetError: There is no table yet.
     """
-    state = observe_table(lake, entity.places(lake.settings).silver)
+    state = observe_table(lake, entity.places(layout or lake.settings).silver)
     if not state.exists:
         raise TargetError(
             f"entity {entity.name!r} has no silver table yet",
-            remedy="The first slice creates it. Once one has arrived, run a job with the entity's target.",
+            remedy=f"The first slice creates it. Once one has arrived, run {next_run}.",
         )
     return state
 

@@ -60,8 +60,7 @@ class GenericRelation(StoredRelation):
         reader = workspace.spark.read.format(self.format).options(**self._options(workspace))
         is_described = fields is not None and self.format.lower() != "jdbc"
         frame = (reader.schema(reader_schema(fields or ())) if is_described else reader).load()
-        frame = frame if fields is None else conform(frame, fields)
-        return self.within(frame, partitions)
+        return self.selected(workspace, frame, partitions)
 
     def create(self, workspace: Workspace) -> None:
         """Do nothing, because the data source manages its storage."""

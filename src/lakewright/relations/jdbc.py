@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field as Declared
@@ -14,14 +13,14 @@ from lakewright.connections.connection import ConnectionReference
 from lakewright.connections.database import DatabaseTable, Index, TableName
 from lakewright.connections.dialect import Dialect
 from lakewright.connections.jdbc import JdbcConnection, jdbc_connection, named_connection
-from lakewright.errors import SpecError, TargetError
+from lakewright.errors import SpecError
 from lakewright.lake.columns import conform, fields_of
 from lakewright.lake.partition import Partition, canonical_partition, typed_columns
 from lakewright.lake.table import MigrationStep
-from lakewright.plan.observation import Answer, Observation, TableChange
+from lakewright.plan.observation import TableChange
 from lakewright.plan.resource import Resource
 from lakewright.relations.jdbc_statements import StagedRows, find_table_steps, staging_name
-from lakewright.relations.migration import REPLACES_TABLE, MigratedTable, MigratedView, Migration, Present
+from lakewright.relations.migration import REPLACES_TABLE, MigratedTable, MigratedView
 from lakewright.relations.relation import (
     OutputMode,
     QueryRelation,
@@ -39,14 +38,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = [
-    "InDatabase",
-    "IndexSpec",
-    "JdbcQueryRelation",
-    "JdbcTableRelation",
-    "JdbcViewRelation",
-    "SqlServerRelation",
-]
+__all__ = ["JdbcQueryRelation", "JdbcTableRelation", "JdbcViewRelation", "SqlServerRelation"]
 
 _POSTGRES_SCHEMA = "public"
 
@@ -109,11 +101,6 @@ class JdbcQueryRelation(QueryRelation, InDatabase):
         """Return the tables that the query reads."""
         del partition
         return self.read_by(workspace, self.query(workspace))
-
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it exists, without running the query."""
-        del workspace, partition
-        return Observation(f"jdbc query:{self.name}", exists=Answer.YES)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the query, with the declared columns if there are any."""
@@ -241,35 +228,22 @@ class JdbcTableRelation(InDatabase, MigratedTable):
         values = canonical_partition(self.partitions, partition or {})
         return frozenset({self.resource(workspace, self.table_name, values)})
 
-    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
-        """Return the declared columns, or those of the database."""
-        return self.declared(workspace) or self._existing(workspace).columns
-
-    def present(self, workspace: Workspace) -> Present | None:
+    def found(self, workspace: Workspace) -> DatabaseTable | None:
         """Return the table as it is, or None if there is none."""
-        found, steps = self._find(workspace), tuple[MigrationStep, ...]()
-        if found is None:
-            return None
-        wanted = self._wanted(workspace)
-        if wanted is not None and not self.sql and not found.is_view:
-            dialect = self.dialect(workspace)
-            steps = find_table_steps(dialect, self.table_name, found, wanted, self.policy(workspace))
-        migration = Migration(steps, self.strategy(workspace))
-        return Present(found.columns, migration, partial(self._has_rows, workspace))
-
-    def _find(self, workspace: Workspace) -> DatabaseTable | None:
         return self.dialect(workspace).find(self.table_name)
 
-    def _existing(self, workspace: Workspace) -> DatabaseTable:
-        present = self._find(workspace)
-        if present is None:
-            raise TargetError(
-                f"{self.label}: there is no table {self.table_name} in {self.connected(workspace).place}",
-                remedy="Run the phase that creates it; without a schema, create it in the database.",
-            )
-        return present
+    def steps(self, workspace: Workspace, found: DatabaseTable) -> tuple[MigrationStep, ...]:
+        """Return what makes the table the declared one; one of the project's statements isn't compared."""
+        wanted = self._wanted(workspace)
+        if wanted is None or self.sql or found.is_view:
+            return ()
+        return find_table_steps(
+            self.dialect(workspace), self.table_name, found, wanted, self.policy(workspace)
+        )
 
-    def _has_rows(self, workspace: Workspace, partition: Partition) -> bool:
+    def is_filled(self, workspace: Workspace, found: DatabaseTable, partition: Partition) -> bool:
+        """Return whether the table, or a partition of it, has rows."""
+        del found
         dialect = self.dialect(workspace)
         return dialect.has_rows(self.table_name, dialect.condition(self.partitions, partition))
 
@@ -279,16 +253,14 @@ class JdbcTableRelation(InDatabase, MigratedTable):
         Raises:
             TargetError: The table does not exist.
         """
-        self._existing(workspace)
+        self.existing(workspace)
         frame = self.loaded(workspace, dbtable=self.dialect(workspace).table(self.table_name))
-        frame = self.within(frame, partitions)
-        fields = self.declared(workspace)
-        return frame if fields is None else conform(frame, fields)
+        return self.selected(workspace, frame, partitions)
 
     def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
         """Create the table; without a declared schema, the first write does so, with its columns."""
         statements = self.creation_sql(workspace, brought)
-        if statements and self._find(workspace) is None:
+        if statements and self.found(workspace) is None:
             dialect = self.dialect(workspace)
             dialect.database.run([*dialect.make_schema(self.table_name), *statements])
 
@@ -332,7 +304,7 @@ class JdbcTableRelation(InDatabase, MigratedTable):
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the table, or the view of its name."""
-        present = self._find(workspace)
+        present = self.found(workspace)
         if present is not None:
             dialect = self.dialect(workspace)
             dialect.database.run([dialect.drop(self.table_name, is_view=present.is_view)])
@@ -371,7 +343,7 @@ class JdbcTableRelation(InDatabase, MigratedTable):
 
         Without a schema, they are those that table and rows have.
         """
-        present = self._existing(workspace)
+        present = self.existing(workspace)
         declared = self.declared(workspace)
         if declared is not None:
             own = {field.name.lower(): field.name for field in present.columns}

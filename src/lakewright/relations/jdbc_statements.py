@@ -13,17 +13,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.connections.database import DatabaseTable, Index, TableName, accept
-from lakewright.connections.dialect import Dialect
+from lakewright.connections.dialect import Dialect, Statements
 from lakewright.errors import LakewrightError, LeaseLost, SpecError, TargetError
 from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition
 from lakewright.lake.table import MigrationStep
-from lakewright.relations.migration import MigrationPolicy, Shape, Statements, find_steps
+from lakewright.relations.migration import MigrationPolicy, Shape, find_steps
 from lakewright.relations.relation import OutputMode
 from lakewright.schema.fits import fits
 from lakewright.schema.types import Chars, Decimal, Scalar, Type
@@ -57,20 +57,13 @@ def find_table_steps(
 
 
 def _statements(dialect: Dialect, table: TableName) -> Statements:
+    own = dialect.statements(table)
+
     def retype(actual: Field, field: Field) -> str | None:
         is_possible = _is_alterable(actual.type, dialect.stored(field.type))
-        return dialect.widen_column(table, field) if is_possible else None
+        return own.retype(actual, field) if is_possible else None
 
-    return Statements(
-        rename=partial(dialect.rename_column, table),
-        drop=partial(dialect.drop_column, table),
-        add=partial(dialect.add_column, table),
-        retype=retype,
-        set_nullable=partial(dialect.set_nullable, table),
-        comment=partial(dialect.comment_column, table),
-        stored=dialect.stored,
-        holds=has_place,
-    )
+    return replace(own, retype=retype, holds=has_place)
 
 
 def has_place(narrow: Type, wide: Type) -> bool:

@@ -10,17 +10,25 @@ decides which differences matter, and the migration strategy how they are handle
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
-from lakewright.errors import DataLossError, Fault, LakewrightError, MigrationError, SpecError
-from lakewright.lake.damaged_log import failed_observation
+from lakewright.connections.dialect import Statements
+from lakewright.errors import (
+    DataLossError,
+    Fault,
+    LakewrightError,
+    MigrationError,
+    SpecError,
+    TargetError,
+)
 from lakewright.lake.partition import Partition, canonical_partition
+from lakewright.lake.storage_errors import failed_observation
 from lakewright.lake.table import MigrationStep
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.plan.resource import Resource
@@ -28,7 +36,7 @@ from lakewright.relations.relation import ManagedRelation, StoredRelation
 from lakewright.schema.fits import fits
 from lakewright.schema.shape import plain_type
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import Array, MapOf, Struct, Type
+from lakewright.schema.types import Array, MapOf, Struct
 from lakewright.spec.models.base import upper
 from lakewright.spec.models.fields import Field
 from lakewright.spec.suggestions import hint
@@ -37,23 +45,18 @@ if TYPE_CHECKING:
     from lakewright.workspace.workspace import Workspace
 
 __all__ = [
+    "OF_DELTA",
     "REPLACES_TABLE",
-    "MigratedRelation",
     "MigratedTable",
     "MigratedView",
     "Migration",
     "MigrationPolicy",
-    "MigrationPolicyText",
     "MigrationStrategy",
     "MigrationStrategyText",
-    "Present",
     "Shape",
-    "Statements",
     "Tolerated",
+    "configured",
     "data_loss",
-    "default_policy",
-    "default_strategy",
-    "find_former",
     "find_steps",
 ]
 
@@ -180,48 +183,15 @@ def data_loss(label: str, lost: Sequence[str]) -> DataLossError:
     )
 
 
-def default_policy(config: Mapping[str, str]) -> MigrationPolicy:
-    """Return the policy of relations that declare none."""
-    return _configured(config, "migrationPolicy", MigrationPolicy, MigrationPolicy.RELAXED)
-
-
-def default_strategy(config: Mapping[str, str]) -> MigrationStrategy:
-    """Return the strategy of relations that declare none."""
-    return _configured(config, "migrationStrategy", MigrationStrategy, MigrationStrategy.ALTER)
-
-
-def _configured(config: Mapping[str, str], name: str, kind: type[T], default: T) -> T:
+def configured(config: Mapping[str, str], name: str, default: T) -> T:
+    """Return the policy or strategy of relations that declare none."""
+    kind = type(default)
     key = f"lakewright.default.relation.{name}"
     try:
         return kind(config[key].strip().upper()) if key in config else default
     except ValueError as error:
         message = f"configuration {key}: {config[key]!r} is unknown"
         raise SpecError.of(message, remedy=hint(config[key], kind)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Statements:
-    """The statements with which a place alters a table; one that it does not support is None.
-
-    Attributes:
-        rename: Renames a column, by its former and its new name.
-        drop: Drops a column.
-        add: Adds a column.
-        retype: Changes the type of a column, by what it is and what it shall be.
-        set_nullable: Allows or forbids nulls in a column.
-        comment: Sets the comment of a column.
-        stored: Returns the type that a column of a declared type has.
-        holds: Returns whether the second type has a place for all values of the first.
-    """
-
-    rename: Callable[[str, str], str | None]
-    drop: Callable[[str], str | None]
-    add: Callable[[Field], str | None]
-    retype: Callable[[Field, Field], str | None]
-    set_nullable: Callable[[Field], str | None]
-    comment: Callable[[Field], str | None]
-    stored: Callable[[Type], Type] = plain_type
-    holds: Callable[[Type, Type], bool] = fits
 
 
 def find_steps(
@@ -235,7 +205,7 @@ def find_steps(
         policy: Which differences count.
         statements: The statements of its place; default: what follows `ALTER TABLE …` for Delta tables.
     """
-    place = statements or _OF_DELTA
+    place = statements or OF_DELTA
     renamed = {
         former.name: field
         for field in declared.columns
@@ -311,7 +281,7 @@ def _retype_sql(actual: Field, field: Field) -> str | None:
     return f"ALTER COLUMN {name_sql(field.name)} TYPE {plain_type(field.type).ddl}"
 
 
-_OF_DELTA = Statements(
+OF_DELTA = Statements(
     rename=lambda old, new: f"RENAME COLUMN {name_sql(old)} TO {name_sql(new)}",
     drop=lambda name: f"DROP COLUMN {name_sql(name)}",
     add=_add_sql,
@@ -321,6 +291,7 @@ _OF_DELTA = Statements(
     ),
     comment=lambda field: f"ALTER COLUMN {name_sql(field.name)} COMMENT {text_sql(field.description or '')}",
 )
+"""What follows `ALTER TABLE …` for Delta tables."""
 
 
 def _repartition(present: Shape, declared: Shape) -> MigrationStep:
@@ -345,34 +316,31 @@ class MigratedRelation(ManagedRelation):
 
     def policy(self, workspace: Workspace) -> MigrationPolicy:
         """Return the policy that is declared, or the project's."""
-        return self.migration_policy or default_policy(workspace.project.config)
+        return self.migration_policy or configured(
+            workspace.project.config, "migrationPolicy", MigrationPolicy.RELAXED
+        )
 
     def strategy(self, workspace: Workspace) -> MigrationStrategy:
         """Return the strategy that is declared, or the project's."""
-        return self.migration_strategy or default_strategy(workspace.project.config)
-
-
-@dataclass(frozen=True, slots=True)
-class Present:
-    """A table that exists.
-
-    Attributes:
-        columns: Its columns.
-        migration: What makes it the declared one.
-        is_filled: Returns whether it, or a partition of it, has rows; None if that is not known.
-    """
-
-    columns: tuple[Field, ...]
-    migration: Migration
-    is_filled: Callable[[Partition], bool | None]
+        return self.migration_strategy or configured(
+            workspace.project.config, "migrationStrategy", MigrationStrategy.ALTER
+        )
 
 
 class MigratedTable(MigratedRelation, StoredRelation):
     """A table whose columns are compared with its declaration."""
 
     @abstractmethod
-    def present(self, workspace: Workspace) -> Present | None:
-        """Return the table as it is, or None if there is none."""
+    def found(self, workspace: Workspace) -> Any | None:
+        """Return the table as it is, with its `columns`, or None if there is none."""
+
+    @abstractmethod
+    def steps(self, workspace: Workspace, found: Any) -> tuple[MigrationStep, ...]:
+        """Return what makes a table that was found the declared one."""
+
+    @abstractmethod
+    def is_filled(self, workspace: Workspace, found: Any, partition: Partition) -> bool | None:
+        """Return whether a table that was found, or a partition of it, has rows; None if that is unknown."""
 
     @abstractmethod
     def replace(self, workspace: Workspace) -> None:
@@ -384,34 +352,62 @@ class MigratedTable(MigratedRelation, StoredRelation):
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether the table exists, has rows and matches its declaration."""
-        subject = str(max(self.resources(workspace, partition), key=lambda each: each.category))
+        subject = str(self._resource(workspace, partition))
         wanted = canonical_partition(self.partitions, partition or {})
         try:
-            if (present := self.present(workspace)) is None:
+            if (found := self.found(workspace)) is None:
                 return Observation(subject, exists=Answer.NO, filled=Answer.NO)
-            is_filled = present.is_filled(wanted)
+            migration = self._migration(workspace, found)
+            is_filled = self.is_filled(workspace, found, wanted)
             # An empty partition says nothing about the others.
-            others_count = present.migration.replaces and wanted and not is_filled
-            whole = present.is_filled({}) if others_count else is_filled
+            others_count = migration.replaces and wanted and not is_filled
+            whole = self.is_filled(workspace, found, {}) if others_count else is_filled
         except LakewrightError as error:
             return failed_observation(subject, error)
         return Observation(
             subject,
             exists=Answer.YES,
             filled=Answer.of(is_filled),
-            changes=present.migration.changes(is_filled=whole),
-            refusal=present.migration.refusal(self.label),
+            changes=migration.changes(is_filled=whole),
+            refusal=migration.refusal(self.label),
         )
 
     def names_after(self, workspace: Workspace, *, is_created: bool) -> tuple[str, ...] | None:
         """Return the names of its columns after CREATE; None if they are not known."""
-        present = self.present(workspace)
+        found = self.found(workspace)
         declared = self.declared(workspace) if is_created else None
         names = None if declared is None else tuple(each.name for each in declared)
-        if present is None:
+        if found is None:
             return names
-        own = tuple(each.name for each in present.columns)
-        return own if names is None else present.migration.names_after(own, names)
+        own = tuple(each.name for each in found.columns)
+        return own if names is None else self._migration(workspace, found).names_after(own, names)
+
+    def existing(self, workspace: Workspace) -> Any:
+        """Return the table as it is.
+
+        Raises:
+            TargetError: There is none.
+        """
+        found = self.found(workspace)
+        if found is None:
+            raise TargetError(
+                f"{self.label}: there is no table {self._resource(workspace).name}",
+                remedy="Run the phase that creates it, or check its declaration; without a schema, its first "
+                "write creates it.",
+            )
+        return found
+
+    def fields(self, workspace: Workspace) -> tuple[Field, ...]:
+        """Return the declared columns, or those of the table."""
+        declared = self.declared(workspace)
+        columns: tuple[Field, ...] = self.existing(workspace).columns if declared is None else declared
+        return columns
+
+    def _resource(self, workspace: Workspace, partition: Partition | None = None) -> Resource:
+        return max(self.resources(workspace, partition), key=lambda each: each.category)
+
+    def _migration(self, workspace: Workspace, found: Any) -> Migration:
+        return Migration(self.steps(workspace, found), self.strategy(workspace))
 
     def migrate(self, workspace: Workspace, *, allow_data_loss: bool) -> None:
         """Migrate the table to its declaration according to its strategy.
@@ -420,11 +416,12 @@ class MigratedTable(MigratedRelation, StoredRelation):
             MigrationError: The strategy does not allow it.
             DataLossError: Rows or columns would be lost, and that is not permitted.
         """
-        present = self.present(workspace)
-        if present is None or not present.migration.is_needed:
+        found = self.found(workspace)
+        migration = None if found is None else self._migration(workspace, found)
+        if migration is None or not migration.is_needed:
             return
-        migration = present.migration
-        migration.check(self.label, is_filled=present.is_filled({}), allow_data_loss=allow_data_loss)
+        is_filled = self.is_filled(workspace, found, {})
+        migration.check(self.label, is_filled=is_filled, allow_data_loss=allow_data_loss)
         if migration.replaces:
             self.replace(workspace)
         else:

@@ -13,7 +13,7 @@ from pydantic import model_validator
 
 from lakewright.errors import SpecError
 from lakewright.lake.partition import Partition, canonical_partition, partition_condition
-from lakewright.plan.observation import Observation
+from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.resource import Resource
 from lakewright.schema.shape import lost_fields
 from lakewright.schema.sql import name_sql
@@ -200,7 +200,9 @@ class Relation(Named):
         """Return the declared columns, with partition columns at the end unless they are among them."""
         if self.declared_schema is None:
             return None
-        fields = self.declared_schema.fields(workspace)
+        return self._divided(self.declared_schema.fields(workspace))
+
+    def _divided(self, fields: Sequence[Field]) -> tuple[Field, ...]:
         names = {field.name.lower() for field in fields}
         return (*fields, *(each.as_field() for each in self.partitions if each.name.lower() not in names))
 
@@ -221,6 +223,15 @@ class Relation(Named):
         wanted = [canonical_partition(self.partitions, each) for each in partitions]
         return frame.where(partition_condition(self.partitions, wanted)) if wanted else frame
 
+    def selected(
+        self, workspace: Workspace, frame: DataFrame, partitions: Sequence[Partition] = ()
+    ) -> DataFrame:
+        """Return the rows of some partitions, with the declared columns if there are any."""
+        from lakewright.lake.columns import conform
+
+        fields = self.declared(workspace)
+        return self.within(frame if fields is None else conform(frame, fields), partitions)
+
     def brought(self, frame: DataFrame) -> tuple[Field, ...]:
         """Return the columns of rows, with partition columns at the end unless they are among them.
 
@@ -228,9 +239,7 @@ class Relation(Named):
         """
         from lakewright.lake.columns import fields_of
 
-        fields = [field.model_copy(update={"nullable": True}) for field in fields_of(frame.schema)]
-        names = {field.name.lower() for field in fields}
-        return (*fields, *(each.as_field() for each in self.partitions if each.name.lower() not in names))
+        return self._divided([each.model_copy(update={"nullable": True}) for each in fields_of(frame.schema)])
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the declared columns, or those found by reading."""
@@ -269,13 +278,26 @@ class Relation(Named):
         del workspace
         return frozenset()
 
-    @abstractmethod
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return the resources that writing it, or a partition, provides and reading it requires."""
+        """Return the resources that writing it, or a partition, provides and reading it requires.
 
-    @abstractmethod
+        By default there are none: its rows are part of the project.
+        """
+        del workspace, partition
+        return frozenset()
+
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return whether it exists, has rows and matches its declaration; failures are in `error`."""
+        """Return whether it exists, has rows and matches its declaration; failures are in `error`.
+
+        By default it exists: its rows are declared, or computed when it is read.
+        """
+        del workspace, partition
+        return Observation(f"{self.kind}:{self.name}", exists=Answer.YES, filled=self.filled)
+
+    @property
+    def filled(self) -> Answer:
+        """Whether it has rows, as far as its declaration says so."""
+        return Answer.UNKNOWN
 
     @abstractmethod
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
@@ -304,15 +326,6 @@ class QueryRelation(Relation):
         """Return the text of the query, without a semicolon at its end."""
         text = self.sql if self.sql is not None else workspace.read_file(self.file or "")
         return text.strip().rstrip(";")
-
-    def selected(
-        self, workspace: Workspace, frame: DataFrame, partitions: Sequence[Partition] = ()
-    ) -> DataFrame:
-        """Return the rows of some partitions, with the declared columns if there are any."""
-        from lakewright.lake.columns import conform
-
-        fields = self.declared(workspace)
-        return self.within(frame if fields is None else conform(frame, fields), partitions)
 
 
 class ManagedRelation(Relation):

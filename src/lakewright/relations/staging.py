@@ -72,35 +72,21 @@ class StagedFiles:
 
     def put(self, mode: OutputMode, divided_by: Sequence[str]) -> None:
         """Publish the staged files: replace everything, replace their partitions, or add to them."""
-        if mode is OutputMode.OVERWRITE or (mode is OutputMode.OVERWRITE_DYNAMIC and not divided_by):
-            self.replace()
-        elif mode is OutputMode.OVERWRITE_DYNAMIC:
-            self.replace_folders()
-        else:
-            self.append()
+        is_dynamic = mode is OutputMode.OVERWRITE_DYNAMIC
+        if mode is OutputMode.OVERWRITE or (is_dynamic and not divided_by):
+            replace_folder(self.files, self.folder, self.place)
+            return
+        for name in self._folders():
+            staged, place = (join(base, name) if name else base for base in (self.folder, self.place))
+            (replace_folder if is_dynamic else append_folder)(self.files, staged, place)
+        self.files.remove(self.folder)
+        self.files.make_folder(self.place)
 
     def empty(self) -> None:
         """Replace the place by an empty folder."""
         self._prepare()
         self.files.make_folder(self.folder)
-        self.replace()
-
-    def replace(self) -> None:
-        """Replace the whole previous content by the staged files."""
         replace_folder(self.files, self.folder, self.place)
-
-    def replace_folders(self) -> None:
-        """Replace each partition folder that was staged, and keep the others."""
-        for name in self._folders():
-            replace_folder(self.files, join(self.folder, name), join(self.place, name))
-        self._finish()
-
-    def append(self) -> None:
-        """Add the staged files to the existing ones, folder by folder."""
-        for name in self._folders():
-            staged, place = (join(base, name) if name else base for base in (self.folder, self.place))
-            append_folder(self.files, staged, place)
-        self._finish()
 
     def _folders(self) -> Iterator[str]:
         """Yield the folders with staged files, relative to the staging folder (empty text)."""
@@ -109,10 +95,6 @@ class StagedFiles:
     def _prepare(self) -> None:
         self.files.remove(self.folder)
         self.files.make_folder(parent(self.place)[0])
-
-    def _finish(self) -> None:
-        self.files.remove(self.folder)
-        self.files.make_folder(self.place)
 
 
 def check_single(label: str, place: str) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field as Declared
 from pydantic import model_validator
 
+from lakewright.connections.dialect import Statements
 from lakewright.errors import TargetError
-from lakewright.lake.catalog import find_entry, full_name, quoted, run_statement
 from lakewright.lake.cluster import check_written
 from lakewright.lake.columns import conform
 from lakewright.lake.files import files_at
@@ -23,16 +23,24 @@ from lakewright.lake.partition import (
     with_told_folders,
 )
 from lakewright.lake.paths import join, local_path
-from lakewright.lake.table import MigrationStep, create_table, ensure_database
+from lakewright.lake.table import (
+    CatalogEntry,
+    MigrationStep,
+    create_table,
+    ensure_database,
+    find_entry,
+    full_name,
+    quoted,
+    run_statement,
+)
 from lakewright.plan.observation import Answer, Observation, TableChange
 from lakewright.relations.catalog import InCatalog
 from lakewright.relations.migration import (
+    OF_DELTA,
     MigratedTable,
     MigratedView,
-    Migration,
     MigrationStrategy,
     MigrationStrategyText,
-    Present,
     Shape,
     find_steps,
 )
@@ -54,7 +62,7 @@ if TYPE_CHECKING:
 
     from lakewright.workspace.workspace import Workspace
 
-__all__ = ["TableRelation", "UnionTableRelation", "hive_options", "spark_format"]
+__all__ = ["TableRelation", "UnionTableRelation"]
 
 TableFormat = Annotated[
     Literal["parquet", "orc", "csv", "json", "text", "textfile", "avro"], from_text(str.lower)
@@ -103,7 +111,9 @@ class TableRelation(InCatalog, MigratedTable):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        spark_format(self.format, self.row_format, self.input_format)
+        for kind, written in (("rowFormat", self.row_format), ("inputFormat", self.input_format)):
+            if written is not None and _last(written) not in _BY_CLASS:
+                raise ValueError(f"{kind} {written!r} is not supported; known are {', '.join(_BY_CLASS)}")
         if self.output_format is not None and self.row_format is None and self.input_format is None:
             raise ValueError("`outputFormat` needs `inputFormat` or `rowFormat`, by which files are read")
         return self
@@ -111,13 +121,19 @@ class TableRelation(InCatalog, MigratedTable):
     @property
     def file_format(self) -> str:
         """Spark's format of the files."""
-        return spark_format(self.format, self.row_format, self.input_format)
+        if (name := self.row_format or self.input_format) is not None:
+            return _BY_CLASS[_last(name)]
+        return "csv" if self.format == "textfile" else self.format or "parquet"
 
     @property
     def file_options(self) -> dict[str, str]:
-        """Spark's options for the files."""
-        given = hive_options(self.format, self.row_format, self.input_format, self.serde_properties)
-        return {**given, **self.options}
+        """Spark's options for the files, with which it reads and writes them as Hive does."""
+        name, form = _last(self.row_format or ""), _last(self.input_format or "")
+        is_text = name == "LazySimpleSerDe" or (
+            not name and (self.format == "textfile" or form == "TextInputFormat")
+        )
+        own = {_OPTIONS[key]: text for key, text in self.serde_properties.items() if key in _OPTIONS}
+        return {**(_TEXT if is_text else {}), **own, **self.options}
 
     def check_partition(self, workspace: Workspace, partition: Partition) -> None:
         """Check that the catalog can keep the partition."""
@@ -129,25 +145,24 @@ class TableRelation(InCatalog, MigratedTable):
         """The name with its database."""
         return full_name(self.database, self.table)
 
-    def present(self, workspace: Workspace) -> Present | None:
+    def found(self, workspace: Workspace) -> CatalogEntry | None:
         """Return the table as it is, or None if there is none."""
-        entry = find_entry(workspace.lake, self.qualified)
-        if entry is None:
-            return None
-        declared, steps = self.declared(workspace), tuple[MigrationStep, ...]()
-        if declared is not None:
-            # These formats do not store whether a column is nullable.
-            present, wanted = (tuple(map(_nullable, fields)) for fields in (entry.columns, declared))
-            steps = find_steps(
-                Shape(present, entry.partition_columns),
-                Shape(wanted, tuple(each.name for each in self.partitions)),
-                self.policy(workspace),
-            )
-        return Present(
-            entry.columns,
-            Migration(tuple(map(_by_catalog, steps)), self.strategy(workspace)),
-            lambda partition: not self.read(workspace, [partition] if partition else []).isEmpty(),
-        )
+        return find_entry(workspace.lake, self.qualified)
+
+    def steps(self, workspace: Workspace, found: CatalogEntry) -> tuple[MigrationStep, ...]:
+        """Return what makes the table the declared one."""
+        declared = self.declared(workspace)
+        if declared is None:
+            return ()
+        # These formats do not store whether a column is nullable.
+        present = Shape(tuple(map(_nullable, found.columns)), found.partition_columns)
+        wanted = Shape(tuple(map(_nullable, declared)), tuple(each.name for each in self.partitions))
+        return find_steps(present, wanted, self.policy(workspace), _OF_CATALOG)
+
+    def is_filled(self, workspace: Workspace, found: CatalogEntry, partition: Partition) -> bool:
+        """Return whether the table, or a partition of it, has rows."""
+        del found
+        return not self.read(workspace, [partition] if partition else []).isEmpty()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the rows of the table, with the declared columns if there are any.
@@ -160,7 +175,7 @@ class TableRelation(InCatalog, MigratedTable):
     def create(self, workspace: Workspace, brought: tuple[Field, ...] | None = None) -> None:
         """Create the table; without a declared schema, the first write does so, with its columns."""
         fields = self.declared(workspace) or brought
-        if fields is None or find_entry(workspace.lake, self.qualified) is not None:
+        if fields is None or self.is_there(workspace):
             return
         create_table(
             workspace.lake,
@@ -240,14 +255,11 @@ class TableRelation(InCatalog, MigratedTable):
         return names[len(partition) :]
 
     def _place(self, workspace: Workspace, partition: Partition) -> str:
-        entry = find_entry(workspace.lake, self.qualified)
-        if entry is None or entry.location is None:
-            raise TargetError(
-                f"{self.label}: there is no table {self.qualified}",
-                remedy="Declare its schema, so that it can be created.",
-            )
-        local = local_path(entry.location)
-        root = entry.location.rstrip("/") if local is None else str(local)
+        location = self.existing(workspace).location
+        if location is None:
+            raise TargetError(f"{self.label}: {self.qualified} is a view", remedy="Name a table.")
+        local = local_path(location)
+        root = location.rstrip("/") if local is None else str(local)
         return join(root, *(partition_folder({name: text}) for name, text in partition.items()))
 
     def _staged(self, workspace: Workspace, place: str) -> StagedFiles:
@@ -265,8 +277,7 @@ class TableRelation(InCatalog, MigratedTable):
 
         Partition columns without a given value come last.
         """
-        entry = find_entry(workspace.lake, self.qualified)
-        present = () if entry is None else entry.columns
+        present = self.existing(workspace).columns
         divided_by = {each.name.lower() for each in self.partitions}
         fields = self.declared(workspace) or present
         also = undeclared_columns(
@@ -280,11 +291,8 @@ class TableRelation(InCatalog, MigratedTable):
         return [*plain, *last], also
 
 
-def _by_catalog(step: MigrationStep) -> MigrationStep:
-    """Return the step as the catalog supports it: it can only add columns and change comments."""
-    sql = step.sql or ""
-    is_possible = sql.startswith("ADD COLUMNS") or (" COMMENT " in sql and sql.startswith("ALTER COLUMN"))
-    return step if is_possible else replace(step, sql=None)
+_OF_CATALOG = Statements(add=OF_DELTA.add, comment=OF_DELTA.comment)
+"""The statements of the catalog, which can only add columns and change comments."""
 
 
 def _nullable(field: Field) -> Field:
@@ -320,36 +328,15 @@ _TEXT = {"sep": "\x01", "nullValue": "\\N", "quote": "", "escape": "\\"}
 """How Hive writes text by default."""
 
 
-def spark_format(format_name: str | None, row_format: str | None, input_format: str | None) -> str:
-    """Return Spark's format of a table's files.
-
-    Raises:
-        ValueError: A class is not known.
-    """
-    for kind, written in (("rowFormat", row_format), ("inputFormat", input_format)):
-        if written is not None:
-            name = written.rpartition(".")[2]
-            if name not in _BY_CLASS:
-                raise ValueError(f"{kind} {written!r} is not supported; known are {', '.join(_BY_CLASS)}")
-            return _BY_CLASS[name]
-    return "csv" if format_name == "textfile" else format_name or "parquet"
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
-def hive_options(
-    format_name: str | None, row_format: str | None, input_format: str | None, properties: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the options with which Spark reads and writes the files as Hive does.
-
-    Example:
-        >>> hive_options(None, "org.apache.hadoop.hive.serde2.OpenCSVSerde", None, {"separatorChar": ";"})
-        {'sep': ';'}
-    """
-    name = (row_format or "").rpartition(".")[2]
-    is_text = name == "LazySimpleSerDe" or (
-        not name and (format_name == "textfile" or (input_format or "").endswith(".TextInputFormat"))
-    )
-    own = {_OPTIONS[key]: text for key, text in properties.items() if key in _OPTIONS}
-    return {**_TEXT, **own} if is_text else own
+_SHARED = (
+    *("name", "external", "format", "options", "properties"),
+    *("partitions", "declared_schema", "migration_policy"),
+)
+"""Fields of a union that its tables have too."""
 
 
 class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
@@ -387,33 +374,18 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
 
     def table(self, number: int) -> TableRelation:
         """Return one of the tables."""
-        place = None if self.location_prefix is None else f"{self.location_prefix}_{number}"
         return TableRelation(
-            name=self.name,
             kind="hiveTable",
             database=self.table_database,
             table=f"{self.table_prefix}_{number}",
-            location=place,
-            external=self.external,
-            format=self.format,
-            options=self.options,
-            properties=self.properties,
-            partitions=self.partitions,
-            declared_schema=self.declared_schema,
-            migration_policy=self.migration_policy,
+            location=None if self.location_prefix is None else f"{self.location_prefix}_{number}",
             migration_strategy=MigrationStrategy.ALTER,
+            **{name: getattr(self, name) for name in _SHARED},
         )
 
     def tables(self, workspace: Workspace) -> list[TableRelation]:
         """Return the tables that exist, in their order."""
-        return list(self._existing(workspace))
-
-    def _existing(self, workspace: Workspace) -> Iterator[TableRelation]:
-        for number in count(1):
-            table = self.table(number)
-            if find_entry(workspace.lake, table.qualified) is None:
-                return
-            yield table
+        return list(takewhile(lambda each: each.is_there(workspace), map(self.table, count(1))))
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether view and tables exist, have rows and match the declaration."""
@@ -428,7 +400,7 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
     def differences(self, workspace: Workspace) -> tuple[TableChange, ...] | None:
         """Return the columns that the last table lacks; None if there is no table, or no view."""
         tables = self.tables(workspace)
-        if not tables or find_entry(workspace.lake, self.qualified) is None:
+        if not tables or not self.is_there(workspace):
             return None
         steps = _steps(workspace, tables[-1])
         named = "; ".join(step.description for step in steps)
@@ -467,7 +439,7 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
 
     def destroy(self, workspace: Workspace) -> None:
         """Remove the view and the tables."""
-        if find_entry(workspace.lake, self.qualified) is not None:
+        if self.is_there(workspace):
             run_statement(workspace.lake, f"DROP VIEW {quoted(self.qualified)}")
         for table in self.tables(workspace):
             table.destroy(workspace)
@@ -490,8 +462,8 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
 
 
 def _steps(workspace: Workspace, table: TableRelation) -> Sequence[MigrationStep]:
-    present = table.present(workspace)
-    return () if present is None else present.migration.steps
+    found = table.found(workspace)
+    return () if found is None else table.steps(workspace, found)
 
 
 def _column_sql(field: Field, present: set[str]) -> str:

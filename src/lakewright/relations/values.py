@@ -11,8 +11,7 @@ from lakewright.errors import SpecError, TargetError
 from lakewright.lake.columns import frame_of_records
 from lakewright.lake.measures import counted
 from lakewright.lake.partition import Partition
-from lakewright.plan.observation import Answer, Observation
-from lakewright.plan.resource import Resource
+from lakewright.plan.observation import Answer
 from lakewright.relations.relation import OutputMode, Relation, StoredRelation, WriteSummary
 from lakewright.spec.models.base import Reference, Rows
 from lakewright.spec.models.fields import Field, TypeText
@@ -26,34 +25,19 @@ if TYPE_CHECKING:
 __all__ = ["EmptyRelation", "MockRelation", "ValuesRelation"]
 
 
-class ValuesRelation(Relation):
-    """Returns its records with the columns of `columns` or of the schema.
-
-    A value that does not fit its type is an error: 1.5 is no `int`, and a `date` has no time.
-    """
+class LiteralRelation(Relation):
+    """A relation whose rows are part of the project."""
 
     keeps_past: ClassVar[bool] = True
 
     records: Rows = Declared(
-        default_factory=list, description="Rows: lists of values, or maps of column to value."
+        default_factory=list, description="Rows: lists of values, or maps; partition columns come last."
     )
-    columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
 
-    def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
-        """Return the columns, however they are declared."""
-        if self.columns is None:
-            return super().declared(workspace)
-        return tuple(Field(name=name, type=found) for name, found in self.columns.items())
-
-    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return nothing, because the rows are part of the project."""
-        del workspace, partition
-        return frozenset()
-
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it exists, and whether it has rows."""
-        del workspace, partition
-        return Observation(f"values:{self.name}", exists=Answer.YES, filled=Answer.of(bool(self.records)))
+    @property
+    def filled(self) -> Answer:
+        """Whether it has records."""
+        return Answer.of(bool(self.records))
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the records."""
@@ -61,9 +45,24 @@ class ValuesRelation(Relation):
         return self.within(frame, partitions)
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the rows themselves."""
+        """Return the declaration, with the records themselves."""
         del workspace, partitions
         return self.model_dump_json()
+
+
+class ValuesRelation(LiteralRelation):
+    """Returns its records with the columns of `columns` or of the schema.
+
+    A value that does not fit its type is an error: 1.5 is no `int`, and a `date` has no time.
+    """
+
+    columns: dict[str, TypeText] | None = Declared(default=None, description="Columns with their types.")
+
+    def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
+        """Return the columns, however they are declared."""
+        if self.columns is None:
+            return super().declared(workspace)
+        return tuple(Field(name=name, type=found) for name, found in self.columns.items())
 
 
 class EmptyRelation(StoredRelation):
@@ -73,15 +72,10 @@ class EmptyRelation(StoredRelation):
 
     modes: ClassVar[frozenset[OutputMode]] = frozenset(OutputMode)
 
-    def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
-        """Return nothing, because there is no storage."""
-        del workspace, partition
-        return frozenset()
-
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it exists and is empty."""
-        del workspace, partition
-        return Observation(f"empty:{self.name}", exists=Answer.YES, filled=Answer.NO)
+    @property
+    def filled(self) -> Answer:
+        """Whether it has rows."""
+        return Answer.NO
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return a frame with the declared columns and no rows."""
@@ -115,16 +109,13 @@ class EmptyRelation(StoredRelation):
         return WriteSummary(count())
 
 
-class MockRelation(EmptyRelation):
+class MockRelation(LiteralRelation, EmptyRelation):
     """Replaces another relation in a test: returns its own records, and discards what is written.
 
     Without `relation`, it mocks the relation with its own name that the test overrides.
     """
 
     relation: str | None = Declared(default=None, description="Relation whose columns it has.")
-    records: Rows = Declared(
-        default_factory=list, description="Rows: lists of values, or maps; partition columns come last."
-    )
 
     def references(self) -> Iterable[Reference]:
         """Return the mocked relation."""
@@ -147,11 +138,6 @@ class MockRelation(EmptyRelation):
                 remedy="Give the mock a `schema` with the columns that the test uses.",
             ) from error
 
-    def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
-        """Return that it exists, and whether it has records."""
-        del workspace, partition
-        return Observation(f"mock:{self.name}", exists=Answer.YES, filled=Answer.of(bool(self.records)))
-
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return the records."""
         fields = self.declared(workspace) or ()
@@ -160,8 +146,3 @@ class MockRelation(EmptyRelation):
             workspace.note(f"{self.label}: {text}")
         frame = frame_of_records(workspace.spark, fields, records)
         return self.within(frame, partitions)
-
-    def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
-        """Return the records themselves."""
-        del workspace, partitions
-        return self.model_dump_json()

@@ -6,11 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
-from lakewright.lake.damaged_log import damage_in_text, failed_observation
-from lakewright.lake.files import missing_file_system
+from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
 from lakewright.lake.spark_errors import query_failure
-from lakewright.lake.storage_errors import storage_error
+from lakewright.lake.storage_errors import DAMAGED, failed_observation, storage_error
 from lakewright.plan.observation import Observation
 
 if TYPE_CHECKING:
@@ -44,12 +42,11 @@ def look(target: Target, context: Context, tell: Callable[[SpecError], None]) ->
         ours = storage_error(error, f"{target.name} can't be observed")
         found = f"{ours.message} ({ours.remedy})"
     except Exception as error:  # a failed observation must not break a plan: the target runs
-        if (missing := missing_file_system(error)) is not None:
-            found = f"{missing.message} ({missing.remedy})"
-        elif (damage := damage_in_text(str(error))) is not None:
-            return failed_observation(subject, damage)
-        else:
-            told = query_failure(error, f"while {target.label} was observed")
-            found = f"{type(error).__name__}: {error}" if told is None else told.message
-            log.warning("%s could not be observed: %s", target.name, found)
+        told = query_failure(error, f"while {target.label} was observed")
+        if told is not None and DAMAGED in told.details:
+            return failed_observation(subject, told)
+        found = f"{type(error).__name__}: {error}" if told is None else told.message
+        if isinstance(told, NotInstalled):
+            found = f"{found} ({told.remedy})"
+        log.warning("%s could not be observed: %s", target.name, found)
     return Observation(subject, error=found)

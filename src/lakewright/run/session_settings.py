@@ -7,9 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from lakewright.connections.jdbc import driver_jars
-from lakewright.lake.catalog import needs_catalog
 from lakewright.lake.object_storage import ObjectStorage
 from lakewright.lake.paths import is_s3
+from lakewright.lake.table import needs_catalog
 from lakewright.spark.conf import SessionSettings, temporary_session_conf
 from lakewright.spark.metastore import CATALOG
 from lakewright.spec.project import Project

@@ -16,7 +16,6 @@ from itertools import count
 from threading import Event, Thread
 
 from lakewright.errors import SpecError, TargetTimeout, retryable_codes
-from lakewright.lake.files import missing_file_system
 from lakewright.lake.lake import Lake
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.tracing import span
@@ -80,9 +79,7 @@ class StepRunner:
         except Exception as error:
             if is_jvm_failure(error):
                 raise jvm_failure(f"{target.label}: {step.phase}", error) from error
-            told = missing_file_system(error) or query_failure(
-                error, f"while {target.label} ran {step.phase}"
-            )
+            told = query_failure(error, f"while {target.label} ran {step.phase}")
             if told is None:
                 raise
             log.debug("%s failed in %s", step.target, step.phase, exc_info=True)

@@ -181,7 +181,7 @@ def mark_of(places: Collection[Resource]) -> TableMark | None:
     if folder is None or not (folder / "_delta_log").is_dir():
         return None
     try:
-        _, table = read_log(LocalLog(folder))
+        table = read_log(LocalLog(folder)).table
     except LakewrightError:  # who looks at the table tells it
         return None
     return None if table is None else TableMark(str(table.metadata().id), table.version())

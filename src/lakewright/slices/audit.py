@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt, StorageUnavailable, TargetError
-from lakewright.lake.damaged_log import DAMAGED, known_remedy, moving_command
+from lakewright.lake.storage_errors import DAMAGED, known_remedy, moving_command
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import LEASE, Lease

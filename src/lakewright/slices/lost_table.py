@@ -37,8 +37,8 @@ from lakewright.strategies.outdated import rebuild_command
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application

@@ -57,8 +57,8 @@ from lakewright.transform.lacking_columns import with_optional_columns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
     from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext

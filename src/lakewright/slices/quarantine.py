@@ -34,8 +34,8 @@ from lakewright.transform.fault_words import fault_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table_state import TableState
     from lakewright.slices.bronze import Slice
     from lakewright.spec.models.entity import Entity
 

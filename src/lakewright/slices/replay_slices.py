@@ -44,7 +44,7 @@ from lakewright.transform.fault_words import fault_of, fault_text
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Slice
     from lakewright.spec.models.entity import Entity, Strategy

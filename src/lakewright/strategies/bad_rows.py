@@ -18,7 +18,7 @@ from lakewright.transform.fault_words import fault_remedy, fault_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["BadRow", "check_bad_rows", "collect_bad_rows", "message_with_rows", "rows_text"]

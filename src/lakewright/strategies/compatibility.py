@@ -24,7 +24,7 @@ from lakewright.strategies.table_properties import (
 )
 
 if TYPE_CHECKING:
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
 

@@ -42,7 +42,7 @@ from lakewright.strategies.table_properties import (
 from lakewright.transform.pipeline import expressions_of
 
 if TYPE_CHECKING:
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.lake import LakeSettings
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.lake.columns import fields_of
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table, read_table
-from lakewright.lake.table_state import TableState
 from lakewright.schema.spark import column_types, type_of
 from lakewright.schema.sql import name_sql
 from lakewright.spec.models.places import Address

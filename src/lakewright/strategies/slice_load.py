@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import CommitConflict, LeaseLost
 from lakewright.lake.commit import LandedCommit, Token, carrying_token, find_commit
 from lakewright.lake.commit_lock import commit_lock
+from lakewright.lake.delta_log import DECLARED_LENGTH, TableState
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import local_table_path, observe_table, read_table
 from lakewright.lake.table import ensure_database, set_properties
-from lakewright.lake.table_state import DECLARED_LENGTH, TableState
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table_state import TableState
 
 __all__ = ["INTERPRETED", "Tuning"]
 
@@ -75,7 +75,7 @@ class Tuning:
             columns: Number of the slice's columns; by default the table's.
 
         Example:
-            >>> from lakewright.lake.table_state import TableState
+            >>> from lakewright.lake.delta_log import TableState
             >>> Tuning.of(TableState(exists=True, rows=30_000_000, size=800 << 20), size=1 << 20)
             Tuning(is_tiny=False, is_small=False, is_wide=False, partitions=50)
         """

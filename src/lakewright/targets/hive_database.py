@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import DataLossError, VerificationError
-from lakewright.lake.catalog import full_name, quoted, run_statement
+from lakewright.lake.table import full_name, quoted, run_statement
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase

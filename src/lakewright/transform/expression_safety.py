@@ -7,11 +7,11 @@ Source: Lakewright's own; Spark SQL's functions `reflect` and `java_method`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import SpecError
 from lakewright.transform.pipeline import expressions_of
+from lakewright.transform.plans import kind_of, nodes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +68,8 @@ def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
         tree = parser.parseExpression(expression)
     except PySparkException as error:
         return f"can't be parsed: {str(error).strip().partition(chr(10))[0]}"
-    for name, node in _nodes(tree):
+    for node in nodes_of(tree):
+        name = kind_of(node)
         if any(part in name for part in _REFUSED_NODES):
             return "contains a subquery"
         if name == "UnresolvedFunction":
@@ -77,12 +78,3 @@ def find_unsafe_part(session: SparkSession, expression: str) -> str | None:
             if parts.size() > 1 or function in _REFUSED_FUNCTIONS:
                 return f"calls {function}, which is not allowed"
     return None
-
-
-def _nodes(tree: Any) -> Iterator[tuple[str, Any]]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield str(node.getClass().getSimpleName()), node
-        children = node.children()
-        waiting += [children.apply(index) for index in range(children.size())]

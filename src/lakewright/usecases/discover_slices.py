@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakewright.app import App
-from lakewright.lake.damaged_log import DAMAGED, known_remedy, moving_command
+from lakewright.lake.storage_errors import DAMAGED, known_remedy, moving_command
 from lakewright.slices.inventory import Differences
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.items import inventory_of

@@ -10,9 +10,9 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table
 from lakewright.lake.row_counts import RowCount, read_row_counts
-from lakewright.lake.table_state import TableState
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.readiness import Group, Place, Reading
 from lakewright.manifest.record import Record, format_instant

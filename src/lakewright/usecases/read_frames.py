@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from lakewright.app import App
 from lakewright.errors import Location, SpecError, UsageError
+from lakewright.lake.commit import check_version, readable
 from lakewright.lake.observation import read_table
 from lakewright.lake.partition import expand_selection
-from lakewright.lake.past import check_version, readable
 from lakewright.lake.spark_errors import failures_told, located_rejection
 from lakewright.relations.entity import observe_silver, read_silver
 from lakewright.spec.expressions.values import ValueType, render_value

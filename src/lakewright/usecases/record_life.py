@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.commit import Commit
-from lakewright.lake.past import is_gone
+from lakewright.lake.commit import Commit, is_gone
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.schema.sql import name_sql, text_sql

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.past import readable
+from lakewright.lake.commit import readable
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.schema.sql import name_sql
 from lakewright.slices.chain import slices_in

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lakewright.errors import SpecError
-from lakewright.lake.catalog import refresh_tables, unpersist
 from lakewright.lake.commit import sign_commits
 from lakewright.lake.measures import measured
 from lakewright.lake.paths import local_path
+from lakewright.lake.table import refresh_tables, unpersist
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.base import Named
 from lakewright.spec.models.fields import Field

@@ -15,9 +15,9 @@ from tests.sessions import same
 from tests.spark.relations.relations import rows, stored
 
 from lakewright.errors import MigrationError, SpecError
-from lakewright.lake.catalog import find_entry
 from lakewright.lake.paths import local_path
 from lakewright.lake.spark_errors import spark_errors
+from lakewright.lake.table import find_entry
 from lakewright.plan.observation import Answer
 from lakewright.relations.catalog import ViewRelation
 from lakewright.relations.migration import Tolerated

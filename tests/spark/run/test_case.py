@@ -165,7 +165,7 @@ def test_a_mock_of_a_table_that_the_test_does_not_have_needs_columns(
     (refused,) = run(tmp_path, spark, "mocked_table").assertions
     assert refused.error is not None
     assert refused.error.message == (
-        "mapping 'people': the columns of what it mocks are only known from data: relation 'people': entity "
+        "mapping 'people': the columns of what it mocks are only known from data: entity "
         "'people' has no silver table yet"
     )
     (found,) = run(tmp_path, spark, "schema_of_a_mock").assertions

@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from tests.sessions import same
 
-from lakewright.lake.catalog import find_entry
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import local_path
+from lakewright.lake.table import find_entry
 from lakewright.manifest.lease import Holder, IsDead, Leases
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author

@@ -6,9 +6,9 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity
 
 from lakewright.errors import MigrationError
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import last_commit_number, observe_table
 from lakewright.lake.table import MigrationStep, alter_table, create_table, drop_table, truncate_table
-from lakewright.lake.table_state import TableState
 from lakewright.spec.models.fields import Field, parse_type
 from lakewright.spec.models.places import Address
 

@@ -8,8 +8,8 @@ import pytest
 from tests.projects import make_project
 from tests.sessions import no_session
 
-from lakewright.lake.catalog import find_entry, needs_catalog
 from lakewright.lake.lake import Lake
+from lakewright.lake.table import find_entry, needs_catalog
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.metastore import CATALOG
 

@@ -66,7 +66,6 @@ def test_a_target_that_would_be_written_to_the_disks_of_executors_is_refused() -
     with pytest.raises(SpecError, match="rows would be lost"):
         check_written(lake("s3://b/lake"), "/exports/names", "the relation 'names'")
     check_written(lake("s3://b/lake"), "s3a://b/names", "the relation 'names'")
-    check_written(lake("s3://b/lake"), None, "a table of the catalog")
 
 
 def test_spark_connect_is_refused_with_the_reason() -> None:

@@ -11,11 +11,11 @@ import pytest
 from deltalake import write_deltalake
 
 from lakewright.errors import MigrationError, TargetError
-from lakewright.lake.damaged_log import damage_in_text, failed_observation
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import last_commit_number, observe_table, observe_without_spark
 from lakewright.lake.spark_errors import EVERYWHERE, translated
+from lakewright.lake.storage_errors import damage_in_text, failed_observation
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address

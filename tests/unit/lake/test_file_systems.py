@@ -25,7 +25,7 @@ GS = 'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for sch
 def test_a_missing_file_system_is_named_with_what_adds_it(
     text: str, location: str, message: str, remedy: str
 ) -> None:
-    found = missing_file_system(RuntimeError(text), location)
+    found = missing_file_system(text, location)
     assert found is not None
     assert found.message.startswith(message)
     assert remedy in str(found.remedy)
@@ -34,10 +34,10 @@ def test_a_missing_file_system_is_named_with_what_adds_it(
 
 def test_the_version_is_that_of_spark_s_own_hadoop() -> None:
     pytest.importorskip("pyspark")
-    found = missing_file_system(RuntimeError(S3A.replace("s3a.S3A", "azurebfs.Abfs")))
+    found = missing_file_system(S3A.replace("s3a.S3A", "azurebfs.Abfs"))
     assert found is not None
     assert "VERSION" not in str(found.remedy)
 
 
 def test_another_error_is_left_alone() -> None:
-    assert missing_file_system(RuntimeError("Class org.example.Main not found")) is None
+    assert missing_file_system("Class org.example.Main not found") is None

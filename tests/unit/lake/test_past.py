@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from lakewright.errors import TargetError
-from lakewright.lake import past
+from lakewright.lake import commit as commits
 from lakewright.lake.commit import Commit
 from lakewright.spec.models.places import Address
 
@@ -32,9 +32,9 @@ def commit(version: int, at: datetime | None) -> Commit:
 def test_an_unknown_version_is_refused_with_those_of_the_log(
     monkeypatch: pytest.MonkeyPatch, log: list[Commit], known: str
 ) -> None:
-    monkeypatch.setattr(past, "read_commits", lambda *_: tuple(log))
+    monkeypatch.setattr(commits, "read_commits", lambda *_: tuple(log))
     for version in (-1, 99):
         with pytest.raises(TargetError) as refused:
-            past.check_version(cast("Any", None), ADDRESS, version)
+            commits.check_version(cast("Any", None), ADDRESS, version)
         assert refused.value.message == f"{ADDRESS} has no version {version}: its log has {known}"
-    past.check_version(cast("Any", None), ADDRESS, log[0].version)
+    commits.check_version(cast("Any", None), ADDRESS, log[0].version)

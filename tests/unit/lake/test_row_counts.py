@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from deltalake import DeltaTable, write_deltalake
 
 from lakewright.lake import row_counts
-from lakewright.lake.delta_log import LocalLog
+from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.lake import Lake
 from lakewright.lake.row_counts import LogVersion, count_rows_back, read_row_counts
 from lakewright.spec.models.places import Address
@@ -21,7 +21,7 @@ def rows(*ids: int) -> pa.Table:
 
 
 def of(path: Path, monkeypatch: Any, limit: int = 60) -> list[tuple[int, int]]:
-    monkeypatch.setattr(row_counts, "table_log", lambda *_: LocalLog(path))
+    monkeypatch.setattr(row_counts, "open_log", lambda *_: read_log(LocalLog(path)))
     lake: Lake = None  # type: ignore[assignment]
     return [(each.version, each.rows) for each in read_row_counts(lake, Address(location=str(path)), limit)]
 

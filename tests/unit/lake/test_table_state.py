@@ -14,8 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from lakewright.lake.delta_log import state_of
-from lakewright.lake.table_state import DECLARED_LENGTH, VECTORS, TableState
+from lakewright.lake.delta_log import DECLARED_LENGTH, VECTORS, TableState, state_of
 from lakewright.spec.models.fields import Field, parse_type
 
 DAY = date(2022, 1, 1)

@@ -8,7 +8,7 @@ from lakewright.relations.migration import (
     MigrationPolicy,
     MigrationStrategy,
     Shape,
-    default_policy,
+    configured,
     find_steps,
 )
 from lakewright.schema.fits import fits
@@ -150,10 +150,10 @@ def test_what_is_lost_is_said_before_and_needs_leave() -> None:
 
 def test_defaults_come_from_the_configuration() -> None:
     key = "lakewright.default.relation.migrationPolicy"
-    assert default_policy({}) is RELAXED
-    assert default_policy({key: "strict"}) is STRICT
+    assert configured({}, "migrationPolicy", RELAXED) is RELAXED
+    assert configured({key: "strict"}, "migrationPolicy", RELAXED) is STRICT
     with pytest.raises(SpecError, match=r"is unknown .*RELAXED, STRICT"):
-        default_policy({key: "lax"})
+        configured({key: "lax"}, "migrationPolicy", RELAXED)
 
 
 @pytest.mark.parametrize(

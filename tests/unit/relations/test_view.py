@@ -9,7 +9,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import SpecError
-from lakewright.lake.catalog import CatalogEntry
+from lakewright.lake.table import CatalogEntry
 from lakewright.plan.graph import build_graph
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lakewright.errors import TargetError
-from lakewright.lake.table_state import ABSENT, TableState
+from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Holder

@@ -13,7 +13,7 @@ from tests.projects import make_workspace
 
 from lakewright.errors import BadRowsError
 from lakewright.lake.commit import Commit
-from lakewright.lake.table_state import ABSENT
+from lakewright.lake.delta_log import ABSENT
 from lakewright.schema.fault import Fault, Reason
 from lakewright.slices import replay_slices
 from lakewright.slices.bronze import Slice

@@ -18,9 +18,9 @@ from tests.unit.slices.test_plan_undo import place_of
 from tests.unit.slices.test_recover_from_log import Place, pa
 
 from lakewright.lake.commit import Commit
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
-from lakewright.lake.table_state import TableState
 from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.execution import beside_undo
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild

@@ -12,7 +12,7 @@ import pytest
 from tests.projects import make_workspace
 
 from lakewright.errors import BadRowsError
-from lakewright.lake.table_state import ABSENT, TableState
+from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.slices import fold
 from lakewright.slices.attempt import SliceProcessor

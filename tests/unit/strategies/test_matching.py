@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from lakewright.lake.table_state import TableState
+from lakewright.lake.delta_log import TableState
 from lakewright.spec.models.entity_settings import EntitySettings
 from lakewright.strategies.slice_load import SliceLoad
 

@@ -13,7 +13,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.lake import delta_log, observation
-from lakewright.lake.table_state import ABSENT, TableState
+from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.slices import process, rehearse
 from lakewright.slices.context import ProcessingOptions
 from lakewright.spec.models.entity import Entity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakewright.errors import MigrationError
-from lakewright.lake.table_state import TableState
+from lakewright.lake.delta_log import TableState
 from lakewright.schema.canonical import HASH_VERSION
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.compatibility import check_table_compatible

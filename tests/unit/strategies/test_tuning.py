@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakewright.lake.table_state import TableState
+from lakewright.lake.delta_log import TableState
 from lakewright.strategies.tuning import PARTITIONS, Tuning
 
 

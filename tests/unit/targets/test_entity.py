@@ -14,7 +14,7 @@ from tests.contexts import make_context
 from tests.projects import make_workspace
 
 from lakewright.errors import LakeMoved, SpecError, TargetError
-from lakewright.lake.table_state import TableState
+from lakewright.lake.delta_log import TableState
 from lakewright.manifest.relocate import relocate
 from lakewright.manifest.store import Query
 from lakewright.plan.observation import Answer, Observation

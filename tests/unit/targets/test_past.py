@@ -13,7 +13,7 @@ from tests.commands import InProcess
 from tests.projects import KINDS, make_workspace
 from tests.unit.spec.kinds import faults
 
-from lakewright.lake.table_state import TableState
+from lakewright.lake.delta_log import TableState
 from lakewright.spec.loading.loader import load_project
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.models.lake import LakeSettings

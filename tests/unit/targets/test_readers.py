@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from lakewright.lake.table_state import VECTORS, TableState
+from lakewright.lake.delta_log import VECTORS, TableState
 from lakewright.spec.models.entity import Entity
 from lakewright.targets.entity.observation import feature_changes, property_changes
 

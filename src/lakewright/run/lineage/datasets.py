@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from lakewright.documentation.lineage.spark_plan import column_sources
 from lakewright.errors import LakewrightError
-from lakewright.lake.delta_log import read_log, state_of
-from lakewright.lake.observation import table_log
+from lakewright.lake.delta_log import state_of
+from lakewright.lake.observation import open_log
 from lakewright.mappings.mapping import Mapping
 from lakewright.plan.resource import Resource
 from lakewright.spec.models.places import Address
@@ -126,11 +126,10 @@ def _columns(lake: Lake, resource: Resource) -> tuple[tuple[str, str], ...]:
     if resource.category != "file" or resource.name.endswith("*"):
         return ()
     try:
-        log = table_log(lake, Address(location=resource.name))
-        is_read, table = read_log(log) if log is not None else (False, None)
+        table = open_log(lake, Address(location=resource.name)).table
     except LakewrightError:
         return ()
-    return _named(state_of(table).columns) if is_read and table is not None else ()
+    return () if table is None else _named(state_of(table).columns)
 
 
 def _named(fields: Iterable[Field]) -> tuple[tuple[str, str], ...]:

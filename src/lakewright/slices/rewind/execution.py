@@ -44,7 +44,7 @@ from lakewright.transform.system_columns import SystemColumns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Put

@@ -27,7 +27,7 @@ from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
     from lakewright.lake.commit import Commit
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.manifest.rewind import RewoundSlice
     from lakewright.slices.chain import AppliedSlice
     from lakewright.slices.context import ProcessingContext

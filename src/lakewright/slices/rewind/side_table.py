@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from lakewright.errors import LakewrightError
     from lakewright.lake.commit import Commit
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table_state import TableState
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.replay_slices import KnownSlice
 

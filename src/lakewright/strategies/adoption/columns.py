@@ -21,7 +21,7 @@ from lakewright.transform.storable import final_names
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
 

@@ -40,8 +40,8 @@ from lakewright.transform.steps import instant_sql, with_columns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table_state import TableState
     from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice

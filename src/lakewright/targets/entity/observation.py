@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakeMoved, LakewrightError, TargetError, UsageError
+from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
-from lakewright.lake.table_state import VECTORS
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
 from lakewright.slices.context import ALL_SLICES
@@ -31,7 +31,7 @@ from lakewright.targets.entity.work import EntityWork
 from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from lakewright.lake.table_state import TableState
+    from lakewright.lake.delta_log import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.bronze import Slice

@@ -19,9 +19,9 @@ from lakewright.errors import (
     OperatorError,
     VerificationError,
 )
+from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table import drop_feature, drop_table, set_comments, set_properties, truncate_table
-from lakewright.lake.table_state import VECTORS
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase

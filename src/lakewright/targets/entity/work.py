@@ -19,8 +19,8 @@ from lakewright.targets.context import Context
 from lakewright.targets.lease import hold_leases, table_resource
 
 if TYPE_CHECKING:
+    from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.lake.table_state import TableState
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
     from lakewright.plan.resource import Resource

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, TargetError
-from lakewright.lake.damaged_log import (
+from lakewright.lake.delta_log import LocalLog, read_log
+from lakewright.lake.observation import files_gone
+from lakewright.lake.paths import local_path
+from lakewright.lake.storage_errors import (
     DAMAGED,
     IN_PLACE,
     LACKS,
@@ -21,9 +24,6 @@ from lakewright.lake.damaged_log import (
     lost_log_error,
     moving_command,
 )
-from lakewright.lake.delta_log import LocalLog, read_log
-from lakewright.lake.observation import files_gone
-from lakewright.lake.paths import local_path
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.phase import Phase
 from lakewright.relations.delta import DeltaRelation
@@ -93,7 +93,7 @@ def _damage(
     if is_silver and not is_table and log.holds_rows():
         return lost_log_error(str(folder))
     try:
-        _, table = read_log(log)
+        table = read_log(log).table
     except TargetError as error:
         is_told = DAMAGED in error.details or IN_PLACE in error.details
         return error if is_told else None

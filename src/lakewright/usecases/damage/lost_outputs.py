@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
-from lakewright.lake.damaged_log import moving_command
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_s3, join, local_path
+from lakewright.lake.storage_errors import moving_command
 from lakewright.manifest.journal import Taint, TargetPhase
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import last_commit_number, observe_without_spark
 from lakewright.lake.paths import local_path
-from lakewright.lake.table_state import TableState
 from lakewright.slices.application import application_of, entity_of
 from lakewright.slices.lost_table import commits_of_others, lost_table_error, older_table_error, others_fault
 from lakewright.slices.moved_lake import former_name_error

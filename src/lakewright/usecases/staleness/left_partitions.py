@@ -286,7 +286,7 @@ def _partitions(folder: Path, columns: Sequence[str]) -> Iterator[Mapping[str, s
     """Yield the values of the partitions that a table or a folder of files has, by column."""
     if (folder / "_delta_log").is_dir():
         try:
-            _, table = read_log(LocalLog(folder))
+            table = read_log(LocalLog(folder)).table
         except LakewrightError:  # who reads the table tells it
             return
         if table is not None:

@@ -19,7 +19,7 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_SLICE, proces
 
 from lakewright.app import App
 from lakewright.errors import StorageUnavailable
-from lakewright.lake.table_state import ABSENT, TableState
+from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.manifest.item import Item
 from lakewright.schema.canonical import HASH_VERSION
 from lakewright.spec.models.entity import Entity
