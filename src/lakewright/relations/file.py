@@ -39,7 +39,7 @@ from lakewright.schema.types import TEXT
 from lakewright.spec.expressions.expression import parse_template
 from lakewright.spec.models.base import TextMap, from_text
 from lakewright.spec.models.fields import Field
-from lakewright.transform.spark_types import binary_column
+from lakewright.transform.storable import binary_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -28,7 +28,7 @@ from lakewright.slices.discover import find_slice, item_id, list_slices
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import first_of
-from lakewright.transform.spark_types import binary_column, interval_column, without_typeless
+from lakewright.transform.storable import binary_column, interval_column, without_typeless
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation

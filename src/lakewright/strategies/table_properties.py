@@ -250,4 +250,5 @@ def is_same_history(one: str, other: str) -> bool:
 
 def key_text(prepared: PreparedSlice) -> str:
     """Return the business key as its property holds it: JSON of column to type, names in lower case."""
-    return json.dumps({name.lower(): kind for name, kind in prepared.keys.items()}, sort_keys=True)
+    classes = {field.name.lower(): prepared.form.class_of(field.type) for field in prepared.key_fields}
+    return json.dumps(classes, sort_keys=True)

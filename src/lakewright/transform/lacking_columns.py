@@ -32,50 +32,22 @@ __all__ = ["LackingColumns", "with_lacking_columns", "with_optional_columns"]
 
 
 @dataclass(frozen=True, slots=True)
-class _FilledColumn:
-    """A column in which fields were added.
-
-    Attributes:
-        name: Its name.
-        before: Its type without them.
-        after: Its type with them.
-    """
-
-    name: str
-    before: Type
-    after: Type
-
-    def emptied(self, frame: DataFrame) -> DataFrame:
-        """Return rows in which the fields have no type; a column that has another type by now is kept."""
-        name = steps.find_name(frame.columns, self.name)
-        if name is None or type_of(frame.schema[name].dataType) != self.after:
-            return frame
-        wanted = _without_types(self.after, self.before)
-        made = "null" if wanted == VOID else convert(name_sql(name), self.after, wanted, column=name).sql
-        return steps.with_columns(frame, {name: made})
-
-
-@dataclass(frozen=True, slots=True)
 class LackingColumns:
     """What was added to the rows of a slice, with nulls.
 
     Attributes:
         columns: The declared columns that the slice lacks, and optional ones of which it has only nulls.
-        filled: Columns in which fields were added, because declared columns are paths to them.
+        filled: Columns in which fields were added, because declared columns are paths to them, by their names
+            in lower case, to their types without and with these fields.
     """
 
     columns: tuple[Column, ...]
-    filled: tuple[_FilledColumn, ...]
+    filled: Mapping[str, tuple[Type, Type]]
 
     @property
     def names(self) -> frozenset[str]:
         """Names in the source, in lower case, of the columns that the slice lacks."""
         return frozenset(column.source.lower() for column in self.columns)
-
-    @property
-    def filled_names(self) -> frozenset[str]:
-        """Names, in lower case, of columns in which fields were added."""
-        return frozenset(each.name.lower() for each in self.filled)
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -86,9 +58,14 @@ class LackingColumns:
         """Return the rows once expressions are computed: fields that were added have no type any more."""
         made = {step.column.lower() for step in entity.transformations if step.column}
         made |= {column.source.lower() for column in entity.calculated}
-        for each in self.filled:
-            if each.name.lower() not in made:
-                frame = each.emptied(frame)
+        for name, (before, after) in self.filled.items():
+            own = steps.find_name(frame.columns, name)
+            # A column that has another type by now is kept.
+            if name in made or own is None or type_of(frame.schema[own].dataType) != after:
+                continue
+            wanted = _without_types(after, before)
+            sql = "null" if wanted == VOID else convert(name_sql(own), after, wanted, column=own).sql
+            frame = steps.with_columns(frame, {own: sql})
         return frame
 
 
@@ -124,7 +101,7 @@ def with_lacking_columns(
         and column.silver.lower() != system.key.lower()
     ]
     kind = entity.settings.slice_format.kind
-    filled: dict[str, _FilledColumn] = {}
+    filled: dict[str, tuple[Type, Type]] = {}
     frame, used = _injected(frame, entity, _lacking(steps.flatten(frame, names), wanted), filled)
     frame = steps.flatten(frame, names)
     later = _lacking(frame, wanted)
@@ -132,7 +109,7 @@ def with_lacking_columns(
     made = {step.column.lower() for step in entity.transformations if step.column}
     found = {column.source: column for column in (*used, *later) if column.source.lower() not in made}
     in_order = tuple(column for column in wanted if column.source in found)
-    return frame, LackingColumns(in_order, tuple(filled.values()))
+    return frame, LackingColumns(in_order, filled)
 
 
 def with_optional_columns(frame: DataFrame, entity: Entity) -> DataFrame:
@@ -161,7 +138,7 @@ def _lacking(frame: DataFrame, columns: Iterable[Column]) -> list[Column]:
 
 
 def _injected(
-    frame: DataFrame, entity: Entity, lacking: Sequence[Column], filled: dict[str, _FilledColumn]
+    frame: DataFrame, entity: Entity, lacking: Sequence[Column], filled: dict[str, tuple[Type, Type]]
 ) -> tuple[DataFrame, list[Column]]:
     """Return the rows after the transformations, and the lacking columns that these use.
 
@@ -209,7 +186,7 @@ def _parts(name: str) -> frozenset[str]:
 
 
 def _with_nulls(
-    frame: DataFrame, columns: Sequence[Column], kind: str, filled: dict[str, _FilledColumn]
+    frame: DataFrame, columns: Sequence[Column], kind: str, filled: dict[str, tuple[Type, Type]]
 ) -> DataFrame:
     """Return the rows with these columns, and with the fields that their names are paths to."""
     return _with_fields(_with_columns(frame, columns, kind), columns, kind, filled)
@@ -224,7 +201,7 @@ def _with_columns(frame: DataFrame, columns: Iterable[Column], kind: str) -> Dat
 
 
 def _with_fields(
-    frame: DataFrame, columns: Iterable[Column], kind: str, filled: dict[str, _FilledColumn]
+    frame: DataFrame, columns: Iterable[Column], kind: str, filled: dict[str, tuple[Type, Type]]
 ) -> DataFrame:
     """Return rows with the fields of columns that are paths into structs, or into columns without a type.
 
@@ -241,8 +218,8 @@ def _with_fields(
             continue
         made = _null_sql(wanted) if own == VOID else convert(name_sql(name), own, wanted, column=name).sql
         frame = steps.with_columns(frame, {name: made})
-        before = filled.get(name.lower(), _FilledColumn(name, own, wanted))
-        filled[name.lower()] = replace(before, after=wanted)
+        before, _ = filled.get(name.lower(), (own, wanted))
+        filled[name.lower()] = (before, wanted)
     return frame
 
 

@@ -14,7 +14,7 @@ from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.fault import Reason, fault_sql
 from lakewright.schema.shape import without_void
 from lakewright.schema.spark import columns_of, type_of
-from lakewright.schema.sql import name_sql
+from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import StructField, Type
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
@@ -26,9 +26,12 @@ from lakewright.transform.bad_rows import (
     without_bad_rows,
 )
 from lakewright.transform.lacking_columns import LackingColumns, with_lacking_columns
-from lakewright.transform.required_columns import check_declared_columns, lacking_setting_error
+from lakewright.transform.required_columns import (
+    check_declared_columns,
+    lacking_setting_error,
+    struct_fields,
+)
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
-from lakewright.transform.spark_types import struct_fields
 from lakewright.transform.storable import check_names, final_names
 from lakewright.transform.system_columns import SystemColumns
 from lakewright.transform.typed_columns import TableTypes, typed_columns
@@ -53,9 +56,8 @@ class PreparedSlice:
         frame: The rows, including system columns.
         system: Names of the system columns.
         names: Name of each column in the source to its name in silver.
-        keys: Columns of the business key, by their names in the source, to the classes of the types of their
-            values of which the primary key is computed.
-        key_columns: The same columns by their names in silver; none if the slice has its own primary key.
+        key_columns: Columns of the business key by their names in silver; none if the slice has its own
+            primary key.
         watermarks: Columns of watermarks, as declared, to their names in silver.
         identity: Columns in silver that are equal exactly if the primary keys are equal, for comparing rows.
         partitions: Names of the partition columns in silver.
@@ -78,7 +80,6 @@ class PreparedSlice:
     frame: DataFrame
     system: SystemColumns
     names: Mapping[str, str]
-    keys: Mapping[str, str]
     key_columns: tuple[str, ...]
     watermarks: Mapping[str, str]
     identity: tuple[str, ...]
@@ -160,10 +161,10 @@ def prepare(
     if typed_before == "hash":
         frame = typed.applied(frame, has_faults=not puts_aside)
     hashed_fields = steps.hashed_fields(frame, system, source.excluded)
-    frame = steps.hash_rows(frame, system, hashed_fields, form)
+    frame = steps.with_columns(frame, {system.hash: form.hash_sql(hashed_fields)})
     if shape is Strategy.HISTORIC:
         frame = steps.open_versions(frame, system, at)
-    frame = steps.name_file(frame, system, slice_name)
+    frame = steps.with_columns(frame, {system.filename: text_sql(slice_name)})
     if typed_before == "key":
         frame = typed.applied(frame, has_faults=not puts_aside)
     columns = {field.name: field for field in columns_of(frame.schema)}
@@ -172,7 +173,7 @@ def prepare(
     if typed_before == "names":
         frame = typed.applied(frame, has_faults=not puts_aside)
     frame = steps.flag_deleted(steps.rename(frame, source.names), system)
-    frame = steps.mark_seen(frame, system, at)
+    frame = steps.with_columns(frame, {system.last_seen: steps.instant_sql(at)})
     left_out = frozenset(_left_out(entity, source.names, table, lacking, typeless=typeless, unasked=unasked))
     has_key = source.has_own_key or bool(key_fields)
     sequence = _sequence(frame, entity, source.names, delivered) if has_key else None
@@ -188,7 +189,6 @@ def prepare(
         lacking=lacking.told,
         system=system,
         names=source.names,
-        keys={field.name: form.class_of(field.type) for field in key_fields},
         key_columns=tuple(source.names[name] for name in source.keys),
         identity=_identity(frame, system, {source.names[field.name]: field.type for field in key_fields}),
         watermarks=_silver_names(
@@ -309,7 +309,7 @@ def _asked_for(entity: Entity) -> set[str]:
 def _may_stay_away(entity: Entity, lacking: LackingColumns) -> frozenset[str]:
     """Return what a slice lacks, and its table need not have: a table has all columns of its partitions."""
     partitions = {column.source.lower() for column in entity.columns if column.is_partition}
-    return (lacking.names | lacking.filled_names) - partitions
+    return lacking.names.union(lacking.filled) - partitions
 
 
 def _left_out(
@@ -333,7 +333,7 @@ def _left_out(
         if table is not None and final.lower() in table.types:
             continue
         is_lacking = table is not None and not evolves and own in lacking.names
-        is_typeless = own in typeless and ((evolves and own in unasked) or own in lacking.filled_names)
+        is_typeless = own in typeless and ((evolves and own in unasked) or own in lacking.filled)
         if is_lacking or is_typeless:
             yield final
 

@@ -12,6 +12,8 @@ from lakewright.errors import SchemaDriftError
 from lakewright.schema.names import look_alike, shown
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system_columns import SystemColumns
 
@@ -20,6 +22,7 @@ __all__ = [
     "check_declared_columns",
     "lacking_setting_error",
     "other_separator",
+    "struct_fields",
 ]
 
 _CORRECT = "Correct the slice, or remove the column from the entity's `columns`."
@@ -180,3 +183,26 @@ def _separator_remedy(sign: str, otherwise: str) -> str:
 
 def _fields(headers: Iterable[str], sign: str) -> Iterator[str]:
     return (part.strip(' "').lower() for each in headers for part in each.split(sign))
+
+
+def struct_fields(schema: StructType) -> dict[str, tuple[str, ...]]:
+    """Return the paths of the fields of structs, by the names of their columns in lower case.
+
+    Example:
+        >>> from pyspark.sql.types import StringType, StructType
+        >>> place = StructType().add("x", StringType())
+        >>> address = StructType().add("city", StringType()).add("place", place)
+        >>> struct_fields(StructType().add("id", StringType()).add("Address", address))
+        {'address': ('Address.city', 'Address.place.x')}
+    """
+    from pyspark.sql.types import StructType
+
+    def paths(at: str, kind: DataType) -> Iterator[str]:
+        if not isinstance(kind, StructType):
+            yield at
+            return
+        for field in kind.fields:
+            yield from paths(f"{at}.{field.name}", field.dataType)
+
+    structs = (field for field in schema.fields if isinstance(field.dataType, StructType))
+    return {field.name.lower(): tuple(paths(field.name, field.dataType)) for field in structs}

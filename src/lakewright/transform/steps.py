@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
 from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
-from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
 from lakewright.spec.suggestions import nearest
 from lakewright.transform.system_columns import SystemColumns
@@ -34,14 +34,11 @@ __all__ = [
     "find_name",
     "flag_deleted",
     "flatten",
-    "hash_rows",
     "hashed_fields",
     "incompatible_type_error",
     "inject",
     "instant_sql",
     "key_rows",
-    "mark_seen",
-    "name_file",
     "open_versions",
     "rename",
     "with_columns",
@@ -112,13 +109,6 @@ def calculate(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
     return frame
 
 
-def hash_rows(
-    frame: DataFrame, system: SystemColumns, fields: Iterable[StructField], form: CanonicalForm
-) -> DataFrame:
-    """Return the frame with the hash of the columns that `hashed_fields` gives (step 3)."""
-    return with_columns(frame, {system.hash: form.hash_sql(fields)})
-
-
 def hashed_fields(
     frame: DataFrame, system: SystemColumns, excluded: Iterable[str]
 ) -> tuple[StructField, ...]:
@@ -138,11 +128,6 @@ def open_versions(frame: DataFrame, system: SystemColumns, at: datetime) -> Data
         system.is_current: "true",
     }
     return with_columns(frame, columns)
-
-
-def name_file(frame: DataFrame, system: SystemColumns, slice_name: str) -> DataFrame:
-    """Return the frame with the slice's name in each row (step 5)."""
-    return with_columns(frame, {system.filename: text_sql(slice_name)})
 
 
 def key_rows(
@@ -188,11 +173,6 @@ def flag_deleted(frame: DataFrame, system: SystemColumns) -> DataFrame:
         return with_columns(frame, {system.deleted: "false"})
     flag = f"coalesce({name_sql(system.deleted)}, false)"
     return with_columns(frame.withColumnRenamed(supplied, system.deleted), {system.deleted: flag})
-
-
-def mark_seen(frame: DataFrame, system: SystemColumns, at: datetime) -> DataFrame:
-    """Return the frame with the processing time as the instant when records were last seen (step 10)."""
-    return with_columns(frame, {system.last_seen: instant_sql(at)})
 
 
 def instant_sql(at: datetime) -> str:

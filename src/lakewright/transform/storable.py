@@ -1,17 +1,31 @@
-"""Column names and types that a table can hold, and checks for names that clash.
+"""Column names and types that a table, or a file, can hold, and checks for names that clash.
 
 Source: `processing-strategies.md`, "Common Processing Pipeline" (Normalize column names).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
-from lakewright.schema.types import Array, MapOf, Scalar, Struct, Type
+from lakewright.schema.shape import has_part, mapped
+from lakewright.schema.spark import column_types
+from lakewright.schema.sql import name_sql
+from lakewright.schema.types import TEXT, VOID, Array, MapOf, Scalar, Struct, Type
 from lakewright.spec.models.column import normal_name
 
-__all__ = ["check_names", "check_storable", "final_names"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = [
+    "binary_column",
+    "check_names",
+    "check_storable",
+    "final_names",
+    "interval_column",
+    "without_typeless",
+]
 
 _UNSTORABLE = ("interval", "time")
 
@@ -116,3 +130,46 @@ def _problems(path: str, kind: Type) -> Iterator[tuple[str, str]]:
             yield from _problems(inner, field.type)
     elif isinstance(kind, Scalar) and kind.name.partition(" ")[0].partition("(")[0] in _UNSTORABLE:
         yield path, f"has the type {kind.ddl}, which a table cannot hold"
+
+
+def binary_column(frame: DataFrame) -> str | None:
+    """Return the first column with binary values, also inside of others; None if there is none.
+
+    CSV has these in a form that no reader takes for bytes again.
+    """
+    return _column_with(frame, lambda name: name == "binary")
+
+
+def interval_column(frame: DataFrame) -> str | None:
+    """Return the first column with intervals, also inside of others; None if there is none.
+
+    Delta tables cannot hold them.
+    """
+    return _column_with(frame, lambda name: name.startswith("interval"))
+
+
+def without_typeless(frame: DataFrame) -> DataFrame:
+    """Return a frame in which columns without any value, also inside of others, are texts."""
+    from pyspark.sql import functions
+
+    types = {name: mapped(kind, _typed) for name, kind in column_types(frame.schema).items()}
+    typed = {
+        name: functions.col(name_sql(name)).cast(types[name].ddl)
+        for name, kind in column_types(frame.schema).items()
+        if types[name] != kind
+    }
+    return frame.withColumns(typed) if typed else frame
+
+
+def _typed(kind: Type) -> Type:
+    return TEXT if kind == VOID else kind
+
+
+def _column_with(frame: DataFrame, is_wanted: Callable[[str], bool]) -> str | None:
+    """Return the first column that has a scalar type of a wanted name."""
+
+    def is_part(kind: Type) -> bool:
+        return isinstance(kind, Scalar) and is_wanted(kind.name)
+
+    types = column_types(frame.schema).items()
+    return next((name for name, kind in types if has_part(kind, is_part)), None)

@@ -18,7 +18,7 @@ from lakewright.lake.observation import delta_table, read_table
 from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
-from lakewright.schema.types import Scalar, StructField, Type
+from lakewright.schema.types import Scalar, StructField
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import AdoptedColumns, adopted_columns
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
@@ -192,17 +192,6 @@ class _Rows:
         """The names of the system columns."""
         return self.prepared.system
 
-    def keyed(self, table: DataFrame) -> DataFrame:
-        """Return the rows with primary key and hash, under silver names; columns with roles are unchanged."""
-        renamed = table.toDF(*(self.columns.kept.get(name, name) for name in table.columns))
-        types = {field.name.lower(): field for field in columns_of(renamed.schema)}
-        self._require_keys(types)
-        renamed = renamed.drop(*self.columns.replaced)
-        if self._has_slices_types(types):
-            made = {_KEY: self._hash(self.prepared.key_fields, types)}
-            return with_columns(renamed, {**made, self.system.hash: self._hash(self.prepared.hashed, types)})
-        return self._beside_slice(renamed, types)
-
     def _require_keys(self, types: Mapping[str, StructField]) -> None:
         if not self.prepared.key_columns:
             raise MigrationError(
@@ -217,12 +206,6 @@ class _Rows:
                 details={"missing": missing},
             )
 
-    def _has_slices_types(self, types: Mapping[str, StructField]) -> bool:
-        """Return whether values of the table have the same hashes as values of the source."""
-        fields = [*self.prepared.hashed, *self.prepared.key_fields]
-        found = [(field, types.get(self._silver(field.name).lower())) for field in fields]
-        return all(own is None or _is_same(field.type, own.type) for field, own in found)
-
     def _silver(self, source: str) -> str:
         return self.prepared.names.get(source, source)
 
@@ -231,11 +214,17 @@ class _Rows:
         form = self.prepared.form
         return form.hash_of(_hashables(form, types, fields, self._silver))
 
-    def _beside_slice(self, table: DataFrame, types: Mapping[str, StructField]) -> DataFrame:
-        """Return the rows with key and hash of the slice's record if the silver values are equal."""
+    def keyed(self, table: DataFrame) -> DataFrame:
+        """Return the rows with primary key and hash, under silver names; columns with roles are unchanged.
+
+        If the silver values are equal to those of a record of the slice, they are that record's.
+        """
         from pyspark.sql import functions
 
         form = self.prepared.form
+        table = table.toDF(*(self.columns.kept.get(name, name) for name in table.columns))
+        types = {field.name.lower(): field for field in columns_of(table.schema)}
+        self._require_keys(types)
         silver = {field.name: field for field in columns_of(self.prepared.frame.schema)}
         counted = [silver[self._silver(field.name)] for field in self.prepared.hashed]
         keys = [silver[name] for name in self.prepared.key_columns]
@@ -251,9 +240,9 @@ class _Rows:
             f"{name_sql(self.system.key)} as {_SLICE_PK}",
             f"{name_sql(self.system.hash)} as {_SLICE_HASH}",
         ).dropDuplicates([_SLICE_KEY])
-        joined = with_columns(table, {_OWN_KEY: own_key, _OWN_ROW: own_row}).join(
-            theirs, functions.expr(f"{_OWN_KEY} = {_SLICE_KEY}"), "left"
-        )
+        joined = with_columns(
+            table.drop(*self.columns.replaced), {_OWN_KEY: own_key, _OWN_ROW: own_row}
+        ).join(theirs, functions.expr(f"{_OWN_KEY} = {_SLICE_KEY}"), "left")
         key = self._hash(self.prepared.key_fields, types)
         row = self._hash(self.prepared.hashed, types)
         found = {
@@ -364,14 +353,6 @@ class _Rows:
         return rows.selectExpr(
             *kept, name_sql(system.hash), *(f"{sql} as {name_sql(name)}" for name, sql in made.items())
         )
-
-
-_WHOLE = frozenset(("tinyint", "smallint", "int", "bigint"))
-
-
-def _is_same(source: Type, own: Type) -> bool:
-    """Return whether every value has the same hash in both types."""
-    return source == own or {source.ddl, own.ddl} <= _WHOLE
 
 
 def _hashable(
