@@ -113,7 +113,9 @@ def fold_slices(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: H
                 return replace(_fold(processor, held, heartbeat), reason=reason)
             except BadSlice as bad:
                 kept = bad.position or 1
-                _warn(processor, held, bad)
+                if not bad.is_known:  # else the slice itself says why
+                    what = f"{len(held)} slices could not be folded, half of them are tried: {bad.error}"
+                    processor.context.warn(f"{processor.entity.name}: {what}")
             except NotFoldable as error:
                 kept, reason = 1, str(error)
             _give_back(processor, held[kept:], heartbeat, "it is processed after the slices before it")
@@ -150,16 +152,6 @@ def _after_error(
     ours = jvm_failure(name, error) if is_of_jvm else processor.translated(error, name)
     _give_back(processor, held, heartbeat, "Spark's JVM failed" if is_of_jvm else f"not done: {ours.message}")
     return ours
-
-
-def _warn(processor: SliceProcessor, claims: Sequence[Claim], bad: BadSlice) -> None:
-    """Say that the slices are not folded as they were to be, unless the slice itself will say why."""
-    if bad.is_known:
-        return
-    told = "" if bad.error is None else f": {bad.error}"
-    processor.context.warn(
-        f"{processor.entity.name}: {len(claims)} slices could not be folded, half of them are tried{told}"
-    )
 
 
 def _give_back(processor: SliceProcessor, claims: Sequence[Claim], heartbeat: Heartbeat, reason: str) -> None:

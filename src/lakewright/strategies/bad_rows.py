@@ -104,21 +104,17 @@ def check_bad_rows(
     most = entity.settings.max_bad_rows
     if not rows or (records and len(rows) <= most):
         return
+    remedy = _type_remedy(rows, entity, table, is_replayed=is_replayed)
+    details: dict[str, Any] = {"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]}
+    if records:
+        what = f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows"
+        remedy = remedy if len(rows) > 1 else None
+        remedy = remedy or "Correct the slice, or raise max_bad_rows; then resolve the item."
+    else:
+        what = "every row of the slice is bad"
+        remedy, details[MAY_SKIP] = remedy or _declaration_remedy(rows, entity), True
     told = rows_text(rows, of_earlier_slices=is_replayed)
-    type_remedy = _type_remedy(rows, entity, table, is_replayed=is_replayed)
-    details = {"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]}
-    if not records:
-        raise BadRowsError(
-            f"every row of the slice is bad: {told}",
-            remedy=type_remedy or _declaration_remedy(rows, entity),
-            details={**details, MAY_SKIP: True},
-        )
-    remedy = type_remedy if len(rows) > 1 else None
-    raise BadRowsError(
-        f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {told}",
-        remedy=remedy or "Correct the slice, or raise max_bad_rows; then resolve the item.",
-        details=details,
-    )
+    raise BadRowsError(f"{what}: {told}", remedy=remedy, details=details)
 
 
 def _declaration_remedy(rows: Iterable[BadRow], entity: Entity) -> str:

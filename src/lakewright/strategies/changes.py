@@ -102,7 +102,8 @@ def compare(load: SliceLoad) -> Changes:
     count_rows = functions.count(functions.lit(1)).alias("rows")
     is_large = _is_large(load)
     labelled = _labelled(load, _narrow(load, frame) if is_large else frame, labels)
-    labelled = labelled.observe(labels_seen, *_label_counts(labels))
+    label_counts = (functions.expr(f"count_if({one_of_sql(LABEL, [n])})").alias(n) for n in labels)
+    labelled = labelled.observe(labels_seen, *label_counts)
     if is_large:
         labelled = _widened(load, labelled, labels_seen)
     changed = _changed(load, labelled)
@@ -124,12 +125,7 @@ def compare(load: SliceLoad) -> Changes:
 
 def _labels(load: SliceLoad) -> dict[str, str]:
     """Return the labels with their conditions over columns of the slice and the table's row."""
-    deleted, is_known, is_latest, is_outdated = (
-        name_sql(load.system.deleted),
-        f"{_KEY} is not null",
-        "true",
-        None,
-    )
+    is_known, is_latest, is_outdated = f"{_KEY} is not null", "true", None
     if load.sequence is not None:
         value = name_sql(load.sequence)
         is_latest = f"{value} <=> {_SEQUENCE}"
@@ -139,7 +135,7 @@ def _labels(load: SliceLoad) -> dict[str, str]:
             is_known = f"({is_known} and not {_IS_DELETED})"
     is_same = f"{name_sql(load.system.hash)} <=> {_HASH}"
     state = RecordState(is_known, _IS_DELETED, is_same, is_latest, is_outdated)
-    return labels_of(load.request.strategy, deleted, state)
+    return labels_of(load.request.strategy, name_sql(load.system.deleted), state)
 
 
 def _aligned(load: SliceLoad) -> DataFrame:
@@ -287,12 +283,6 @@ def _last_states(load: SliceLoad, sequence: str) -> DataFrame:
         f"not state.is_open as {_IS_DELETED}",
         f"state.sequence as {_SEQUENCE}",
     )
-
-
-def _label_counts(labels: Iterable[str]) -> list[Column]:
-    from pyspark.sql import functions
-
-    return [functions.expr(f"count_if({one_of_sql(LABEL, [label])})").alias(label) for label in labels]
 
 
 def _changed(load: SliceLoad, labelled: DataFrame) -> DataFrame:

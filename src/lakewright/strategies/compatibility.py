@@ -151,12 +151,9 @@ def _check_system_columns(
     state: TableState, strategy: Strategy, prepared: PreparedSlice, entity: Entity
 ) -> None:
     system = prepared.system
-    needed = [system.key, system.hash, system.deleted, system.last_seen]
-    missing = [
-        n
-        for n in (*needed, *(system.temporal if strategy is Strategy.HISTORIC else ()))
-        if not state.column(n)
-    ]
+    times = system.temporal if strategy is Strategy.HISTORIC else ()
+    needed = (system.key, system.hash, system.deleted, system.last_seen, *times)
+    missing = [name for name in needed if not state.column(name)]
     if missing:
         raise MigrationError(
             f"the table lacks the columns {', '.join(missing)}, which the strategy {strategy} needs",

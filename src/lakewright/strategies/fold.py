@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.lake.commit import FOLDED
@@ -61,19 +61,6 @@ class NotFoldable(Exception):
     """The slices must be processed one by one; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """What the slices do to the table.
-
-    Attributes:
-        labels: Number of a slice to its label to the number of its rows; `MISSING` counts rows of the table.
-        live: Rows of the table that are not deleted, before the first slice.
-    """
-
-    labels: Mapping[int, Mapping[str, int]]
-    live: int
-
-
 def apply_fold(fold: Fold) -> tuple[tuple[Summary, ...], int | None]:
     """Apply slices in one commit, or in none if nothing changes.
 
@@ -91,7 +78,7 @@ def apply_fold(fold: Fold) -> tuple[tuple[Summary, ...], int | None]:
     else:
         labelled = _labelled(fold, _events(fold)).localCheckpoint()
         reach_failpoint("after_compare")
-        summaries = _summaries(fold, _counted(fold, labelled))
+        summaries = _summaries(fold, *_counted(fold, labelled))
         rows, changes = _changed(fold, labelled)
     if rows is None:
         return summaries, None
@@ -194,8 +181,10 @@ def _inferred_sql(fold: Fold, deleted: str) -> str:
     return f"if({is_missing}, {next_whole}, null)"
 
 
-def _counted(fold: Fold, labelled: DataFrame) -> _Counts:
-    """Return what the slices do to the table.
+def _counted(fold: Fold, labelled: DataFrame) -> tuple[Mapping[int, Mapping[str, int]], int]:
+    """Return the rows of each slice by their labels, and the rows of the table that are not deleted before.
+
+    `MISSING` counts rows of the table.
 
     Raises:
         NotFoldable: The table holds several rows for a primary key.
@@ -217,19 +206,19 @@ def _counted(fold: Fold, labelled: DataFrame) -> _Counts:
             labels[row[NUMBER]][row[LABEL]] += row["rows"]
         if row[_INFERRED] is not None:
             labels[row[_INFERRED]][MISSING] += row["rows"]
-    return _Counts(labels, sum(row["live"] for row in rows))
+    return labels, sum(row["live"] for row in rows)
 
 
-def _summaries(fold: Fold, counts: _Counts) -> tuple[Summary, ...]:
+def _summaries(fold: Fold, labels: Mapping[int, Mapping[str, int]], live: int) -> tuple[Summary, ...]:
     """Return the summary that each slice would have if the slices were processed one by one.
 
     Raises:
         BadSlice: A slice would delete too large a share of the table.
     """
-    strategy, live, is_first = fold.load.request.strategy, counts.live, fold.load.is_first
+    strategy, is_first = fold.load.request.strategy, fold.load.is_first
     summaries: list[Summary] = []
     for number, own in enumerate(fold.slices):
-        found: Mapping[str, int] = defaultdict(int, counts.labels.get(number, {}))
+        found: Mapping[str, int] = defaultdict(int, labels.get(number, {}))
         if not is_first and trips_brake(own.entity.settings, found[MISSING], live):
             raise BadSlice(number)
         summary = replace(own.summary(**measures(strategy, found)), is_first=is_first).checked()

@@ -43,10 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["LoadRequest", "SliceLoad", "check_unchanged", "table_lock"]
 
 
-def _unlocked() -> None:
-    """Raise nothing: nobody holds a lock on a slice that is only looked at."""
-
-
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
     """A request to process one slice, or to look at one.
@@ -73,7 +69,7 @@ class LoadRequest:
     at: datetime
     slice_size: int = 0
     token: Token = field(default_factory=lambda: Token("", 0))
-    check_lock: Callable[[], None] = _unlocked
+    check_lock: Callable[[], None] = lambda: None
     holder: str = ""
     lower_bounds: Mapping[str, object] = field(default_factory=dict)
     permissions: Permissions = NO_PERMISSIONS
@@ -223,7 +219,9 @@ class SliceLoad:
 
         That are the system columns, the business key, the columns of partitions, and that of `sequence_by`.
         """
-        kept, deleted = self._kept_deleted, name_sql(self.system.deleted)
+        deleted, sequence = name_sql(self.system.deleted), self.prepared.sequence
+        own = (*self.prepared.key_columns, *self.prepared.partitions, *self.state.partition_columns)
+        kept = {name.lower() for name in (*self.system.all, *own, *(() if sequence is None else (sequence,)))}
         columns = ((name, name_sql(name)) for name in frame.columns)
         return frame.selectExpr(
             *(
@@ -231,15 +229,6 @@ class SliceLoad:
                 for name, sql in columns
             )
         )
-
-    @property
-    def _kept_deleted(self) -> frozenset[str]:
-        """Names, in lower case, of the columns whose values are kept of a row that arrives deleted."""
-        sequence = () if self.prepared.sequence is None else (self.prepared.sequence,)
-        if not self.keeps_tombstones:
-            return frozenset(name.lower() for name in sequence)
-        own = (*self.prepared.key_columns, *self.prepared.partitions, *self.state.partition_columns)
-        return self.system.all.union(name.lower() for name in (*sequence, *own))
 
     def match_condition(self, alias: str) -> str:
         """Return the condition that every row of the table meets which matches a row of the slice."""

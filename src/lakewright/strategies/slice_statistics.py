@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakewright.errors import DuplicateBusinesskeyException, NullKeyError, SchemaDriftError, TargetError
 from lakewright.lake.partition import NULL_FOLDER
@@ -102,11 +102,8 @@ def collect_statistics(
     found: dict[int, SliceStatistics | TargetError] = {}
     rows = {0 if number is None else row[number]: row for row in aggregates.query().collect()}
     for place, row in sorted(rows.items()):
-        own = (
-            prepared
-            if number is None
-            else replace(prepared, frame=prepared.frame.where(f"{number} = {place}"))
-        )
+        frame = prepared.frame if number is None else prepared.frame.where(f"{number} = {place}")
+        own = replace(prepared, frame=frame)
         error = _error(own, row, are_null_keys_allowed=are_null_keys_allowed)
         found[place] = error or aggregates.statistics(row)
         if error is not None:
@@ -146,8 +143,7 @@ def _content_sql(prepared: PreparedSlice) -> str:
     return f"concat({name_sql(system.hash)}, cast({name_sql(system.deleted)} as string))"
 
 
-@dataclass(frozen=True, slots=True)
-class _Aggregate:
+class _Aggregate(NamedTuple):
     """An aggregate over all rows of the slice.
 
     Attributes:
@@ -160,28 +156,7 @@ class _Aggregate:
     name: str
     of: str
     columns: tuple[str, ...]
-    how: str
-
-    @property
-    def _inner(self) -> str:
-        return f"_lakewright_{self.name}"
-
-    @property
-    def of_rows(self) -> str:
-        """The aggregate over the rows of one key."""
-        return f"{self.how}({self.of}) {self._inner}"
-
-    @property
-    def of_groups(self) -> str:
-        """The aggregate of all keys' results."""
-        return f"{'sum' if self.how == 'count_if' else self.how}({self._inner}) {self.name}"
-
-    @property
-    def of_keys(self) -> str:
-        """The aggregate of a condition or value that all rows of a key share, weighted with their number."""
-        if self.how == "count_if":
-            return f"sum(if({self.of}, {_RECORDS}, 0)) {self.name}"
-        return f"{self.how}({self.of}) {self.name}"
+    how: str = "count_if"
 
 
 class _Aggregates:
@@ -204,60 +179,58 @@ class _Aggregates:
         """Return the aggregates of the slice, or of each slice if there are several."""
         from pyspark.sql import functions
 
-        keys = self.prepared.identity if self.prepared.has_key else ()
-        of_keys: list[_Aggregate] = []
-        of_rows: list[_Aggregate] = []
-        for aggregate in self._all():
-            (of_keys if set(aggregate.columns) <= set(keys) else of_rows).append(aggregate)
-        inner = [f"count(1) {_RECORDS}", *self._contents(), *(each.of_rows for each in of_rows)]
-        outer = [
-            f"sum({_RECORDS}) records",
-            f"count_if({self._is_duplicate}) duplicates" if self.prepared.has_key else "0L duplicates",
-            *(each.of_keys for each in of_keys),
-            *(each.of_groups for each in of_rows),
-        ]
-        if self.prepared.ranked is None:
-            outer.append("0L superseded")
-        grouped = self.frame.groupBy(*(functions.expr(name_sql(name)) for name in (*self.by, *keys)))
+        prepared, ranked = self.prepared, self.prepared.ranked
+        keys = prepared.identity if prepared.has_key else ()
+        inner, outer = [f"count(1) {_RECORDS}"], [f"sum({_RECORDS}) records"]
+        # A key may occur once; of rows with a sequence, those that are the latest must not differ.
+        is_duplicate = f"{_RECORDS} > 1"
+        if ranked is not None:
+            content = f"if({IS_LATEST}, {_content_sql(prepared)}, null)"
+            inner += [f"min({content}) {_LEAST}", f"max({content}) {_GREATEST}"]
+            is_duplicate = f"{_LEAST} <> {_GREATEST}"
+        outer.append(f"count_if({is_duplicate}) duplicates" if prepared.has_key else "0L duplicates")
+        for name, of, columns, how in self._all():
+            is_count, part = how == "count_if", f"_lakewright_{name}"
+            if set(columns) <= set(keys):  # all rows of a key share it
+                outer.append(f"sum(if({of}, {_RECORDS}, 0)) {name}" if is_count else f"{how}({of}) {name}")
+            else:
+                inner.append(f"{how}({of}) {part}")
+                outer.append(f"{'sum' if is_count else how}({part}) {name}")
+        grouped = (prepared.frame if ranked is None else ranked).groupBy(
+            *(functions.expr(name_sql(name)) for name in (*self.by, *keys))
+        )
         of_groups = grouped.agg(*map(functions.expr, inner)).groupBy(*self.by)
         return of_groups.agg(*map(functions.expr, outer))
 
     def statistics(self, row: Row) -> SliceStatistics:
         """Return the statistics that a row of the query holds."""
+        marks = ((column, self._value(row, f"mark{i}", name)) for i, (column, name) in enumerate(self.marks))
+        sequence = self.prepared.sequence
         return SliceStatistics(
             records=row["records"] or 0,
             arrived_deleted=row["deleted"] or 0,
-            watermarks=dict(self.watermarks(row)),
-            ranges=dict(self.ranges(row)),
+            watermarks={column: Watermark.of(value) for column, value in marks if value is not None},
+            ranges=dict(self._ranges(row)),
             superseded=row["superseded"] or 0,
-            latest=self.latest(row),
+            latest=None if sequence is None else self._value(row, "sequence", sequence),
         )
 
-    @property
-    def frame(self) -> DataFrame:
-        """All rows of the slice, with superseded ones."""
-        return self.prepared.frame if self.prepared.ranked is None else self.prepared.ranked
+    def _value(self, row: Row, field: str, column: str) -> Any:
+        value = row[field]
+        is_time = value is not None and self.types[column].typeName() == "timestamp"
+        return _EPOCH + timedelta(microseconds=value) if is_time else value
 
-    @property
-    def _is_duplicate(self) -> str:
-        """The condition of a key that occurs too often: more than one latest row that differ, or any."""
-        return f"{_RECORDS} > 1" if self.prepared.ranked is None else f"{_LEAST} <> {_GREATEST}"
-
-    def _contents(self) -> Iterator[str]:
-        """Yield the least and the greatest content of the latest rows of a key, which may be several."""
-        if self.prepared.ranked is not None:
-            content = f"if({IS_LATEST}, {_content_sql(self.prepared)}, null)"
-            yield f"min({content}) {_LEAST}"
-            yield f"max({content}) {_GREATEST}"
+    def _ranges(self, row: Row) -> Iterator[tuple[str, Range]]:
+        for index, name in enumerate(self.ranged):
+            low, high = (self._value(row, f"span{index}{end}", name) for end in ("_low", ""))
+            if not any(isinstance(value, str) and len(value) > LONGEST_BOUND for value in (low, high)):
+                yield name, Range(low, high, bool(row[f"span{index}_null"]))
 
     def _all(self) -> Iterator[_Aggregate]:
-        deleted = self.prepared.system.deleted
-        is_deleted = name_sql(deleted)
-        if self.prepared.ranked is None:
-            yield _Aggregate("deleted", is_deleted, (deleted,), "count_if")
-        else:
-            yield _Aggregate("deleted", f"{is_deleted} and {IS_KEPT}", (deleted, IS_KEPT), "count_if")
-            yield _Aggregate("superseded", f"not {IS_KEPT}", (IS_KEPT,), "count_if")
+        deleted, is_ranked = self.prepared.system.deleted, self.prepared.ranked is not None
+        kept = (IS_KEPT,) if is_ranked else ()
+        yield _Aggregate("deleted", " and ".join((name_sql(deleted), *kept)), (deleted, *kept))
+        yield _Aggregate("superseded", f"not {IS_KEPT}" if is_ranked else "false", kept)
         if self.prepared.sequence is not None:
             yield self._of_value("sequence", self.prepared.sequence, "max")
         yield from self._faults()
@@ -287,29 +260,7 @@ class _Aggregates:
 
     def _any(self, name: str, columns: tuple[str, ...], condition: Callable[[str, str], str]) -> _Aggregate:
         conditions = [condition(column, name_sql(column)) for column in columns]
-        return _Aggregate(name, " or ".join(conditions) or "false", columns, "count_if")
-
-    def watermarks(self, row: Row) -> Iterator[tuple[str, Watermark]]:
-        for index, (column, name) in enumerate(self.marks):
-            value = row[f"mark{index}"]
-            if value is not None:
-                yield column, Watermark.of(_python(value, self.types[name]))
-
-    def latest(self, row: Row) -> Any:
-        name = self.prepared.sequence
-        if name is None or row["sequence"] is None:
-            return None
-        return _python(row["sequence"], self.types[name])
-
-    def ranges(self, row: Row) -> Iterator[tuple[str, Range]]:
-        for index, name in enumerate(self.ranged):
-            low, high = (row[f"span{index}{end}"] for end in ("_low", ""))
-            is_long = any(isinstance(value, str) and len(value) > LONGEST_BOUND for value in (low, high))
-            if not is_long:
-                low, high = (
-                    None if value is None else _python(value, self.types[name]) for value in (low, high)
-                )
-                yield name, Range(low, high, bool(row[f"span{index}_null"]))
+        return _Aggregate(name, " or ".join(conditions) or "false", columns)
 
 
 def _rows_have(count: int) -> str:
@@ -322,10 +273,6 @@ def _plain(value: str, kind: DataType) -> str:
     if name == "timestamp":
         return f"unix_micros({value})"
     return f"if(isnan({value}), null, {value})" if name in {"float", "double"} else value
-
-
-def _python(value: Any, kind: DataType) -> Any:
-    return _EPOCH + timedelta(microseconds=value) if kind.typeName() == "timestamp" else value
 
 
 def _duplicate_error(prepared: PreparedSlice, count: int) -> DuplicateBusinesskeyException:

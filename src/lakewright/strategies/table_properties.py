@@ -86,11 +86,7 @@ def silver_properties(entity: Entity, prepared: PreparedSlice) -> dict[str, str]
     columns = [field.name for field in prepared.frame.schema.fields]
     if len(columns) > INDEXED:
         # The first columns alone would lack those by which files are skipped: keys, watermarks and times.
-        times = (
-            (prepared.system.valid_from, prepared.system.valid_to)
-            if prepared.shape is Strategy.HISTORIC
-            else ()
-        )
+        times = prepared.system.temporal[:2] if prepared.shape is Strategy.HISTORIC else ()
         useful = [*prepared.key_columns, *prepared.watermarks.values(), *times]
         chosen = dict.fromkeys([*useful, *columns[: INDEXED - len(useful)]])
         names = [name for name in chosen if name not in prepared.partitions]
@@ -226,13 +222,7 @@ def _placed(place: str, lake: LakeSettings) -> str:
     if has_expression(place):
         return place
     path, folder = local_path(place), local_path(root)
-    if (
-        root
-        and path is not None
-        and folder is not None
-        and path.is_absolute()
-        and path.is_relative_to(folder)
-    ):
+    if root and path and folder and path.is_absolute() and path.is_relative_to(folder):
         return str(path.relative_to(folder))
     return place.removeprefix(f"{root}/") if root else place
 

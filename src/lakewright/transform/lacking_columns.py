@@ -73,7 +73,7 @@ def with_lacking_columns(
     frame: DataFrame,
     entity: Entity,
     system: SystemColumns,
-    names: Iterable[str],
+    names: Sequence[str],
     *,
     may_lack_columns: bool,
 ) -> tuple[DataFrame, LackingColumns]:
@@ -92,7 +92,6 @@ def with_lacking_columns(
     Returns:
         The rows, and what was added.
     """
-    names = tuple(names)
     wanted = [
         column
         for column in entity.columns

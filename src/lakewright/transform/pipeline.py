@@ -213,20 +213,14 @@ def _with_declared_columns(
     The second value is what the slice lacks.
     """
     fields = struct_fields(frame.schema)
-    frame, lacking = with_lacking_columns(
-        frame, entity, system, _source_names(entity), may_lack_columns=may_lack_columns
-    )
+    columns = (column.source for column in entity.columns if not column.is_calculated)
+    names = tuple(dict.fromkeys((*columns, *entity.names_with_values)))
+    frame, lacking = with_lacking_columns(frame, entity, system, names, may_lack_columns=may_lack_columns)
     # An expression that uses a column which is missing is not at fault.
     check_declared_columns(frame.columns, entity, system, lacking.names, fields=fields)
     frame = lacking.emptied(steps.calculate(frame, entity.calculated), entity)
     check_names(frame.columns, system.reserved)
     return _with_supplied(frame, entity, system), lacking
-
-
-def _source_names(entity: Entity) -> tuple[str, ...]:
-    """Return the names in the source that the entity refers to."""
-    columns = (column.source for column in entity.columns if not column.is_calculated)
-    return tuple(dict.fromkeys((*columns, *entity.names_with_values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,12 +248,7 @@ def _source_columns(
     has_own_key = steps.find_name(frame.columns, system.key) is not None
     keys = () if has_own_key else tuple(dict.fromkeys(_resolved(frame.columns, entity.business_keys)))
     excluded = [*_sources(entity, entity.settings.hash_exclude), *_unknown(names, hashed)]
-    return _SourceColumns(
-        names=names,
-        keys=keys,
-        excluded=excluded,
-        has_own_key=has_own_key,
-    )
+    return _SourceColumns(names, keys, excluded, has_own_key)
 
 
 def _null_keys(entity: Entity, system: SystemColumns, source: _SourceColumns) -> Iterator[str]:
@@ -286,13 +275,10 @@ def union_of(one: DataFrame | None, other: DataFrame | None) -> DataFrame | None
     return one.unionByName(other)
 
 
-def _declared_types(entity: Entity) -> dict[str, Type]:
-    return {column.source: column.type for column in entity.columns if column.type is not None}
-
-
 def _given_a_type(entity: Entity, system: SystemColumns, source: _SourceColumns) -> set[str]:
     """Return the names, in lower case, of columns that get a type even if the slice has none for them."""
-    return {name.lower() for name in (*_declared_types(entity), *source.keys, *system.suppliable)}
+    declared = (column.source for column in entity.columns if column.type is not None)
+    return {name.lower() for name in (*declared, *source.keys, *system.suppliable)}
 
 
 def _typeless(frame: DataFrame) -> set[str]:
