@@ -35,7 +35,7 @@ from lakewright.plan.status import Planned
 from lakewright.reader.parquet import read_footers
 from lakewright.reader.source import Source, SourceFile
 from lakewright.run.request import JobRequest
-from lakewright.slices.list_objects import list_objects
+from lakewright.slices.bronze import list_objects
 from lakewright.spec.models.storage import StorageSettings
 from lakewright.stores.delta.store import DeltaStore
 from lakewright.usecases.plan_job import plan_job

@@ -11,27 +11,24 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from lakewright.doctor.rules import ExaminedTable, Finding, find_violations, has_rules
 from lakewright.lake.commit import Commit, read_commits, strict_session
 from lakewright.lake.observation import last_commit_number, observe_table, read_table
 from lakewright.manifest.store import Query
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import foreign_commits
 from lakewright.slices.lost_table import Mismatch, has_no_commit, mismatches
-from lakewright.slices.moved_lake import without_continued
-from lakewright.spec.models.places import Address
+from lakewright.slices.processed import without_continued
 from lakewright.strategies.outdated import rebuild_command
-from lakewright.strategies.table_properties import canonical_form
-from lakewright.transform.system_columns import SystemColumns
+from lakewright.targets.entity.table_rules import ExaminedTable, Finding, find_violations, has_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakewright.lake.delta_log import TableState
+    from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
     from lakewright.targets.context import Context
 
-__all__ = ["Diagnosis", "examine", "examined_table", "first_broken", "system_columns"]
+__all__ = ["Diagnosis", "examine", "first_broken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,41 +82,39 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     unchanged = partial(has_no_commit, context.ledger.store, application=application)
     rebuild = f"{rebuild_command(entity)} --over-foreign"
     found = tuple(mismatches(items, application, log, last, changed_nothing=unchanged, rebuild=rebuild))
-    system = system_columns(context, entity)
-    if not has_rules(entity, state.names, system):
+    if not has_rules(lake, entity, state.names):
         return Diagnosis(None, mismatches=found, foreign_commits=foreign_commits(log))
     session = strict_session(lake)
-    table = examined_table(context, entity, session, state)
+    table = ExaminedTable.of(lake, entity, session, state)
     findings = find_violations(table)
-    since = _since(session, table, address, findings, log) if findings else {}
+    since = _since(lake, table, session, findings, log) if findings else {}
     return Diagnosis(state.version, findings, since, found, foreign_commits(log))
 
 
 def _since(
-    session: SparkSession,
+    lake: Lake,
     table: ExaminedTable,
-    address: Address,
+    session: SparkSession,
     findings: tuple[Finding, ...],
     log: tuple[Commit, ...],
 ) -> dict[str, Commit | None]:
     """Return the first commit with which each rule is broken, by examining earlier versions."""
     from pyspark.errors import PySparkException
 
-    broken = {finding.rule for finding in findings}
-    rules = [rule for rule in table.rules() if rule.name in broken]
+    broken, address = [each.rule for each in findings], table.entity.places(lake.settings).silver
 
     def count_at(version: int) -> Mapping[str, int] | None:
         try:
             frame = read_table(session, address, version)
-            if not has_rules(table.entity, frame.columns, table.system):
+            if not has_rules(lake, table.entity, frame.columns):
                 return {}
             earlier = replace(table, frame=frame)
-            return {finding.rule: finding.count for finding in find_violations(earlier, rules)}
+            return {finding.rule: finding.count for finding in find_violations(earlier, broken)}
         except PySparkException:
             return None
 
     by_version = {commit.version: commit for commit in log}
-    found = first_broken([rule.name for rule in rules], sorted(by_version), count_at)
+    found = first_broken(broken, sorted(by_version), count_at)
     return {rule: None if version is None else by_version[version] for rule, version in found.items()}
 
 
@@ -156,25 +151,6 @@ def first_broken(
         return versions[high] if high == 0 or before is not None else None
 
     return {rule: first(rule) for rule in rules}
-
-
-def examined_table(
-    context: Context, entity: Entity, session: SparkSession, state: TableState
-) -> ExaminedTable:
-    """Return the rows of an entity's table in the observed version, ready to be examined."""
-    settings = context.workspace.lake.settings
-    return ExaminedTable(
-        frame=read_table(session, entity.places(settings).silver, state.version),
-        entity=entity,
-        system=system_columns(context, entity),
-        properties=state.properties,
-        form=canonical_form(state.properties, settings.timezone),
-    )
-
-
-def system_columns(context: Context, entity: Entity) -> SystemColumns:
-    """Return the names of an entity's system columns."""
-    return SystemColumns(context.workspace.lake.settings.systemfield_prefix, entity.destination)
 
 
 def _commit_json(commit: Commit | None) -> dict[str, Any] | None:

@@ -11,13 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.doctor.examine import examined_table, system_columns
-from lakewright.doctor.rules import OWN_KEY, ExaminedTable, Finding, find_violations, has_rules
 from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import observe_table
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
+from lakewright.targets.entity.table_rules import (
+    OWN_KEY,
+    ExaminedTable,
+    Finding,
+    find_violations,
+    has_rules,
+)
 from lakewright.transform.steps import find_name
 
 if TYPE_CHECKING:
@@ -89,10 +94,10 @@ def plan_repair(context: Context, entity: Entity) -> RepairPlan | None:
     lake = context.workspace.lake
     address = entity.places(lake.settings).silver
     state = observe_table(lake, address)
-    if not state.exists or not has_rules(entity, state.names, system_columns(context, entity)):
+    if not state.exists or not has_rules(lake, entity, state.names):
         return None
     session = strict_session(lake)
-    table = examined_table(context, entity, session, state)
+    table = ExaminedTable.of(lake, entity, session, state)
     mended = _mended(table).localCheckpoint()
     doubled = mended.where(f"not {KEPT}").count()
     columns = _mended_columns(table)
@@ -122,7 +127,7 @@ def _mended(table: ExaminedTable) -> DataFrame:
     from pyspark.sql import functions
 
     rows = table.annotated()
-    condition = " or ".join(f"coalesce({rule.condition}, false)" for rule in table.rules())
+    condition = " or ".join(f"coalesce({rule.condition}, false)" for rule in table.rules().values())
     own = f"coalesce({OWN_KEY}, {name_sql(table.system.key)})"
     broken = rows.where(condition)
     keys = broken.selectExpr(f"inline(array(struct({own} as k), struct({name_sql(table.system.key)} as k)))")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MISSING_CLASS",
     "Files",
+    "HadoopFiles",
     "ObjectFiles",
     "append_folder",
     "concatenate",

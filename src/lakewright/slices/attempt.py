@@ -56,11 +56,10 @@ if TYPE_CHECKING:
     from lakewright.manifest.item import Item
     from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
     from lakewright.stores.heartbeat import Heartbeat
 
-__all__ = ["SliceProcessor", "retried"]
+__all__ = ["SliceProcessor", "retried", "slice_error", "slice_request"]
 
 T = TypeVar("T")
 
@@ -69,6 +68,37 @@ ATTEMPTS = 3
 
 TICK = timedelta(microseconds=1)
 """Least difference between the processing times of two slices: Spark keeps times in microseconds."""
+
+
+def slice_request(
+    context: ProcessingContext, entity: Entity, slice_: Slice, at: datetime, *, is_late: bool
+) -> LoadRequest:
+    """Return the request to look at a slice as a run would apply it at a time, without a token or a lock."""
+    last_values = context.ledger.watermarks.last(context.application)
+    return LoadRequest(
+        slice_name=slice_.name,
+        slice_size=slice_.size,
+        strategy=context.strategy_for(entity),
+        at=at,
+        holder=str(context.holder),
+        lower_bounds=lower_bounds(entity, last_values, context.clock),
+        permissions=context.options.permissions,
+        is_late=is_late,
+    )
+
+
+def slice_error(context: ProcessingContext, entity: Entity, name: str, error: Exception) -> LakewrightError:
+    """Return the error to raise for one that occurred while a slice was read or applied.
+
+    Raises:
+        KeyboardInterrupt: The run was interrupted.
+        RetryableError: Spark's JVM failed.
+    """
+    if context.is_cut_off():
+        raise KeyboardInterrupt from error
+    if is_jvm_failure(error):
+        raise jvm_failure(name, error) from error
+    return translate_error(error, entity, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +131,14 @@ class SliceProcessor:
     Args:
         context: The context of the processing.
         entity: The entity.
-        times: The processing times that the caller gave, if any.
         late: Ids of items that are older than one already processed.
     """
 
-    def __init__(
-        self, context: ProcessingContext, entity: Entity, *, times: ProcessingTimes, late: frozenset[str]
-    ) -> None:
+    def __init__(self, context: ProcessingContext, entity: Entity, *, late: frozenset[str]) -> None:
         self.context = context
         self.entity = entity
         self.strategy = context.strategy_for(entity)
-        self.times = times
+        self.times = context.times(entity)
         self.late = late
         self.places = entity.places(context.lake.settings)
         self.app_id = str(context.application)
@@ -313,7 +340,7 @@ class SliceProcessor:
         """Raise `LateSliceError` for a late slice unless the entity, the run or the requeue allows it."""
         if claim.item_id not in self.late or is_late_allowed(self.context, self.entity, claim.item):
             return
-        found = late_slices_in(self.context, self.entity, (claim.item,), self.times)
+        found = late_slices_in(self.context, self.entity, (claim.item,))
         raise LateSliceError(
             f"the slice {slice_name(claim.item)} is older than one that is already processed",
             remedy=found.remedy_of_failed,
@@ -343,19 +370,10 @@ class SliceProcessor:
                 raise SliceError(f"the slice {slice_.name} changed while it was read")
 
         at = self._next_time(claim.item)
-        last_values = self.context.ledger.watermarks.last(self.context.application)
-        return LoadRequest(
-            slice_name=slice_.name,
-            slice_size=slice_.size,
-            strategy=self.strategy,
-            at=at,
-            token=Token(self.app_id, claim.token, self._commit_content(claim, slice_, at)),
-            check_lock=check_lock,
-            holder=str(self.context.holder),
-            lower_bounds=lower_bounds(self.entity, last_values, self.context.clock),
-            permissions=self.context.options.permissions,
-            is_late=claim.item_id in self.late,
-        )
+        token = Token(self.app_id, claim.token, self._commit_content(claim, slice_, at))
+        is_late = claim.item_id in self.late
+        request = slice_request(self.context, self.entity, slice_, at, is_late=is_late)
+        return replace(request, token=token, check_lock=check_lock)
 
     def _commit_content(self, claim: Claim, slice_: Slice, at: datetime) -> dict[str, Any]:
         return {

@@ -19,10 +19,12 @@ from lakewright.manifest.record import State
 from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
-from lakewright.slices.discover import called_name, slice_name, slice_of_id
+from lakewright.slices.chain import SliceChain
+from lakewright.slices.discover import called_name, item_id, list_slices, slice_name, slice_of_id
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.lost_table import has_no_commit
-from lakewright.slices.rewind.unrecorded import UNRECORDED_ADVICE
+from lakewright.slices.moved_lake import moved_lake_error
+from lakewright.slices.rewind.unrecorded import UNRECORDED_ADVICE, unrecorded_items, unrecorded_rewinds
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command
@@ -70,7 +72,7 @@ def audit(inventory: Inventory, entities: Iterable[Entity], recorded_by: Recorde
     yield from _watermarks(store)
     for entity in entities:
         try:
-            yield from _beside_table(inventory, entity, recorded_by)
+            yield from _beside_table(inventory.chain_of(entity), recorded_by)
         except (TargetError, StorageUnavailable) as error:  # the tables after it are checked nevertheless
             yield Damage(ANSWERS, None, _unchecked(entity, error))
 
@@ -175,48 +177,45 @@ def _named(standing: StoredWatermark) -> str:
     return f"{standing.column}={standing.watermark.value} of {standing.application}"
 
 
-def _beside_table(inventory: Inventory, entity: Entity, recorded_by: RecordedBy) -> Iterator[Damage]:
+def _beside_table(chain: SliceChain, recorded_by: RecordedBy) -> Iterator[Damage]:
     """Yield commits on which the manifest and an entity's table disagree.
 
     An item that is locked or ready and whose commit has not landed is no damage: it is being attempted.
     """
-    application, last = inventory.application_of(entity), inventory.last_commit_number(entity)
-    for item in inventory.ledger.store.select(Query(application=application)):
+    entity, application, last = chain.entity, chain.application, chain.last_number
+    for item in chain.store.select(Query(application=application)):
         number = item.tokens.get(application.key)
         if number is None or item.problem is not None:
             continue
         is_done = item.is_processed_by(application)
-        if is_done and number > (last or 0) and not has_no_commit(inventory.ledger.store, item, application):
+        if is_done and number > (last or 0) and not has_no_commit(chain.store, item, application):
             yield _lost_commit(item, entity, number, last)
-        elif not is_done and inventory.has_landed(entity, item) and not _is_at_work(inventory, item):
-            yield Damage(item.item_id, None, _unrecorded_commit(item, entity, number, recorded_by))
-    rewinds = inventory.unrecorded_rewinds(entity)
+        elif not is_done and number == last and chain.has_landed(item) and not _is_at_work(chain, item):
+            typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, [slice_name(item)]))
+            problem = f"its commit {number} has landed, but is not recorded: the next run records it: {typed}"
+            yield Damage(item.item_id, None, problem)
+    rewinds = unrecorded_rewinds(chain)
+    told_of = {each.item_id for rewind in rewinds for each in rewind.slices}
     if rewinds:
         names = [slice_of_id(each.item_id) for rewind in rewinds for each in rewind.slices]
         typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, names))
         told = f"the manifest lacks an undo or a rebuild of the table of {entity.called}"
         words = first_of([each.words for each in rewinds], MOST_NAMED)
         yield Damage(ANSWERS, None, f"{told}: {words}. The next run records it: {typed}")
-    given = inventory.last_given_number(entity)
+    given = chain.last_given_number
     if last is None or last <= given:
         return
-    moved = inventory.moved(entity)
+    slices = {slice_.name for slice_ in list_slices(chain.bronze, chain.lake)}
+    moved = moved_lake_error(chain.store, application, item_id(chain.bronze), slices)
     if moved is not None:
         yield Damage(ANSWERS, None, f"{moved.message}. {moved.remedy}".rstrip("."))
-    else:
-        told_of = {each.item_id for rewind in rewinds for each in rewind.slices}
-        unrecorded = [item for item in inventory.unrecorded_items(entity) if item.item_id not in told_of]
-        if rewinds and not unrecorded:
-            return
+        return
+    unrecorded = [item for item in unrecorded_items(chain) if item.item_id not in told_of]
+    if unrecorded or not rewinds:
         names = list(map(slice_name, unrecorded))
         known = f"but the manifest only knows those up to {given}"
         ends = f"the table of {entity.called} ends with commit {last}, {known}"
         yield Damage(ANSWERS, None, f"{ends}. {_recorded_how(entity, names, last, recorded_by)}")
-
-
-def _unrecorded_commit(item: Item, entity: Entity, number: int, recorded_by: RecordedBy) -> str:
-    typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, [slice_name(item)]))
-    return f"its commit {number} has landed, but is not recorded: the next run records it: {typed}"
 
 
 def _recorded_how(entity: Entity, names: Sequence[str], last: int, recorded_by: RecordedBy) -> str:
@@ -256,6 +255,6 @@ def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> D
     return Damage(item.item_id, None, problem)
 
 
-def _is_at_work(inventory: Inventory, item: Item) -> bool:
-    lock = inventory.ledger.lock(item)
+def _is_at_work(chain: SliceChain, item: Item) -> bool:
+    lock = chain.ledger.lock(item)
     return lock is not None and not lock.is_stale

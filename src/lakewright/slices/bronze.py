@@ -1,4 +1,4 @@
-"""What bronze holds: slices and their files, and names that are none.
+"""What bronze holds: slices and their files, on this machine, in S3, or where only Hadoop reaches.
 
 Source: rules of entities, "Slices".
 """
@@ -6,20 +6,31 @@ Source: rules of entities, "Slices".
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import StorageUnavailable
-from lakewright.lake.paths import join
+from lakewright.errors import NotInstalled, StorageUnavailable
+from lakewright.lake.files import FileEntry, HadoopFiles, file_system, is_hidden
+from lakewright.lake.paths import join, split_url
+from lakewright.spark.jvm import is_jvm_failure
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.lake.object_storage import Bucket, ObjectStorage, StoredObject
 
 __all__ = [
     "BRONZE_UNREADABLE",
     "SUCCESS",
     "UNFINISHED",
-    "File",
     "Slice",
-    "is_partition",
-    "is_visible",
+    "list_hadoop",
+    "list_local",
+    "list_objects",
+    "local_slice",
     "unreadable_folder",
 ]
 
@@ -36,15 +47,6 @@ _LET_READ = "Let the user who runs Lakewright read it, then run again."
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """One file of a slice; `modified` has nanoseconds where the file system has them, else milliseconds."""
-
-    name: str
-    size: int
-    modified: int
-
-
-@dataclass(frozen=True, slots=True)
 class Slice:
     """A file, or a folder of files, in an entity's bronze folder.
 
@@ -58,7 +60,7 @@ class Slice:
 
     name: str
     path: str
-    files: tuple[File, ...]
+    files: tuple[FileEntry, ...]
     marks: frozenset[str] = frozenset()
     is_folder: bool = False
 
@@ -91,16 +93,6 @@ class Slice:
         }
 
 
-def is_visible(name: str) -> bool:
-    """Return whether a name in bronze belongs to a slice: marks and temporary files start with `_` or `.`."""
-    return bool(name) and not name.startswith(("_", "."))
-
-
-def is_partition(name: str) -> bool:
-    """Return whether a folder is that of a partition, whose name may start with `_`."""
-    return name.startswith("_") and "=" in name
-
-
 def unreadable_folder(folder: str, why: str, remedy: str = _LET_READ) -> StorageUnavailable:
     """Return the error for a bronze folder that can't be read."""
     return StorageUnavailable(
@@ -108,3 +100,138 @@ def unreadable_folder(folder: str, why: str, remedy: str = _LET_READ) -> Storage
         remedy=remedy,
         details={"alerts": [BRONZE_UNREADABLE]},
     )
+
+
+def _is_slice(name: str) -> bool:
+    """Return whether a name in bronze may be that of a slice: those of marks start with `_` or `.`."""
+    return bool(name) and not name.startswith(("_", "."))
+
+
+def list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
+    """Return whether a folder exists, and its slices; add those that can't be read to `unreadable`."""
+    try:
+        names = [entry.name for entry in os.scandir(folder) if _is_slice(entry.name)]
+    except FileNotFoundError as error:
+        if folder.is_symlink():
+            raise unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
+        return False, []
+    except OSError as error:
+        if isinstance(error, NotADirectoryError):
+            remedy = "Move the file away, and bring the folder back if it was moved."
+            raise unreadable_folder(str(folder), "a file stands there", remedy) from error
+        raise unreadable_folder(str(folder), error.strerror or str(error)) from error
+    slices = []
+    for name in names:
+        try:
+            slices.append(local_slice(folder / name))
+        except FileNotFoundError as error:
+            if why := _dangling(Path(error.filename or folder / name)):
+                unreadable[name] = why
+            # Otherwise it was removed while the folder was listed.
+        except OSError as error:
+            unreadable[name] = f"{error.filename or folder / name}: {error.strerror or error}"
+    return True, slices
+
+
+def _dangling(path: Path) -> str | None:
+    """Return that a path is a link to nothing, or None if it is not."""
+    is_dangling = path.is_symlink() and not path.exists()
+    return f"{path} is a link to {path.readlink()}, which does not exist" if is_dangling else None
+
+
+def local_slice(path: Path) -> Slice:
+    """Return a file or folder of this machine as a slice.
+
+    Raises:
+        OSError: It can't be read, or is not there.
+    """
+    if not path.is_dir():
+        status = path.stat()
+        return Slice(path.name, str(path), (FileEntry(path.name, status.st_size, status.st_mtime_ns),))
+    marks = frozenset(entry.name for entry in os.scandir(path) if not _is_slice(entry.name))
+    files = tuple(sorted(_local_files(path), key=lambda file: file.name))
+    return Slice(path.name, str(path), files, marks, is_folder=True)
+
+
+def _local_files(root: Path) -> Iterator[FileEntry]:
+    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        for name in names:
+            if not is_hidden(name):
+                file = Path(folder, name)
+                status = file.stat()
+                yield FileEntry(file.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns)
+
+
+def _raise(error: OSError) -> None:
+    # By default, `os.walk` leaves out folders that it can't read.
+    raise error
+
+
+def list_hadoop(bronze: str, lake: Lake) -> tuple[bool, list[Slice]]:
+    """Return whether a folder exists in any file system that Hadoop supports, and its slices."""
+    try:
+        files = HadoopFiles(lake)
+        exists = files.exists(bronze)
+        return exists, list(_hadoop_slices(bronze, files, lake)) if exists else []
+    except NotInstalled:
+        raise
+    except Exception as error:
+        if is_jvm_failure(error):
+            raise
+        java = getattr(error, "java_exception", None)
+        why = str(error) if java is None else str(java.toString())
+        raise unreadable_folder(bronze, why.partition("\n")[0]) from error
+
+
+def _hadoop_slices(bronze: str, files: HadoopFiles, lake: Lake) -> Iterator[Slice]:
+    system, root = file_system(lake.spark, bronze)
+    for status in system.listStatus(root):
+        place = status.getPath()
+        name = str(place.getName())
+        if not _is_slice(name):
+            continue
+        path = f"{bronze.rstrip('/')}/{name}"
+        if not status.isDirectory():
+            file = FileEntry(name, int(status.getLen()), int(status.getModificationTime()))
+            yield Slice(name, path, (file,))
+            continue
+        inside = (str(each.getPath().getName()) for each in system.listStatus(place))
+        marks = frozenset(each for each in inside if not _is_slice(each))
+        yield Slice(name, path, tuple(files.listed(path)), marks, is_folder=True)
+
+
+def list_objects(bronze: str, storage: ObjectStorage, name: str | None = None) -> tuple[bool, list[Slice]]:
+    """Return whether a bronze folder exists in S3, and its slices, or only the one with a name.
+
+    It is one flat listing, whatever the depth of the folder.
+
+    Raises:
+        StorageUnavailable: The store can't be reached, or refuses to list the folder.
+    """
+    bucket, key = split_url(bronze)
+    objects = storage.bucket(bucket)
+    found = list(objects.under(key if name is None else f"{key}/{name}".lstrip("/")))
+    if name is not None and (single := objects.find(f"{key}/{name}".lstrip("/"))) is not None:
+        found.append(single)
+    below = [(each.key.removeprefix(f"{key}/" if key else ""), each) for each in found]
+    by_slice = groupby(sorted(below, key=lambda pair: pair[0]), key=lambda pair: pair[0].partition("/")[0])
+    slices = (_stored(bronze, first, list(pairs), objects) for first, pairs in by_slice if _is_slice(first))
+    return bool(found), list(slices)
+
+
+def _stored(bronze: str, name: str, found: list[tuple[str, StoredObject]], bucket: Bucket) -> Slice:
+    path = join(bronze, name)
+    inside = [(key.removeprefix(f"{name}/"), stored) for key, stored in found if key != name]
+    if not inside and not bucket.is_folder_mark(found[0][1]):
+        only = found[0][1]
+        return Slice(name, path, (FileEntry(name, only.size, only.modified),))
+    firsts = (key.partition("/")[0] for key, _ in inside)
+    marks = frozenset(first for first in firsts if not _is_slice(first))
+    files = tuple(
+        FileEntry(key, each.size, each.modified)
+        for key, each in inside
+        if key.rpartition("/")[2] and not any(map(is_hidden, key.split("/")))
+        if not bucket.is_folder_mark(each)
+    )
+    return Slice(name, path, files, marks, is_folder=True)

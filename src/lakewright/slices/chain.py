@@ -15,29 +15,41 @@ from lakewright.lake.commit import (
     Commit,
     empties,
     has_changed_rows,
+    is_superseded,
     read_commits,
     replaces_all,
     restored_version,
 )
-from lakewright.lake.observation import observe_table, observe_without_spark, table_log
-from lakewright.manifest.item import Item, is_changed
+from lakewright.lake.observation import last_commit_number, observe_table, observe_without_spark, table_log
+from lakewright.manifest.commit_counter import COUNTER
+from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.manifest.store import Query
 from lakewright.slices.discover import item_id, slice_of_id
-from lakewright.slices.moved_lake import continued_in, without_continued
-from lakewright.slices.processed import processed_items
+from lakewright.slices.processed import (
+    Place,
+    continued_in,
+    first_processed,
+    last_processed,
+    processed_items,
+    without_continued,
+)
 from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
+    from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
-    from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.places import Address, Places
 
 __all__ = [
+    "OPEN",
     "AppliedSlice",
     "SliceChain",
     "archived_for_undo",
+    "counter_of",
     "each_once",
     "effective_commits",
     "foreign_commits",
@@ -80,42 +92,117 @@ class AppliedSlice:
         return "delta_version" in self.content and self.content["delta_version"] is None
 
 
+OPEN = (Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID)
+"""The verdicts of items that are not finished."""
+
 HeldSlices: TypeAlias = tuple[Commit, tuple[AppliedSlice, ...]]
 """A commit, and the slices that it holds in the order in which they were applied."""
 
 
+def counter_of(silver: Address) -> str:
+    """Return the key of the counter that numbers the commits to a table."""
+    return f"table {silver}"
+
+
 @dataclass(frozen=True)
 class SliceChain:
-    """The slices that a table holds.
+    """The slices of an entity: in bronze, in the manifest, and in its table, whose log is read once.
 
     A commit names the item that its slice had then. If the lake was moved since, and `manifest move` has
     copied the records, the slice has the item that it has in the bronze folder now.
 
     Attributes:
-        log: The commits that the table's log still has, oldest first.
+        application: The application that processes the slices.
     """
 
-    store: Store
+    lake: Lake
+    ledger: Ledger
+    entity: Entity
     application: Application
-    bronze: str
-    log: tuple[Commit, ...]
 
-    @classmethod
-    def of(cls, lake: Lake, store: Store, entity: Entity, application: Application) -> SliceChain:
-        """Return the slice chain of an entity's table."""
-        places = entity.places(lake.settings)
-        is_there = observe_table(lake, places.silver).exists
-        return cls(store, application, places.bronze, read_commits(lake, places.silver) if is_there else ())
+    @cached_property
+    def places(self) -> Places:
+        """Where the entity's slices and rows are."""
+        return self.entity.places(self.lake.settings)
+
+    @property
+    def bronze(self) -> str:
+        """The folder of the slices."""
+        return self.places.bronze
+
+    @property
+    def silver(self) -> Address:
+        """The table."""
+        return self.places.silver
+
+    @property
+    def store(self) -> Store:
+        """The manifest's records."""
+        return self.ledger.store
+
+    @property
+    def app(self) -> str:
+        """The application id of the slices' commits."""
+        return str(self.application)
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of the slices' items begin with."""
+        return f"{item_id(self.bronze)}/"
+
+    @property
+    def last_number(self) -> int | None:
+        """The number of the application's last commit to the table; None if there is none."""
+        return last_commit_number(self.lake, self.silver, self.app)
+
+    @property
+    def last_given_number(self) -> int:
+        """The last number that the manifest gave to a commit to the table; 0 for none."""
+        document = self.store.document(COUNTER, counter_of(self.silver))
+        return int(document.value["last"]) if document is not None else 0
+
+    @property
+    def lacks_commits(self) -> bool:
+        """Whether the table has commits of the application that the manifest has not numbered."""
+        last = self.last_number
+        return last is not None and last > self.last_given_number
+
+    def has_landed(self, item: Item) -> bool:
+        """Return whether an earlier attempt at an item committed, or may have committed."""
+        number = item.tokens.get(self.application.key)
+        last = None if number is None else self.last_number
+        if number is None or last is None or last < number:
+            return False
+        return not is_superseded(self.lake, self.silver, self.app, number, item.item_id)
+
+    @property
+    def first_processed(self) -> Item | None:
+        """A slice that counts as processed; None if there is none."""
+        return first_processed(self.store, self.application)
+
+    def last_processed(self, present: Mapping[str, Item] | None = None) -> Place | None:
+        """Return the place of the last processed slice, or None; see `last_processed`."""
+        return last_processed(self.store, self.application, self.bronze, present)
+
+    def items(self, *verdicts: Verdict) -> list[Item]:
+        """Return the items of the bronze folder with one of these verdicts, whoever processes them."""
+        return list(self.store.select(Query(verdicts=frozenset(verdicts), prefix=self.prefix)))
+
+    @cached_property
+    def log(self) -> tuple[Commit, ...]:
+        """The commits that the table's log still has, oldest first."""
+        is_there = observe_table(self.lake, self.silver).exists
+        return read_commits(self.lake, self.silver) if is_there else ()
 
     @cached_property
     def commits(self) -> tuple[Commit, ...]:
         """The commits that the table's last version builds on, oldest first."""
-        return tuple(effective_commits(self.log, str(self.application)))[::-1]
+        return tuple(effective_commits(self.log, self.app))[::-1]
 
     @cached_property
     def logged(self) -> tuple[HeldSlices, ...]:
         """All commits of the log with their slices, oldest first, also those that were reverted."""
-        every = [(commit, slices_in(commit, str(self.application))) for commit in self.log]
+        every = [(commit, slices_in(commit, self.app)) for commit in self.log]
         moved = continued_in(
             self.store, {each.item_id for _, slices in every for each in slices}, self.bronze
         )
@@ -190,30 +277,26 @@ def _recorded_content(store: Store, item: Item, application: Application) -> Map
     }
 
 
-def is_in_table(lake: Lake, store: Store, entity: Entity, application: Application, item: Item) -> bool:
+def is_in_table(chain: SliceChain, item: Item) -> bool:
     """Return whether a table holds a slice as its log shows it, whatever the manifest says.
 
     Spark is not started: of a table that only Spark can read, the manifest tells.
     """
-    if observe_without_spark(lake, entity.places(lake.settings).silver) is None:
-        return item.is_processed_by(application)
-    return SliceChain.of(lake, store, entity, application).holds(item.item_id)
+    if observe_without_spark(chain.lake, chain.silver) is None:
+        return item.is_processed_by(chain.application)
+    return chain.holds(item.item_id)
 
 
-def archived_for_undo(
-    context: ProcessingContext, entity: Entity, name: str, listing: Listing
-) -> tuple[str, ...] | None:
+def archived_for_undo(chain: SliceChain, name: str, listing: Listing) -> tuple[str, ...] | None:
     """Return the names of slices that are gone, and that an undo of a slice with `--requeue` needs.
 
     These are the others of its commit, which are applied again, and those after it, which the next run takes;
     not those that are skipped. None is returned if the slice has no commit, or if only Spark reads the log.
     """
-    places = entity.places(context.lake.settings)
-    wanted = item_id(f"{places.bronze}/{name}")
+    wanted = item_id(f"{chain.bronze}/{name}")
     try:
-        if places.silver.location is None or table_log(context.lake, places.silver) is None:
+        if chain.silver.location is None or table_log(chain.lake, chain.silver) is None:
             return None
-        chain = SliceChain.of(context.lake, context.ledger.store, entity, context.application)
         slices = [found for _, found in chain.held]
     except LakewrightError:  # a log that can't be read is told by itself
         return None

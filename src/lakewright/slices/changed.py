@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
-from lakewright.manifest.store import Query, Store
+from lakewright.manifest.store import Query
 from lakewright.slices.chain import archived_for_undo
 from lakewright.slices.deviations import (
     MOST_NAMED,
@@ -23,18 +23,16 @@ from lakewright.slices.deviations import (
     changed_items,
     later_processed,
 )
-from lakewright.slices.discover import called_name, discovered, item_id, natural_key, slice_name
+from lakewright.slices.discover import called_name, discovered, natural_key, slice_name
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.moved_lake import continued_in
-from lakewright.slices.processed import last_processed, place_of
-from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.slices.processed import continued_in, last_processed, place_of
 from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands, requeueing_undo
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.discovery import DiscoveredSlice
-    from lakewright.manifest.record import Application
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
@@ -53,16 +51,16 @@ def find_deviations(
     context: ProcessingContext, entity: Entity, listing: Listing, items: Mapping[str, Item]
 ) -> Deviations:
     """Return how bronze deviates from the recorded items of the slices that it holds."""
-    bronze = entity.places(context.lake.settings).bronze
+    chain = context.chain(entity)
     takes = context.options.selection.takes
     skipped = [i for i in items.values() if i.skipped and i.verdict(context.application) is Verdict.SKIPPED]
     found = Deviations(
         entity=entity.called,
-        bronze=bronze,
+        bronze=chain.bronze,
         listing=listing,
         skipped=sum(takes(slice_name(item)) for item in skipped),
-        vanished=vanished_slices(context.ledger.store, context.application, bronze, items).count,
-        is_lost=not listing.exists and is_folder_missed(context.ledger.store, context.application, bronze),
+        vanished=vanished_slices(chain, items).count,
+        is_lost=not listing.exists and is_folder_missed(chain),
     )
     if entity.settings.changed_slices == "ignore":
         return found
@@ -111,8 +109,7 @@ def _processing(
         requeue = command("requeue", *(called_name(entity.called, item) for item in first))
         said = f"To process {it}: `{requeue}`{_then(jobs)}."
         return replace(found, commands=(requeue, *jobs), process=said)
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
-    late = late_slices_in(context, entity, first, times)
+    late = late_slices_in(context, entity, first)
     if late.rebuild is not None:
         unskip = command("unskip", *late.typed)
         place = "its place" if len(first) == 1 else "their places"
@@ -142,7 +139,7 @@ def _archived_for_undo(
     context: ProcessingContext, entity: Entity, deviations: Deviations, name: str
 ) -> tuple[str, ...] | None:
     """Return the gone slices that an undo needs; None if none is gone, as a rebuild then applies all."""
-    return archived_for_undo(context, entity, name, deviations.listing) if deviations.vanished else None
+    return archived_for_undo(context.chain(entity), name, deviations.listing) if deviations.vanished else None
 
 
 def _repetition(
@@ -183,14 +180,14 @@ def _repetition(
     return Repetition((requeue, *jobs), f"{words} `{requeue}`{_then(jobs)}", note)
 
 
-def is_folder_missed(store: Store, application: Application, bronze: str) -> bool:
+def is_folder_missed(chain: SliceChain) -> bool:
     """Return whether slices of a bronze folder are recorded, so that it has been there.
 
     A slice that another application has only announced does not count.
     """
     verdicts = frozenset({Verdict.PROCESSED, Verdict.READY, Verdict.FAILED})
-    query = Query(application=application, verdicts=verdicts, prefix=f"{item_id(bronze)}/")
-    return any(item.fingerprint is not None for item in store.select(query))
+    query = Query(application=chain.application, verdicts=verdicts, prefix=chain.prefix)
+    return any(item.fingerprint is not None for item in chain.store.select(query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +203,12 @@ class VanishedSlices:
     names: Iterable[str] = ()
 
 
-def vanished_slices(
-    store: Store, application: Application, bronze: str, present: Mapping[str, Item]
-) -> VanishedSlices:
+def vanished_slices(chain: SliceChain, present: Mapping[str, Item]) -> VanishedSlices:
     """Return the slices that an application processed, but that are not among the items in bronze, by id.
 
     Items of a place that the lake was moved from don't count if their slices have items in bronze.
     """
+    store, application = chain.store, chain.application
     there = sum(1 for item in present.values() if item.verdict(application) is Verdict.PROCESSED)
     recorded = store.counts().get((application, Verdict.PROCESSED), 0)
     if recorded > there:  # the items may be as they are once a run has recorded what the table's log tells
@@ -221,9 +217,9 @@ def vanished_slices(
     if recorded <= there:
         return VanishedSlices(0)
     query = Query(application=application, verdicts=frozenset({Verdict.PROCESSED}))
-    elsewhere = [each for each in store.candidates(query) if not each.startswith(f"{item_id(bronze)}/")]
+    elsewhere = [each for each in store.candidates(query) if not each.startswith(chain.prefix)]
     processed = (i for i in store.read(elsewhere).values() if i.verdict(application) is Verdict.PROCESSED)
-    continued = continued_in(store, (item.item_id for item in processed), bronze)
+    continued = continued_in(store, (item.item_id for item in processed), chain.bronze)
     known = present.keys() | continued.keys()
     gone = (slice_name(item) for item in store.select(query) if item.item_id not in known)
     return VanishedSlices(recorded - there - len(continued), gone)
@@ -266,8 +262,7 @@ def _overtakes(
     later = later_processed(changed[0], items.values(), context.application)
     if all(each in changed for each in later):
         return ""
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn)
-    found = late_slices_in(context, entity, changed, times)
+    found = late_slices_in(context, entity, changed)
     if found.warning is None:
         return ""
     one = len(changed) == 1

@@ -13,7 +13,10 @@ from lakewright.errors import UsageError
 from lakewright.manifest.ledger import Takeover
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
+from lakewright.slices.chain import SliceChain
 from lakewright.slices.discover import natural_key
+from lakewright.slices.processing_time import ProcessingTimes
+from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.suggestions import suggestion
 
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.plan.other_runs import OtherRun
     from lakewright.slices.result import SliceReport
-    from lakewright.spec.expressions.scope import Scope
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["ALL_SLICES", "ProcessingContext", "ProcessingOptions", "SliceSelection", "strategy_of"]
@@ -161,6 +163,23 @@ class ProcessingContext:
     report: Callable[[SliceReport], None] = _ignore
     sleep: Callable[[float], None] = time.sleep
     options: ProcessingOptions = field(default_factory=ProcessingOptions)
+
+    def chain(self, entity: Entity) -> SliceChain:
+        """Return the slices of an entity, whose table's log is not read yet."""
+        return SliceChain(self.lake, self.ledger, entity, self.application)
+
+    def times(self, entity: Entity) -> ProcessingTimes:
+        """Return the processing times that the options give an entity's slices."""
+        given = self.options
+        return ProcessingTimes(
+            given.processing_time,
+            self.lake.settings.zone,
+            given.scope or Scope(),
+            given.is_time_lenient,
+            self.warn,
+            given.is_time_declared,
+            entity.called,
+        )
 
     def strategy_for(self, entity: Entity) -> Strategy:
         """Return the strategy by which the entity's slices are processed."""

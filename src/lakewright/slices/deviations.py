@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, SliceError
 from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
@@ -66,6 +66,20 @@ class CorrectedSlices:
     def names(self) -> tuple[str, ...]:
         """Their names, in order."""
         return tuple(map(slice_name, self.items))
+
+    @property
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of their items."""
+        return tuple(item.item_id for item in self.items)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `status -o json` prints."""
+        return {
+            "entity": self.entity,
+            "slices": list(self.names),
+            "advice": self.advice,
+            "do": list(self.commands),
+        }
 
     @property
     def advice(self) -> str:

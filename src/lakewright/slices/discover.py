@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -23,13 +22,12 @@ from lakewright.manifest.record import Application
 from lakewright.slices.bronze import (
     BRONZE_UNREADABLE,
     SUCCESS,
-    File,
     Slice,
-    is_partition,
-    is_visible,
-    unreadable_folder,
+    list_hadoop,
+    list_local,
+    list_objects,
+    local_slice,
 )
-from lakewright.slices.list_hadoop import list_hadoop
 from lakewright.spec.expressions.age import parse_length
 from lakewright.spec.words import counted
 
@@ -102,13 +100,11 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
     path = local_path(bronze)
     unreadable: dict[str, str] = {}
     if is_s3(bronze):
-        from lakewright.slices.list_objects import list_objects
-
         exists, slices = list_objects(bronze, lake.storage)
     elif path is None:
         exists, slices = list_hadoop(bronze, lake)
     else:
-        exists, slices = _list_local(path, unreadable)
+        exists, slices = list_local(path, unreadable)
     found = sorted(slices, key=lambda slice_: natural_key(slice_.name))
     is_marked = any(SUCCESS in slice_.marks for slice_ in found)
     complete = [s for s in found if s.files and not s.is_being_written and (not is_marked or _is_marked(s))]
@@ -125,14 +121,12 @@ def find_slice(bronze: str, name: str, lake: Lake) -> Slice | None:
     """
     path = local_path(bronze)
     if is_s3(bronze):
-        from lakewright.slices.list_objects import list_objects
-
         _, there = list_objects(bronze, lake.storage, name)
         return next((s for s in there if s.name == name and s.files and not s.is_being_written), None)
     if path is None:
         return next((slice_ for slice_ in list_slices(bronze, lake) if slice_.name == name), None)
     try:
-        found = _local_slice(path / name)
+        found = local_slice(path / name)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError as error:
@@ -200,62 +194,6 @@ _SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss
 def _is_marked(slice_: Slice) -> bool:
     """Return whether a slice is complete if others have the mark `_SUCCESS`; a file always is."""
     return not slice_.is_folder or SUCCESS in slice_.marks
-
-
-def _list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
-    """Return whether a folder exists, and its slices; add those that can't be read to `unreadable`."""
-    try:
-        names = [entry.name for entry in os.scandir(folder) if is_visible(entry.name)]
-    except FileNotFoundError as error:
-        if folder.is_symlink():
-            raise unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
-        return False, []
-    except OSError as error:
-        if isinstance(error, NotADirectoryError):
-            remedy = "Move the file away, and bring the folder back if it was moved."
-            raise unreadable_folder(str(folder), "a file stands there", remedy) from error
-        raise unreadable_folder(str(folder), error.strerror or str(error)) from error
-    slices = []
-    for name in names:
-        try:
-            slices.append(_local_slice(folder / name))
-        except FileNotFoundError as error:
-            if why := _dangling(Path(error.filename or folder / name)):
-                unreadable[name] = why
-            # Otherwise it was removed while the folder was listed.
-        except OSError as error:
-            unreadable[name] = f"{error.filename or folder / name}: {error.strerror or error}"
-    return True, slices
-
-
-def _dangling(path: Path) -> str | None:
-    """Return that a path is a link to nothing, or None if it is not."""
-    is_dangling = path.is_symlink() and not path.exists()
-    return f"{path} is a link to {path.readlink()}, which does not exist" if is_dangling else None
-
-
-def _local_slice(path: Path) -> Slice:
-    if not path.is_dir():
-        status = path.stat()
-        return Slice(path.name, str(path), (File(path.name, status.st_size, status.st_mtime_ns),))
-    marks = frozenset(entry.name for entry in os.scandir(path) if not is_visible(entry.name))
-    files = tuple(sorted(_local_files(path), key=lambda file: file.name))
-    return Slice(path.name, str(path), files, marks, is_folder=True)
-
-
-def _local_files(root: Path) -> Iterator[File]:
-    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
-        folders[:] = [name for name in folders if is_visible(name) or is_partition(name)]
-        for name in names:
-            if is_visible(name):
-                file = Path(folder, name)
-                status = file.stat()
-                yield File(file.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns)
-
-
-def _raise(error: OSError) -> None:
-    # By default, `os.walk` leaves out folders that it can't read.
-    raise error
 
 
 def slice_name(item: Item) -> str:

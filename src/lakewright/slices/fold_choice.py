@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import observe_table
-from lakewright.slices.recover_from_log import has_landed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -97,19 +96,18 @@ def choose_fold(
     Items in one commit share its number. An item that another attempt numbered is therefore only folded with
     items that have the same number, or none.
     """
-    lake, application = context.lake, context.application
-    silver = entity.places(lake.settings).silver
-    if is_adoptable(entity, observe_table(lake, silver)):
+    chain, application = context.chain(entity), context.application
+    if is_adoptable(entity, observe_table(chain.lake, chain.silver)):
         return FoldChoice(1)
     number: int | None = None
     count = size = 0
     for item in items[:MOST]:
         own = item.tokens.get(application.key)
-        if own is not None and is_superseded(lake, silver, str(application), own, item.item_id):
+        if own is not None and is_superseded(chain.lake, chain.silver, chain.app, own, item.item_id):
             own = None
         is_other = own is not None and number is not None and own != number
         size += (own_size := _size(item.fingerprint))
-        is_single = not own_size or item.item_id in late or has_landed(lake, silver, item, application)
+        is_single = not own_size or item.item_id in late or chain.has_landed(item)
         if is_single or is_other or (count and size > MOST_BYTES):
             break
         number = own if number is None else number

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from lakewright.manifest.item import Item
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.processed import Placement
-    from lakewright.slices.processing_time import ProcessingTimes
+    from lakewright.slices.time_check import Placement
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["LateSlices", "find_late_slices", "has_place", "late_slices_in"]
@@ -182,11 +181,9 @@ class LateSlices:
         return "its place" if len(self.names) == 1 else "their places"
 
 
-def late_slices_in(
-    context: ProcessingContext, entity: Entity, items: Sequence[Item], times: ProcessingTimes
-) -> LateSlices:
+def late_slices_in(context: ProcessingContext, entity: Entity, items: Sequence[Item]) -> LateSlices:
     """Return late slices in the context of a run, with what to type about them."""
-    options = context.options
+    options, times = context.options, context.times(entity)
 
     def declared(name: str) -> datetime | None:
         if options.declared_time is not None:

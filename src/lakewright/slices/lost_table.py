@@ -21,14 +21,12 @@ from lakewright.lake.commit import (
     restored_version,
     standing_changes,
 )
-from lakewright.lake.observation import last_commit_number, observe_table
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import Record
 from lakewright.slices.discover import slice_name
-from lakewright.slices.processed import first_processed
-from lakewright.slices.recover_from_log import last_given_number
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
@@ -40,9 +38,9 @@ if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
-    from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
     from lakewright.manifest.store import Store
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address
@@ -66,79 +64,67 @@ _MOST_ITEMS = 100
 """Number of processed slices, newest first, among which those that an older table lacks are looked for."""
 
 
-def lost_table_error(entity: Entity, processed: Item | None, place: object) -> TargetError | None:
+def lost_table_error(chain: SliceChain, processed: Item | None) -> TargetError | None:
     """Return the error of a table that does not exist although a slice is processed into it, or None.
 
     Args:
-        entity: The entity, whose table does not exist.
+        chain: The slices of the entity, whose table does not exist.
         processed: A slice that counts as processed into it; None if there is none.
-        place: The address of the table, as text for users.
     """
     if processed is None:
         return None
     return TargetError(
-        f"entity {entity.called!r}: the manifest counts slices such as {slice_name(processed)} as processed "
-        f"into {place}, but no table exists there",
+        f"entity {chain.entity.called!r}: the manifest counts slices such as {slice_name(processed)} as "
+        f"processed into {chain.silver}, but no table exists there",
         remedy="Bring the table back, or correct the place of silver if it was moved. "
-        f"`{rebuild_command(entity)} --yes` makes it again from its slices.",
+        f"`{rebuild_command(chain.entity)} --yes` makes it again from its slices.",
     )
 
 
-def older_table_error(
-    ledger: Ledger, entity: Entity, application: Application, silver: Address, last: int | None
-) -> TargetError | None:
+def older_table_error(chain: SliceChain, last: int | None) -> TargetError | None:
     """Return the error of a table that lacks commits which the manifest has recorded, or None.
 
     It is an older copy. A RESTORE does not count: it keeps the numbers of commits.
 
     Args:
-        ledger: The manifest.
-        entity: The entity.
-        application: The application that processes its slices.
-        silver: The address of the table, which exists.
+        chain: The slices of the entity, whose table exists.
         last: The number of the application's last commit in the table's log; None if there is none.
     """
-    lacked = lacked_items(ledger, application, silver, last)
+    lacked = lacked_items(chain, last)
     if not lacked:
         return None
     has = "has" if len(lacked) == 1 else "have"
     # Without a commit of a slice, the rows are those of another program, which only the option drops.
     option = "" if last is not None else " --over-foreign"
     return TargetError(
-        f"entity {entity.called!r}: {silver} is older than the manifest: {counted(len(lacked), 'slice')}, "
-        f"such as {slice_name(lacked[0])}, {has} been processed by commits that its log does not have",
+        f"entity {chain.entity.called!r}: {chain.silver} is older than the manifest: "
+        f"{counted(len(lacked), 'slice')}, such as {slice_name(lacked[0])}, {has} been processed by "
+        "commits that its log does not have",
         remedy="Bring the newer table back if there is one. "
-        f"`{rebuild_command(entity)}{option} --yes` makes it again from its slices.",
+        f"`{rebuild_command(chain.entity)}{option} --yes` makes it again from its slices.",
     )
 
 
-def find_older_table(
-    lake: Lake, ledger: Ledger, entity: Entity, application: Application, silver: Address
-) -> TargetError | None:
+def find_older_table(chain: SliceChain) -> TargetError | None:
     """Return the error of a table that is older than the manifest, or None; the table is looked at."""
     error = None
     for _ in range(2):  # another run may have committed, and then recorded, a slice since the first look
-        last = last_commit_number(lake, silver, str(application))
-        error = older_table_error(ledger, entity, application, silver, last)
+        error = older_table_error(chain, chain.last_number)
         if error is None:
             break
     return error
 
 
-def lacked_items(
-    ledger: Ledger, application: Application, silver: Address, last: int | None
-) -> tuple[Item, ...]:
+def lacked_items(chain: SliceChain, last: int | None) -> tuple[Item, ...]:
     """Return processed items of which a table lacks the commits, the newest first, as an older copy does.
 
     Args:
-        ledger: The manifest.
-        application: The application that processes them.
-        silver: The address of the table, which exists.
+        chain: The slices of the entity, whose table exists.
         last: The number of the application's last commit in the table's log; None if there is none.
     """
-    if (last or 0) >= last_given_number(ledger, silver):
+    if (last or 0) >= chain.last_given_number:
         return ()
-    return tuple(_lacked_items(ledger.store, application, last or 0))
+    return tuple(_lacked_items(chain.store, chain.application, last or 0))
 
 
 def _lacked_items(store: Store, application: Application, last: int) -> Iterator[Item]:
@@ -166,18 +152,17 @@ def check_table_not_lost(context: ProcessingContext, entity: Entity) -> TableSta
     Raises:
         TargetError: Slices count as processed, but the table does not exist, or lacks their commits.
     """
-    silver = entity.places(context.lake.settings).silver
-    state = observe_table(context.lake, silver)
+    chain = context.chain(entity)
+    state = observe_table(chain.lake, chain.silver)
     if state.exists:
-        older = find_older_table(context.lake, context.ledger, entity, context.application, silver)
+        older = find_older_table(chain)
         if older is not None:
             raise older
         return state
-    processed = first_processed(context.ledger.store, context.application)
-    error = lost_table_error(entity, processed, silver)
+    error = lost_table_error(chain, chain.first_processed)
     # Another run may have made the table and recorded its slice since the first look.
     if error is not None:
-        state = observe_table(context.lake, silver)
+        state = observe_table(chain.lake, chain.silver)
         if not state.exists:
             raise error
     return state
@@ -311,16 +296,16 @@ def find_other_writers(context: ProcessingContext, entity: Entity) -> Fault | No
     An empty table counts as changed only if slices count as processed into it: TRUNCATE makes the manifest
     forget them.
     """
-    silver = entity.places(context.lake.settings).silver
-    commits = commits_of_others(context.lake, silver)
-    if not commits or first_processed(context.ledger.store, context.application) is None:
+    chain = context.chain(entity)
+    commits = commits_of_others(chain.lake, chain.silver)
+    if not commits or chain.first_processed is None:
         return None
-    return others_fault(entity, commits, is_refused=_is_refused(context, entity, silver))
+    return others_fault(entity, commits, is_refused=_is_refused(context, entity))
 
 
-def _is_refused(context: ProcessingContext, entity: Entity, silver: Address) -> bool:
+def _is_refused(context: ProcessingContext, entity: Entity) -> bool:
     """Return whether no slice is processed into the table as it is now."""
-    state = observe_table(context.lake, silver)
+    state = observe_table(context.lake, entity.places(context.lake.settings).silver)
     if is_adoptable(entity, state):
         return False
     try:

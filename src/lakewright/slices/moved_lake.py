@@ -7,25 +7,23 @@ top of their own rows.
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakeMoved
-from lakewright.lake.commit import slice_key
-from lakewright.lake.observation import last_commit_number, observe_table
+from lakewright.lake.observation import observe_table
 from lakewright.manifest.record import Application
 from lakewright.slices.application import is_of_lakewright
-from lakewright.slices.discover import item_id, slice_name
+from lakewright.slices.discover import slice_name
 from lakewright.slices.processed import first_processed, processed_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence, Set
 
-    from lakewright.lake.lake import Lake
-    from lakewright.manifest.item import Item
     from lakewright.manifest.store import Store
-    from lakewright.spec.models.places import Address
+    from lakewright.slices.chain import SliceChain
 
-__all__ = ["continued_in", "former_name_error", "moved_lake_error", "processed_by", "without_continued"]
+__all__ = ["former_name_error", "moved_lake_error", "processed_by"]
 
 
 def moved_lake_error(store: Store, application: Application, place: str, names: Set[str]) -> LakeMoved | None:
@@ -56,60 +54,32 @@ def moved_lake_error(store: Store, application: Application, place: str, names: 
     )
 
 
-def without_continued(store: Store, items: Iterable[Item], bronze: str) -> list[Item]:
-    """Return items without those of other places whose slices have an item in the bronze folder."""
-    found = list(items)
-    continued = continued_in(store, (item.item_id for item in found), bronze)
-    return [item for item in found if item.item_id not in continued]
-
-
-def continued_in(store: Store, ids: Iterable[str], bronze: str) -> dict[str, str]:
-    """Return those of some items of other places whose slices have an item in the bronze folder, and which.
-
-    `manifest move` has copied their records there and keeps them; they say nothing about the folder.
-    """
-    here = f"{item_id(bronze)}/"
-    present = {each: here + slice_key(each) for each in ids if not each.startswith(here)}
-    known = store.read(list(present.values()))
-    return {each: there for each, there in present.items() if there in known}
-
-
-def former_name_error(
-    lake: Lake, store: Store, silver: Address, application: Application, others: Iterable[Application]
-) -> LakeMoved | None:
+def former_name_error(chain: SliceChain, others: Iterable[Application]) -> LakeMoved | None:
     """Return the error of a table that holds slices of another application, and none of its own; or None.
 
     Args:
-        lake: The lake.
-        store: The manifest.
-        silver: The table.
-        application: The application that is to process slices into it.
+        chain: The slices of the entity that is to process slices into the table.
         others: Applications that have processed slices; those that are not Lakewright's do not count.
     """
-    names = sorted({each.key for each in others if is_of_lakewright(each)} - {application.key}, key=str)
-    if not names or first_processed(store, application) is not None:
+    own, silver = chain.application, chain.silver
+    names = sorted({each.key for each in others if is_of_lakewright(each)} - {own.key}, key=str)
+    if not names or chain.first_processed is not None:
         return None
-    if last_commit_number(lake, silver, str(application)) is not None or observe_table(lake, silver).is_empty:
+    if chain.last_number is not None or observe_table(chain.lake, silver).is_empty:
         return None
-    found = (
-        each for each in (Application.named(*name) for name in names) if _has_written(lake, silver, each)
-    )
-    former = next(found, None)
+    formers = (replace(chain, application=Application.named(*name)) for name in names)
+    former = next((each.application for each in formers if each.last_number is not None), None)
     if former is None:
         return None
     return LakeMoved(
-        f"{silver} holds slices of {former}, and none of {application}: the project or the entity has "
-        "another name now",
+        f"{silver} holds slices of {former}, and none of {own}: the project or the entity has another name "
+        "now",
         remedy="Give it its former name back to go on with the table. To start over, run TRUNCATE, which "
         "empties it.",
-        details={"old": str(former), "new": str(application)},
+        details={"old": str(former), "new": str(own)},
     )
 
 
 def processed_by(store: Store, item_ids: Sequence[str]) -> Iterable[Application]:
     """Return the applications that have processed these items."""
     return [mark.application for item in store.read(item_ids).values() for mark in item.processed]
-
-
-def _has_written(lake: Lake, silver: Address, application: Application) -> bool:
-    return last_commit_number(lake, silver, str(application)) is not None

@@ -27,6 +27,7 @@ __all__ = [
     "declared_strategy",
     "declared_time",
     "entity_name",
+    "entity_targets",
     "find_other_runs",
     "is_limited",
     "is_mentioned",
@@ -88,12 +89,24 @@ def entity_name(project: Project, declared: Mapping[str, Any]) -> str | None:
 def processing_jobs(project: Project, entity: str) -> Iterator[tuple[Job, Mapping[str, Any]]]:
     """Yield the jobs with a target that processes an entity, each with that target as declared."""
     for job in project.jobs.values():
-        for name in job.targets:
-            definition = project.targets.get(name)
-            if definition is None or definition.kind != "entity":
-                continue
-            if entity_name(project, definition.raw) == entity:
-                yield job, definition.raw
+        yield from ((job, declared) for _, declared in entity_targets(project, entity, job.targets))
+
+
+def entity_targets(
+    project: Project, entity: str, among: Iterable[str] | None = None
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the names of targets that process an entity, each with the target as declared.
+
+    Args:
+        project: The project.
+        entity: What commands call the entity.
+        among: Names of the targets that are looked at; all of the project unless given.
+    """
+    for name in project.targets if among is None else among:
+        definition = project.targets.get(name)
+        is_of_entity = definition is not None and definition.kind == "entity"
+        if definition is not None and is_of_entity and entity_name(project, definition.raw) == entity:
+            yield name, definition.raw
 
 
 def is_limited(declared: Mapping[str, Any]) -> bool:

@@ -12,16 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import (
-    LakewrightError,
-    LeaseLost,
-    MigrationError,
-    NotInstalled,
-    OperatorError,
-    RetryableError,
-    SparkUnavailable,
-    SpecError,
-)
+from lakewright.errors import LakewrightError, MigrationError
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.file_probe import is_examinable
@@ -34,6 +25,7 @@ from lakewright.reader.source import Form, form_of_slices
 from lakewright.schema.sql import text_sql
 from lakewright.slices.discover import find_unchanged_slice, list_bronze, slice_name
 from lakewright.slices.read import read_slice, read_together, same_columns
+from lakewright.slices.result import NOT_OF_SLICE
 from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
@@ -76,17 +68,6 @@ __all__ = [
 ]
 
 MOST_NAMED = 5
-
-_OF_NO_PAST = (
-    LeaseLost,
-    MigrationError,
-    NotInstalled,
-    OperatorError,
-    RetryableError,
-    SparkUnavailable,
-    SpecError,
-)
-"""Errors that say what is at fault by themselves."""
 
 
 def lacks_past(context: ProcessingContext, entity: Entity, state: TableState) -> bool:
@@ -144,10 +125,10 @@ def load_past_before(
         reach_failpoint("before_past")
         done = load_past(lake, session, entity, _together(parts), request=request, history=history)
     except Exception as error:
-        if context.is_cut_off() or is_jvm_failure(error) or isinstance(error, _OF_NO_PAST):
+        if context.is_cut_off() or is_jvm_failure(error) or isinstance(error, NOT_OF_SLICE):
             raise
         ours = translate_error(error, entity, history.place)
-        raise ours if isinstance(ours, _OF_NO_PAST) else _not_loaded(history, ours) from error
+        raise ours if isinstance(ours, NOT_OF_SLICE) else _not_loaded(history, ours) from error
     reach_failpoint("after_past")
     context.warn(f"{entity.name}: {done.text}")
     return done

@@ -6,7 +6,7 @@ follow it is Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Takeover
 from lakewright.manifest.lock import command, failed_error, invalid_error, locked_error
 from lakewright.manifest.record import Application
-from lakewright.manifest.store import Query
 from lakewright.slices.application import applications_before
+from lakewright.slices.chain import OPEN
 from lakewright.slices.changed import (
     find_deviations,
     is_requeued_here,
@@ -34,23 +34,22 @@ from lakewright.slices.discover import (
     without_unsettled,
 )
 from lakewright.slices.moved_lake import former_name_error, moved_lake_error, processed_by
-from lakewright.slices.processed import Place, first_processed, is_late, last_processed, place_of
+from lakewright.slices.processed import Place, is_late, last_processed, place_of, processed_items
 from lakewright.slices.recover_from_log import as_if_recovered, recover_slices
 from lakewright.slices.rewind.unrecorded import (
     as_if_rewound,
     count_commits,
     record_rewinds,
-    unrecorded_rewinds,
 )
 
 if TYPE_CHECKING:
     from lakewright.errors import LakewrightError
     from lakewright.slices.bronze import Slice
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext, SliceSelection
     from lakewright.slices.deviations import Deviations
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.places import Places
 
 __all__ = ["Pending", "choose_slices", "find_pending", "holding_error", "requeue_processed", "sort_pending"]
 
@@ -107,6 +106,10 @@ class Pending:
             recovered=tuple(item for item in self.recovered if selection.takes(slice_name(item))),
         )
 
+    def all_waiting(self) -> Pending:
+        """Return the items with those that are ready among those that wait."""
+        return replace(self, ready=(), waiting=(*self.ready, *self.waiting))
+
     def overtaken(self) -> tuple[Item, ...]:
         """Return the items left to others that will be late, because a newer one is ready."""
         if not self.ready:
@@ -130,19 +133,19 @@ def find_pending(
     Raises:
         LakeMoved: The slices were processed under another place, or into the table under another name.
     """
-    places = entity.places(context.lake.settings)
-    listing = list_bronze(places.bronze, context.lake)
+    chain = context.chain(entity)
+    listing = list_bronze(chain.bronze, context.lake)
     listing = without_unsettled(listing, context.options.settle, context.clock())
     slices = listing.slices
     names = {each.name for each in slices}
-    moved = moved_lake_error(context.ledger.store, context.application, item_id(places.bronze), names)
-    if moved is None and slices and first_processed(context.ledger.store, context.application) is None:
-        others = processed_by(context.ledger.store, [item_id(each.path) for each in slices])
-        store, silver = context.ledger.store, places.silver
-        moved = former_name_error(context.lake, store, silver, context.application, others)
+    moved = moved_lake_error(chain.store, context.application, item_id(chain.bronze), names)
+    if moved is None and slices and chain.first_processed is None:
+        others = processed_by(chain.store, [item_id(each.path) for each in slices])
+        moved = former_name_error(chain, others)
     if moved is not None:
         raise moved
     rewound: dict[str, Item] = {}
+    recovered: dict[str, Item] = {}
     if is_recorded:
         is_rewound = record_rewinds(context, entity)
         found = context.ledger.discover(
@@ -152,22 +155,21 @@ def find_pending(
         items |= recover_slices(context, entity, items.values())
         if is_rewound:
             count_commits(context, entity)
-        recovered: dict[str, Item] = {}
     else:
-        items = _as_if_recorded(context, entity, slices)
-        lake, ledger, application = context.lake, context.ledger, context.application
-        rewinds = unrecorded_rewinds(lake, ledger, places.silver, application) if looks_at_log else ()
-        rewound = as_if_rewound(ledger, rewinds, application)
+        new = discovered(slices, context.application, entity.called)
+        items = {each.item_id: new_item(each) for each in new}
+        items |= chain.store.read(list(items))
+        rewound = as_if_rewound(chain) if looks_at_log else {}
         items |= rewound
-        recovered = as_if_recovered(lake, ledger, places.silver, items.values(), application)
+        recovered = as_if_recovered(chain, items.values())
         items |= recovered
     deviations = find_deviations(context, entity, listing, items)
     if is_requeued_here(context, entity, deviations):
         deviations, items = requeue_changed(context, entity, deviations, items, is_recorded=is_recorded)
-    gone = _add_open_items(context, places, items)
+    gone = _add_open_items(chain, items)
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
-    last = _last_processed(context, places.bronze, items)
+    last = _last_processed(context, chain.bronze, items)
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before, last=last)
     deviations = _limited(replace(deviations, gone=gone), context.options.selection)
     pending = _after_unsettled(pending, listing)
@@ -192,7 +194,7 @@ def _limited(deviations: Deviations, selection: SliceSelection) -> Deviations:
     return replace(deviations, requeued=taken, left=left)
 
 
-def _add_open_items(context: ProcessingContext, places: Places, items: dict[str, Item]) -> tuple[str, ...]:
+def _add_open_items(chain: SliceChain, items: dict[str, Item]) -> tuple[str, ...]:
     """Add items of the entity that are not finished, including those whose slices are gone.
 
     Items without a fingerprint are not added until their slice is in bronze.
@@ -202,8 +204,8 @@ def _add_open_items(context: ProcessingContext, places: Places, items: dict[str,
         is not one of them: another application has announced it, and its slice is still to come.
     """
     gone = []
-    for item in _open_items(context, places):
-        is_awaited = item.verdict(context.application) is Verdict.READY and item.fingerprint is None
+    for item in chain.items(*OPEN):
+        is_awaited = item.verdict(chain.application) is Verdict.READY and item.fingerprint is None
         if not is_awaited:
             items.setdefault(item.item_id, item)
         elif item.item_id not in items and item.revision > 1:
@@ -236,7 +238,7 @@ def _held_by_change(entity: Entity, pending: Pending, deviations: Deviations) ->
     """Return all slices as waiting if changed slices must keep the entity from being processed."""
     if not deviations.changed or entity.settings.changed_slices != "fail":
         return pending
-    return replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting), late=frozenset())
+    return replace(pending.all_waiting(), late=frozenset())
 
 
 def _awaited_text(
@@ -368,9 +370,8 @@ def requeue_processed(context: ProcessingContext, entity: Entity, reason: str) -
         ItemLocked: One of the slices is being processed; those before it are requeued.
     """
     kept: list[str] = []
-    prefix = item_id(entity.places(context.lake.settings).bronze) + "/"
-    query = Query(context.application, frozenset({Verdict.PROCESSED}), prefix=prefix)
-    for item in list(context.ledger.store.select(query)):
+    prefix = context.chain(entity).prefix
+    for item in list(processed_items(context.ledger.store, context.application, prefix)):
         others = [mark for mark in item.processed if not mark.application.covers(context.application)]
         if others:
             kept.append(slice_name(item))
@@ -388,17 +389,3 @@ def _takeable(context: ProcessingContext, items: Iterable[Item]) -> frozenset[st
     if context.takeover is not Takeover.AUTO:
         return frozenset()
     return frozenset(lock.item_id for lock in context.ledger.stale_locks(items))
-
-
-def _open_items(context: ProcessingContext, places: Places) -> Iterator[Item]:
-    """Return items of the entity that are not finished."""
-    verdicts = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
-    prefix = item_id(places.bronze) + "/"
-    return iter(context.ledger.store.select(Query(verdicts=verdicts, prefix=prefix)))
-
-
-def _as_if_recorded(context: ProcessingContext, entity: Entity, slices: Iterable[Slice]) -> dict[str, Item]:
-    """Return the items of the slices in bronze, with unrecorded ones as if they had just been recorded."""
-    found = {each.item_id: each for each in discovered(slices, context.application, entity.called)}
-    known = context.ledger.store.read(list(found))
-    return {item_id: known.get(item_id) or new_item(each) for item_id, each in found.items()}

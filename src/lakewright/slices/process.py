@@ -27,13 +27,12 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import tell_recovery
 from lakewright.slices.application import applications_before
 from lakewright.slices.attempt import SliceProcessor
+from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.fold import FoldResult, fold_slices
 from lakewright.slices.fold_choice import FEWEST, choose_fold, one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost, find_other_writers
 from lakewright.slices.pending import Pending, choose_slices, find_pending, holding_error
-from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.result import ProcessResult, SliceReport
 from lakewright.slices.rewind.settle import check_not_rewinding, settle_rewind
 from lakewright.slices.time_check import check_processing_times
@@ -70,14 +69,13 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
     _settle(context, entity)
     pending = _wait_for_pending(context, entity)
     chosen = choose_slices(context, entity, pending, slice)
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, entity.called)
-    warning = times.check_readable()
+    warning = context.times(entity).check_readable()
     waiting = tuple(slice_name(item) for item in pending.waiting)
     other_writers = find_other_writers(context, entity)
     if chosen:
         before = check_table_not_lost(context, entity)
-        processor = SliceProcessor(context, entity, times=times, late=pending.late)
-        check_processing_times(context, entity, chosen, times, pending.late)
+        processor = SliceProcessor(context, entity, late=pending.late)
+        check_processing_times(context, entity, chosen, pending.late)
         prepare_cluster(context.lake)
         for note in narrowed_columns(before, entity):
             context.warn(f"{entity.name}: {note}")

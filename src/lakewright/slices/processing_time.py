@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from lakewright.manifest.item import Item
-    from lakewright.slices.context import ProcessingOptions
 
 __all__ = ["ProcessingTimes", "depends_on_slice", "future_times_fault", "future_warning", "unknown_members"]
 
@@ -99,15 +98,6 @@ class ProcessingTimes:
     warn: Callable[[str], None]
     is_declared: bool = True
     entity: str = "ENTITY"
-
-    @classmethod
-    def of(
-        cls, options: ProcessingOptions, zone: ZoneInfo, warn: Callable[[str], None], entity: str = "ENTITY"
-    ) -> ProcessingTimes:
-        """Return the times that the options give."""
-        scope = options.scope or Scope()
-        is_lenient, is_declared = options.is_time_lenient, options.is_time_declared
-        return cls(options.processing_time, zone, scope, is_lenient, warn, is_declared, entity)
 
     @property
     def is_one(self) -> bool:

@@ -10,65 +10,30 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, LandedCommit, is_superseded, read_commits, slice_key
-from lakewright.lake.observation import last_commit_number
-from lakewright.manifest.commit_counter import COUNTER, raise_counter
+from lakewright.lake.commit import Commit, LandedCommit, slice_key
+from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.item import Item, Mark, Verdict
-from lakewright.slices.chain import effective_commits
+from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import slice_name
 from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.spec.models.places import Address
 from lakewright.spec.words import counted
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
-    from lakewright.lake.lake import Lake
-    from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity, Strategy
 
 __all__ = [
     "as_if_recovered",
-    "counter_of",
     "find_recovery",
-    "has_landed",
-    "lacks_commits",
-    "last_given_number",
     "metrics_content",
     "recover_slices",
     "summary_from_commit",
     "unrecorded_commits",
     "unwritten_mark",
 ]
-
-
-def counter_of(silver: Address) -> str:
-    """Return the key of the counter that numbers the commits to a table."""
-    return f"table {silver}"
-
-
-def last_given_number(ledger: Ledger, silver: Address) -> int:
-    """Return the last number that the manifest gave to a commit to a table; 0 for none."""
-    document = ledger.store.document(COUNTER, counter_of(silver))
-    return int(document.value["last"]) if document is not None else 0
-
-
-def has_landed(lake: Lake, silver: Address, item: Item, application: Application) -> bool:
-    """Return whether an earlier attempt at an item committed, or may have committed."""
-    number, app_id = item.tokens.get(application.key), str(application)
-    if number is None:
-        return False
-    last = last_commit_number(lake, silver, app_id)
-    return (
-        last is not None and last >= number and not is_superseded(lake, silver, app_id, number, item.item_id)
-    )
-
-
-def lacks_commits(lake: Lake, ledger: Ledger, silver: Address, application: Application) -> bool:
-    """Return whether a table has commits of an application that the manifest has not numbered."""
-    last = last_commit_number(lake, silver, str(application))
-    return last is not None and last > last_given_number(ledger, silver)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,45 +51,36 @@ class Recovery:
     undone: tuple[tuple[Item, str], ...]
 
 
-def find_recovery(
-    lake: Lake, ledger: Ledger, silver: Address, items: Iterable[Item], application: Application
-) -> Recovery | None:
+def find_recovery(chain: SliceChain, items: Iterable[Item]) -> Recovery | None:
     """Return what a run would record from a table's log before it processes slices; None for nothing.
 
     The log is read only while the manifest's counter of commits is behind the table's.
     """
-    untouched = [item for item in items if _is_untouched(item, application)]
-    last = last_commit_number(lake, silver, str(application)) if untouched else None
-    if last is None or last <= last_given_number(ledger, silver):
+    untouched = [item for item in items if _is_untouched(item, chain.application)]
+    last = chain.last_number if untouched else None
+    if last is None or last <= chain.last_given_number:
         return None
     place = untouched[0].item_id.rpartition("/")[0]
-    if moved_lake_error(ledger.store, application, place, set(map(slice_name, untouched))) is not None:
+    names = set(map(slice_name, untouched))
+    if moved_lake_error(chain.store, chain.application, place, names) is not None:
         return None  # the manifest is not lost: `manifest move` continues its records
-    held = tuple(unrecorded_commits(lake, silver, untouched, application))
+    held = tuple(unrecorded_commits(chain, untouched))
     known = {item.item_id for item, _ in held}
-    undone = tuple(_undone(lake, silver, untouched, application, held=known))
+    undone = tuple(_undone(chain, (item for item in untouched if item.item_id not in known)))
     return Recovery(last, held, undone)
 
 
-def as_if_recovered(
-    lake: Lake, ledger: Ledger, silver: Address, items: Collection[Item], application: Application
-) -> dict[str, Item]:
+def as_if_recovered(chain: SliceChain, items: Iterable[Item]) -> dict[str, Item]:
     """Return the items that the next run first records from the table's log, as they are then, by id.
 
     Nothing is recorded. Slices that the table holds count as processed, undone ones as skipped.
     """
-    found = find_recovery(lake, ledger, silver, items, application)
+    found, by = find_recovery(chain, items), chain.application
     if found is None:
         return {}
-    processed = {
-        item.item_id: replace(item, processed=(*item.processed, unwritten_mark(item, application)))
-        for item, _ in found.held
-    }
-    skipped = {
-        item.item_id: replace(item, skipped=(*item.skipped, unwritten_mark(item, application)))
-        for item, _ in found.undone
-    }
-    return {**processed, **skipped}
+    held = (replace(item, processed=(*item.processed, unwritten_mark(item, by))) for item, _ in found.held)
+    undone = (replace(item, skipped=(*item.skipped, unwritten_mark(item, by))) for item, _ in found.undone)
+    return {item.item_id: item for item in (*held, *undone)}
 
 
 def unwritten_mark(item: Item, application: Application) -> Mark:
@@ -138,8 +94,8 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
 
     The manifest's counter of commits is raised to the table's, so that the log is read once.
     """
-    ledger, silver = context.ledger, entity.places(context.lake.settings).silver
-    found = find_recovery(context.lake, ledger, silver, items, context.application)
+    ledger, chain = context.ledger, context.chain(entity)
+    found = find_recovery(chain, items)
     if found is None:
         return {}
     recovered: dict[str, Item] = {}
@@ -158,7 +114,7 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
         item.item_id: ledger.skip(item.item_id, reason, application=context.application)
         for item, reason in found.undone
     }
-    raise_counter(ledger.store, counter_of(silver), found.last)
+    raise_counter(ledger.store, counter_of(chain.silver), found.last)
     # No warning for a table that only moved: its commits are numbered from 1 again, and nothing is lost.
     if recovered or not any(context.application.key in item.tokens for item in items):
         untouched = sum(_is_untouched(item, context.application) for item in items)
@@ -175,42 +131,34 @@ def recover_slices(context: ProcessingContext, entity: Entity, items: Collection
     return {**recovered, **undone}
 
 
-def _undone(
-    lake: Lake, silver: Address, items: Iterable[Item], application: Application, *, held: Collection[str]
-) -> Iterator[tuple[Item, str]]:
+def _undone(chain: SliceChain, items: Iterable[Item]) -> Iterator[tuple[Item, str]]:
     """Yield the items of slices that were undone, as the table's log tells, with the reason for a skip."""
-    by_key = {slice_key(item.item_id): item for item in items if item.item_id not in held}
+    by_key = {slice_key(item.item_id): item for item in items}
+    own = (chain.app, f"{chain.app}/undo")
     # The last rewind that names a slice decides: one before it may not be among what the table builds on.
-    for commit in reversed(read_commits(lake, silver)):
+    for commit in reversed(chain.log):
         rewind = commit.content.get("rewind") or {}
-        for told in rewind.get("slices", ()) if _is_of(commit, application) else ():
+        for told in rewind.get("slices", ()) if commit.content.get("app") in own else ():
             item = by_key.pop(slice_key(told["item_id"]), None)
             if item is not None and told["is_skipped"]:
                 yield item, f"according to the table's log: {rewind['reason']}"
 
 
-def _is_of(commit: Commit, application: Application) -> bool:
-    return commit.content.get("app") in (str(application), f"{application}/undo")
-
-
-def unrecorded_commits(
-    lake: Lake, silver: Address, items: Iterable[Item], application: Application
-) -> Iterator[tuple[Item, Commit]]:
+def unrecorded_commits(chain: SliceChain, items: Iterable[Item]) -> Iterator[tuple[Item, Commit]]:
     """Yield untouched items whose slices are in the table as they are now, with their commits, oldest first.
 
     Slices that have changed since their commit are left out, and so are those whose rows were removed with
     all others.
     """
-    app = str(application)
     last: dict[str, Commit] = {}
-    for commit in effective_commits(read_commits(lake, silver), app):
+    for commit in reversed(chain.commits):
         # The last of the items of a fold is the newest.
-        for content in reversed(commit.items if commit.content.get("app") == app else ()):
+        for content in reversed(commit.items if commit.content.get("app") == chain.app else ()):
             last.setdefault(slice_key(content["item"]), replace(commit, content=content))
     by_key = {slice_key(item.item_id): item for item in items}
     for key, commit in reversed(last.items()):
         item = by_key.get(key)
-        if item is not None and _is_untouched(item, application) and _is_commit_of(commit, item):
+        if item is not None and _is_untouched(item, chain.application) and _is_commit_of(commit, item):
             yield item, commit
 
 

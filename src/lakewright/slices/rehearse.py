@@ -31,6 +31,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.slices.attempt import slice_error, slice_request
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import (
     check_not_empty,
@@ -45,11 +46,10 @@ from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.pending import find_pending
 from lakewright.slices.processed import is_late, last_processed
-from lakewright.slices.processing_time import ProcessingTimes, future_warning
+from lakewright.slices.processing_time import future_warning
 from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
 from lakewright.slices.time_check import check_processing_times, is_late_allowed
-from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.models.places import Address
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import counted
@@ -59,10 +59,8 @@ from lakewright.strategies.delete_inference import (
     DeletePreview,
     empty_slice_warning,
     late_slice_warning,
-    lower_bounds,
     preview_deletes,
 )
-from lakewright.strategies.failures import translate_error
 from lakewright.strategies.outdated import narrowed_columns
 from lakewright.strategies.prepare import prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
@@ -244,13 +242,11 @@ class _Attempt:
     def rehearse(self, base: int | None) -> Rehearsal:
         """Apply the slice to the clone."""
         context, warn = self.context, self.warnings.append
-        zone, called = context.lake.settings.zone, self.entity.called
-        times = ProcessingTimes.of(context.options, zone, warn, called)
-        at = (times.of_item(self.item) or context.clock()).astimezone(UTC)
+        at = (context.times(self.entity).of_item(self.item) or context.clock()).astimezone(UTC)
         if future := future_warning(at, context.clock(), context.strategy_for(self.entity)):
             warn(future)
         is_late = self._is_late()
-        self._check_order(times, is_late=is_late)
+        self._check_order(is_late=is_late)
         request = self._request(at, is_late=is_late)
         summary = self._applied(self.side, request)
         if summary is None and isinstance(self.errors[-1], DeleteBrakeError):
@@ -278,36 +274,28 @@ class _Attempt:
         bronze = self.entity.places(self.context.lake.settings).bronze
         return is_late(self.item, last_processed(self.context.ledger.store, self.context.application, bronze))
 
-    def _check_order(self, times: ProcessingTimes, *, is_late: bool) -> None:
+    def _check_order(self, *, is_late: bool) -> None:
         """Note the errors with which a run would refuse the slice's place or its processing time."""
         if is_late and not is_late_allowed(self.context, self.entity, self.item):
             self.errors.append(
                 LateSliceError(
                     f"the slice {self.slice.name} is older than one that is already processed",
-                    remedy=f"{late_slices_in(self.context, self.entity, (self.item,), times).remedy}.",
+                    remedy=f"{late_slices_in(self.context, self.entity, (self.item,)).remedy}.",
                 )
             )
         late = frozenset({self.item.item_id} if self.errors else ())
         try:
-            check_processing_times(self.context, self.entity, (self.item,), times, late)
+            check_processing_times(self.context, self.entity, (self.item,), late)
         except BackdatedError as error:
             self.errors.append(error)
 
     def _request(self, at: datetime, *, is_late: bool) -> LoadRequest:
-        context = self.context
-        content = {"run": context.holder.run_id, "record": f"{self.app}/1", "slice": self.slice.name}
-        last_values = context.ledger.watermarks.last(context.application)
-        return LoadRequest(
-            slice_name=self.slice.name,
-            slice_size=self.slice.size,
-            strategy=context.strategy_for(self.entity),
-            at=at,
+        content = {"run": self.context.holder.run_id, "record": f"{self.app}/1", "slice": self.slice.name}
+        request = slice_request(self.context, self.entity, self.slice, at, is_late=is_late)
+        return replace(
+            request,
             token=Token(self.app, 1, content),
             check_lock=self._check,
-            holder=str(context.holder),
-            lower_bounds=lower_bounds(self.entity, last_values, context.clock),
-            permissions=context.options.permissions,
-            is_late=is_late,
             may_lack_columns=self._was_processed,
         )
 
@@ -333,11 +321,8 @@ class _Attempt:
             check_not_empty(self.slice)
             return self._apply(side, request)
         except Exception as error:
-            if self.context.is_cut_off():
-                raise KeyboardInterrupt from error
-            if is_jvm_failure(error):
-                raise jvm_failure(name, error) from error
-            ours = error_of_table(translate_error(error, side, name), self.entity, side, self.context.lake)
+            ours = slice_error(self.context, side, name, error)
+            ours = error_of_table(ours, self.entity, side, self.context.lake)
             if isinstance(ours, _ENVIRONMENT):
                 raise ours from error
             self.errors.append(ours)

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from lakewright.errors import TargetError
+from lakewright.errors import LakewrightError, TargetError
 from lakewright.lake.commit import Token, read_commits, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table
@@ -22,6 +22,7 @@ from lakewright.manifest.lock import command
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.watermark import Watermark
 from lakewright.plan.permissions import Permissions
+from lakewright.slices.attempt import slice_error
 from lakewright.slices.chain import slices_in
 from lakewright.slices.discover import called_name, find_slice
 from lakewright.slices.fold import fold_sources
@@ -29,7 +30,6 @@ from lakewright.slices.fold_choice import FEWEST, fitting, one_by_one_reason
 from lakewright.slices.past import load_past_before
 from lakewright.slices.quarantine import save_bad_rows
 from lakewright.slices.read import read_slice, table_types
-from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.apply import apply_slice
 from lakewright.strategies.bad_rows import rows_text
@@ -369,13 +369,11 @@ def _cause(error: Exception) -> Exception:
     return error.error if isinstance(error, BadSlice) and error.error is not None else error
 
 
-def _failed(context: ProcessingContext, entity: Entity, known: KnownSlice, error: Exception) -> BaseException:
+def _failed(
+    context: ProcessingContext, entity: Entity, known: KnownSlice, error: Exception
+) -> LakewrightError:
     """Return the error of a slice that cannot be applied again: a `TargetError` if it is at fault."""
-    if context.is_cut_off():
-        return KeyboardInterrupt()
-    if is_jvm_failure(error):
-        return jvm_failure(known.name, error)
-    ours = translate_error(error, entity, known.name)
+    ours = slice_error(context, entity, known.name, error)
     if not isinstance(ours, TargetError):
         return ours
     message = f"the slice {known.name} of {entity.name} cannot be applied again: "

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["ProcessResult", "SliceReport", "SliceResult", "is_slice_at_fault", "named_fault"]
+__all__ = ["NOT_OF_SLICE", "ProcessResult", "SliceReport", "SliceResult", "is_slice_at_fault", "named_fault"]
 
 
 def named_fault(error: LakewrightError) -> Fault:
@@ -245,7 +245,7 @@ class ProcessResult:
         return self.errors[0] if self.errors else None
 
 
-_NOT_OF_SLICE = (
+NOT_OF_SLICE = (
     BackdatedError,
     MigrationError,
     NotInstalled,
@@ -255,6 +255,7 @@ _NOT_OF_SLICE = (
     SpecError,
     UsageError,
 )
+"""Errors that say what is at fault by themselves, which is no slice."""
 
 
 def is_slice_at_fault(
@@ -273,7 +274,7 @@ def is_slice_at_fault(
     """
     if isinstance(error, CommitTooLate | LateSliceError):
         return True
-    if isinstance(error, _NOT_OF_SLICE):
+    if isinstance(error, NOT_OF_SLICE):
         return False
     if isinstance(error, DataLossError):
         return bool(error.details.get("of_slice"))

@@ -7,17 +7,16 @@ Lakewright's own.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, LakewrightError
 from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
-from lakewright.slices.discover import slice_name
-from lakewright.slices.processed import Placement
-from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.recover_from_log import has_landed
+from lakewright.manifest.record import State, parse_instant
+from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.processed import place_of, processed_items
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -26,12 +25,17 @@ from lakewright.transform.system_columns import SystemColumns
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
-    from lakewright.slices.processed import OlderSlice
+    from lakewright.slices.processing_time import ProcessingTimes
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
     "ALL_DECLARED",
+    "APART",
+    "OlderSlice",
+    "Placement",
+    "SlicePlace",
     "backdated_note",
     "check_processing_times",
     "check_times_known",
@@ -61,12 +65,141 @@ MOST_INCLUDED = 20
 """The largest number of slices of which a remedy types the rebuild that puts them in their place."""
 
 
+APART = timedelta(seconds=1)
+"""The time between slices that declare the same processing time."""
+
+_SAME = timedelta(minutes=1)
+"""A slice whose time is less than this after that of the one before was put apart from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OlderSlice:
+    """A slice that comes before another one by name, and has a later processing time."""
+
+    name: str
+    at: datetime
+
+    @property
+    def words(self) -> str:
+        """What is known of it, as the end of a sentence."""
+        return f"slices before it by name have later times, such as {self.name} with {self.at.isoformat()}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlace:
+    """The processing time with which a rebuild applies a slice that waits.
+
+    Attributes:
+        at: The time.
+        older: A slice before it by name that has a later time, so that this is not its place; None for none.
+    """
+
+    at: datetime
+    older: OlderSlice | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The processed slices of an entity, by which the place of another one is judged.
+
+    Attributes:
+        chain: The slices of the entity.
+        is_historic: Whether versions begin at the times of slices, so that no two slices may have the same.
+    """
+
+    chain: SliceChain
+    is_historic: bool = False
+
+    def place_of(self, name: str, declared: datetime | None) -> SlicePlace | None:
+        """Return the place of a slice that waits by its processing time; None if it has no time.
+
+        The declared time counts, as if it had never been processed. An operator may have given it another one
+        before it was undone or requeued. The time that it was last processed with counts if no time is
+        declared, or if only that one puts it after the slices before it by name. Of slices that declare the
+        same time, such as that of their day, each is put a second after the one before, if versions begin at
+        these times.
+
+        Args:
+            name: The slice.
+            declared: The processing time that is declared for it.
+        """
+        recorded = self._time_of(item_id(f"{self.chain.bronze}/{name}"))
+        times = dict.fromkeys(at for at in (declared, recorded) if at is not None)
+        places = [self._place_at(name, at) for at in times]
+        return next((each for each in places if each.older is None), next(iter(places), None))
+
+    def has_place(self, name: str, declared: datetime | None) -> bool:
+        """Return whether a rebuild applies a slice after those before it by name, and before those after it.
+
+        Of those after it, the first and the last one count whose times are known.
+
+        Args:
+            name: The slice.
+            declared: The processing time that is declared for it.
+        """
+        place = self.place_of(name, declared)
+        if place is None or place.older is not None:
+            return False
+        after = sorted(
+            filter(lambda item: place_of(item) > natural_key(name), self._processed()), key=place_of
+        )
+        ends = {each.item_id for each in (*after[:1], *after[-1:])}
+        times = (self._time_of(each) for each in ends)
+        return all(at is None or place.at < at for at in times)
+
+    def newest(self) -> str | None:
+        """Return the last processed slice by name; None if there is none."""
+        last = max(self._processed(), key=place_of, default=None)
+        return None if last is None else slice_name(last)
+
+    def _processed(self) -> Iterable[Item]:
+        return processed_items(self.chain.store, self.chain.application, self.chain.prefix)
+
+    def _place_at(self, name: str, at: datetime) -> SlicePlace:
+        """Return the place of a slice at a time: it has none if the last slice before it has a later one.
+
+        Slices that were late themselves do not count.
+        """
+        before = next(self._timely_before(name), None)
+        found = None if before is None else self._time_of(before.item_id)
+        if before is None or found is None or found < at or (found == at and not self.is_historic):
+            return SlicePlace(at, None)
+        if self.is_historic and found - at < _SAME:
+            return SlicePlace(self._free_from(name, found + APART), None)
+        return SlicePlace(at, OlderSlice(slice_name(before), found))
+
+    def _free_from(self, name: str, at: datetime) -> datetime:
+        """Return the first time from one on that no slice before another one by name has, late ones too."""
+        before = (item for item in self._processed() if place_of(item) < natural_key(name))
+        for item in sorted(before, key=place_of, reverse=True):
+            found = self._time_of(item.item_id)
+            if found is None or at - found > _SAME:
+                break
+            at = max(at, found + APART) if found - at < _SAME else at
+        return at
+
+    def _timely_before(self, name: str) -> Iterator[Item]:
+        """Yield the processed slices before a name, the last one first, without those that were late."""
+        end, earliest = natural_key(name), None
+        for item in sorted(self._processed(), key=place_of, reverse=True):
+            marks = (mark for mark in item.processed if mark.application.covers(self.chain.application))
+            at = max((mark.since for mark in marks), default=None)
+            if place_of(item) < end and (earliest is None or at is None or at <= earliest):
+                yield item
+            earliest = min(filter(None, (earliest, at)), default=None)
+
+    def _time_of(self, item: str) -> datetime | None:
+        """Return the processing time with which a slice was last processed; None if it never was."""
+        found = [
+            each.content.get("processing_time")
+            for each in self.chain.store.records(item)
+            if each.state is State.PROCESSED and each.application.key == self.chain.application.key
+        ]
+        return parse_instant(found[-1]) if found and found[-1] is not None else None
+
+
 def check_processing_times(
-    context: ProcessingContext,
-    entity: Entity,
-    chosen: Sequence[Item],
-    times: ProcessingTimes,
-    late: frozenset[str],
+    context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str]
 ) -> None:
     """Raise an error unless the processing time is later than the beginning and end of every version.
 
@@ -77,7 +210,7 @@ def check_processing_times(
         UsageError: One processing time is given for several slices, or times are not in order.
         BackdatedError: The processing time is too early.
     """
-    timed = check_times_known(context, entity, chosen, times, late)
+    timed, times = check_times_known(context, entity, chosen, late), context.times(entity)
     if not _may_be_refused(context, entity, timed):
         return
     silver = entity.places(context.lake.settings).silver
@@ -86,10 +219,8 @@ def check_processing_times(
     at = times.of_item(timed[0]) or context.clock()
     newest = latest_instant_since(context.lake, silver, _version_columns(context.lake, entity), at)
     if newest is not None:
-        names, placement = [slice_name(item) for item in timed], placement_in(context, entity)
-        raise _backdated_error(
-            entity, names, times, at=at, newest=newest, silver=str(silver), placement=placement
-        )
+        names = [slice_name(item) for item in timed]
+        raise _backdated_error(context.chain(entity), names, times, at=at, newest=newest)
 
 
 def _may_be_refused(context: ProcessingContext, entity: Entity, timed: Sequence[Item]) -> bool:
@@ -97,16 +228,11 @@ def _may_be_refused(context: ProcessingContext, entity: Entity, timed: Sequence[
     is_checked = context.strategy_for(entity) is Strategy.HISTORIC
     if not timed or not is_checked or context.options.permissions.allow_backdated:
         return False
-    silver = entity.places(context.lake.settings).silver
-    return not has_landed(context.lake, silver, timed[0], context.application)
+    return not context.chain(entity).has_landed(timed[0])
 
 
 def check_times_known(
-    context: ProcessingContext,
-    entity: Entity,
-    chosen: Sequence[Item],
-    times: ProcessingTimes,
-    late: frozenset[str],
+    context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str]
 ) -> list[Item]:
     """Return the items that need a time; a late slice that is refused as such needs none.
 
@@ -115,23 +241,18 @@ def check_times_known(
     """
     timed = _timed(context, entity, chosen, late)
     names = [slice_name(item) for item in timed]
-    times.check_order(names, entity.called, is_historic=context.strategy_for(entity) is Strategy.HISTORIC)
+    is_historic = context.strategy_for(entity) is Strategy.HISTORIC
+    context.times(entity).check_order(names, entity.called, is_historic=is_historic)
     return timed
 
 
 def placement_in(context: ProcessingContext, entity: Entity) -> Placement:
     """Return the processed slices of an entity in the context of a run."""
-    bronze = entity.places(context.lake.settings).bronze
-    is_historic = context.strategy_for(entity) is Strategy.HISTORIC
-    return Placement(context.ledger.store, context.application, bronze, is_historic)
+    return Placement(context.chain(entity), context.strategy_for(entity) is Strategy.HISTORIC)
 
 
 def backdated_note(
-    context: ProcessingContext,
-    entity: Entity,
-    chosen: Sequence[Item],
-    times: ProcessingTimes,
-    late: frozenset[str],
+    context: ProcessingContext, entity: Entity, chosen: Sequence[Item], late: frozenset[str]
 ) -> str | None:
     """Return that a run would refuse the declared times, with the commands to type; None if it would not.
 
@@ -140,8 +261,8 @@ def backdated_note(
     timed = _timed(context, entity, chosen, late)
     if not _may_be_refused(context, entity, timed):
         return None
-    names, placement = [slice_name(item) for item in timed], placement_in(context, entity)
-    return early_note(early_error(context.lake, entity, names, times, placement=placement))
+    names = [slice_name(item) for item in timed]
+    return early_note(early_error(context.chain(entity), names, context.times(entity)))
 
 
 def early_note(error: BackdatedError | None) -> str | None:
@@ -150,13 +271,7 @@ def early_note(error: BackdatedError | None) -> str | None:
 
 
 def early_error(
-    lake: Lake,
-    entity: Entity,
-    names: Sequence[str],
-    times: ProcessingTimes,
-    *,
-    placement: Placement | None = None,
-    after: datetime | None = None,
+    chain: SliceChain, names: Sequence[str], times: ProcessingTimes, *, after: datetime | None = None
 ) -> BackdatedError | None:
     """Return the error with which a run would refuse the time of the first of these slices, or None.
 
@@ -165,22 +280,18 @@ def early_error(
     the table is expected to have a version of that time then.
 
     Args:
-        lake: The lake.
-        entity: The entity.
-        names: The slices.
+        chain: The slices of an entity.
+        names: Some of them, in order.
         times: Their processing times.
-        placement: The processed slices; without it, any slice has its place by its time.
         after: The time of a version that the table is going to have.
     """
-    at, silver = times.at(names[0]), entity.places(lake.settings).silver
-    newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
+    at = times.at(names[0])
+    newest = latest_instant_told(chain.lake, chain.silver, _version_columns(chain.lake, chain.entity))
     if newest is not None and after is not None:
         newest = max(newest, after)
     if at is None or newest is None or newest < at:
         return None
-    return _backdated_error(
-        entity, names, times, at=at, newest=newest, silver=str(silver), placement=placement
-    )
+    return _backdated_error(chain, names, times, at=at, newest=newest)
 
 
 def repetition_commands(context: ProcessingContext, entity: Entity, names: Sequence[str]) -> str | None:
@@ -199,36 +310,32 @@ def repetition_commands(context: ProcessingContext, entity: Entity, names: Seque
     options = context.options
     if options.processing_time is None or context.strategy_for(entity) is not Strategy.HISTORIC:
         return None
-    zone, taken = context.lake.settings.zone, options.selection.takes
+    taken = options.selection.takes
     # An instance of another day has another time.
     runs = () if taken(names[0]) else options.other_runs(names[:1])
     scope = (options.scope or Scope()).child({key: text for run in runs for key, text in run.parameters})
-    here = ProcessingTimes.of(options, zone, context.warn)
-    there = ProcessingTimes.of(replace(options, scope=scope), zone, context.warn)
+    there = replace(context, options=replace(options, scope=scope)).times(entity)
     try:
-        own = [at for at in map(here.at, filter(taken, names)) if at is not None]
-        placement = placement_in(context, entity)
-        last = max(own, default=None)
-        error = early_error(context.lake, entity, names, there, placement=placement, after=last)
+        own = [at for at in map(context.times(entity).at, filter(taken, names)) if at is not None]
+        error = early_error(context.chain(entity), names, there, after=max(own, default=None))
     except LakewrightError:  # the run tells it: this is only a forecast
         return None
     return None if error is None else _in_turn(error.details["commands"], error.details["slices"])
 
 
-def unknown_time_note(lake: Lake, entity: Entity, text: str) -> str | None:
+def unknown_time_note(chain: SliceChain, text: str) -> str | None:
     """Return that only a run knows the time that it gives a slice, and which it would refuse.
 
     None if the table has no versions, so that it would refuse none. Only the statistics of the table's files
     are read.
     """
-    silver = entity.places(lake.settings).silver
-    newest = latest_instant_told(lake, silver, _version_columns(lake, entity))
+    newest = latest_instant_told(chain.lake, chain.silver, _version_columns(chain.lake, chain.entity))
     if newest is None:
         return None
     return (
         f"whether the run refuses it is not known: its processing time is {text!r}, which depends on the "
         f"run's parameters, and must be later than {newest.isoformat()}, the time of the newest version in "
-        f"{silver}"
+        f"{chain.silver}"
     )
 
 
@@ -256,15 +363,9 @@ def _version_columns(lake: Lake, entity: Entity) -> tuple[str, str]:
 
 
 def _backdated_error(
-    entity: Entity,
-    names: Sequence[str],
-    times: ProcessingTimes,
-    *,
-    at: datetime,
-    newest: datetime,
-    silver: str,
-    placement: Placement | None,
+    chain: SliceChain, names: Sequence[str], times: ProcessingTimes, *, at: datetime, newest: datetime
 ) -> BackdatedError:
+    entity = chain.entity
     early = [name for name in names if (times.at(name) or at) <= newest]
     # The caller's strategy is Historic; `process` takes the entity's own.
     by = "" if entity.strategy is Strategy.HISTORIC else f" --strategy {Strategy.HISTORIC.value}"
@@ -274,13 +375,15 @@ def _backdated_error(
         f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}{by}"
         for number, name in enumerate(early[:MOST_TYPED])
     ]
-    older = _older_but_later(placement, early, times)
+    placement = Placement(chain, is_historic=True)
+    places = (placement.place_of(name, times.at(name)) for name in early[:MOST_TYPED])
+    older = next((each.older for each in places if each is not None and each.older is not None), None)
     # A rebuild applies slices by the entity's own strategy.
     has_place = times.is_declared and older is None and entity.strategy is Strategy.HISTORIC
     rebuild = rebuild_with(entity.called, early) if has_place else None
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
-        f"the time of the newest version in {silver}{'' if older is None else f'; {older.words}'}",
+        f"the time of the newest version in {chain.silver}{'' if older is None else f'; {older.words}'}",
         remedy=f"{_times_remedy(rebuild, typed, len(early))} {_BACKDATED if older is None else ALL_DECLARED}",
         details={
             "processing_time": at.isoformat(),
@@ -290,16 +393,6 @@ def _backdated_error(
             "slices": len(early),
         },
     )
-
-
-def _older_but_later(
-    placement: Placement | None, names: Sequence[str], times: ProcessingTimes
-) -> OlderSlice | None:
-    """Return a slice before one of these by name that has a later time, or None."""
-    if placement is None:
-        return None
-    places = (placement.place_of(name, times.at(name)) for name in names[:MOST_TYPED])
-    return next((each.older for each in places if each is not None and each.older is not None), None)
 
 
 def rebuild_with(called: str, names: Sequence[str]) -> str:

@@ -1,7 +1,9 @@
-"""Validation of pending slices before any of them is processed.
+"""Validation of pending slices before any of them is processed, and the deletes that the next one infers.
+
+A plan cannot know these deletes from names alone.
 
 Source: rules of entities, "Errors": VALIDATE reads each pending slice's footer; a fault is recorded for that
-slice and stops nothing else.
+slice and stops nothing else. `processing-strategies.md`, "Delete Inference".
 """
 
 from __future__ import annotations
@@ -22,18 +24,24 @@ from lakewright.errors import (
     SpecError,
 )
 from lakewright.lake.commit import strict_session
-from lakewright.lake.observation import last_commit_number
+from lakewright.lake.observation import observe_table
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import tell_recovery
 from lakewright.manifest.payload import MAY_SKIP, failure
-from lakewright.slices.discover import called_name, check_not_empty, item_id, slice_name
+from lakewright.slices.attempt import slice_error, slice_request
+from lakewright.slices.chain import counter_of
+from lakewright.slices.discover import called_name, check_not_empty, find_unchanged_slice, item_id, slice_name
+from lakewright.slices.past import lacks_past
 from lakewright.slices.read import read_slice, table_types
-from lakewright.slices.recover_from_log import counter_of, has_landed
 from lakewright.slices.result import is_slice_at_fault
-from lakewright.spark.jvm import is_jvm_failure, jvm_failure
-from lakewright.strategies.failures import translate_error
+from lakewright.spec.models.entity import Strategy
+from lakewright.spec.words import counted
+from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.bad_rows import check_bad_rows
+from lakewright.strategies.delete_inference import empty_slice_warning, preview_deletes
+from lakewright.strategies.prepare import prepare_load
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_load import LoadRequest
 
@@ -44,7 +52,7 @@ if TYPE_CHECKING:
     from lakewright.slices.pending import Pending
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["fail_invalid_slices"]
+__all__ = ["fail_invalid_slices", "preview_next_slice"]
 
 _WITHOUT_HEADER = "json"
 """Format whose columns are known only after all of it was read."""
@@ -81,10 +89,8 @@ def fail_invalid_slices(
 
 def _unprocessed(context: ProcessingContext, entity: Entity, pending: Pending) -> Iterator[Item]:
     """Yield the ready items whose commit has not landed; the others only wait to be recorded."""
-    silver = entity.places(context.lake.settings).silver
-    for item in pending.ready:
-        if not has_landed(context.lake, silver, item, context.application):
-            yield item
+    chain = context.chain(entity)
+    yield from (item for item in pending.ready if not chain.has_landed(item))
 
 
 def _last_processed(context: ProcessingContext, pending: Pending, slices: Sequence[Slice]) -> Slice | None:
@@ -143,11 +149,7 @@ class _Validator:
         except (NotInstalled, SparkUnavailable, SpecError):
             raise
         except Exception as error:
-            if self.context.is_cut_off():
-                raise KeyboardInterrupt from error
-            if is_jvm_failure(error):
-                raise jvm_failure(slice_.name, error) from error
-            ours = translate_error(error, self.entity, slice_.name)
+            ours = slice_error(self.context, self.entity, slice_.name, error)
             if isinstance(ours, NotInstalled | SpecError):
                 raise ours from error
             earlier = self.first.prepared.frame.columns if self.first is not None else ()
@@ -188,15 +190,15 @@ def _record(context: ProcessingContext, entity: Entity, item: str, error: Lakewr
 
     The error gets the commands to type, and the item among its details.
     """
-    silver = entity.places(context.lake.settings).silver
+    chain = context.chain(entity)
     try:
         claim = context.ledger.acquire(
             item,
             context.application,
             context.holder,
             duration=context.lease,
-            token_counter=counter_of(silver),
-            token_floor=last_commit_number(context.lake, silver, str(context.application)) or 0,
+            token_counter=counter_of(chain.silver),
+            token_floor=chain.last_number or 0,
             takeover=context.takeover,
         )
     except (OperatorError, SequenceConflict):
@@ -204,3 +206,49 @@ def _record(context: ProcessingContext, entity: Entity, item: str, error: Lakewr
     failed = context.ledger.failed(claim, failure(error))
     tell_recovery(error, failed, called_name(entity.called, slice_name(failed)))
     return True
+
+
+def preview_next_slice(context: ProcessingContext, entity: Entity, pending: Pending) -> str | None:
+    """Return a sentence on the deletes that an entity's next slice would infer; None if it infers none.
+
+    Later slices are left out, because their deletes depend on the table after this one. Nothing is written.
+    If the slice cannot be processed, the sentence says why.
+    """
+    strategy = context.strategy_for(entity)
+    if not entity.settings.delete_missing or strategy is Strategy.FULL or not pending.ready:
+        return None
+    state = observe_table(context.lake, entity.places(context.lake.settings).silver)
+    if is_adoptable(entity, state):
+        return "deletes can be counted once the table is adopted"
+    if lacks_past(context, entity, state):
+        return "deletes can be counted once the versions of history_from are loaded; --rehearse counts them"
+    item = pending.ready[0]
+    try:
+        return _preview(context, entity, item, strategy, is_late=item.item_id in pending.late)
+    except LakewrightError as error:
+        return f"{slice_name(item)} would fail: {error.message}"
+
+
+def _preview(
+    context: ProcessingContext, entity: Entity, item: Item, strategy: Strategy, *, is_late: bool
+) -> str | None:
+    slice_ = find_unchanged_slice(context.lake, entity.places(context.lake.settings).bronze, item)
+    session = strict_session(context.lake)
+    request = slice_request(context, entity, slice_, context.clock(), is_late=is_late)
+    if is_late and entity.settings.sequence_by is not None:
+        return None  # the plan says so of every late slice
+    try:
+        frame = read_slice(context.lake, session, slice_, entity, known=table_types(context.lake, entity))
+        load = prepare_load(context.lake, session, entity, frame, request)
+        check_bad_rows(load.bad_rows, entity, load.state, records=load.statistics.records)
+        found = preview_deletes(load)
+    except Exception as error:
+        raise slice_error(context, entity, slice_.name, error) from error
+    if load.bad_rows:
+        rows = counted(len(load.bad_rows), "bad row")
+        return f"{slice_.name} has {rows} that would be put aside, so that it infers no deletes"
+    if found is not None:
+        return found.text(slice_.name, strategy)
+    records = load.statistics.records
+    empty = empty_slice_warning(entity, strategy, records=records, is_first=load.is_first)
+    return None if empty is None else f"{slice_.name}: {empty}"

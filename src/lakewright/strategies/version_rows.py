@@ -119,7 +119,7 @@ class RowCheck:
     verbs: str
     rest: str
     condition: str
-    remedy: str
+    remedy: str = ""
 
     def text(self, count: int) -> str:
         """Return the sentence on a number of rows that fail.

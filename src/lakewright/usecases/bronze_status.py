@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
@@ -36,10 +36,9 @@ from lakewright.slices.other_runs import (
     find_other_runs,
     processing_jobs,
 )
-from lakewright.slices.processed import last_processed
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of
-from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.placed import chain_of, placed_entities
 from lakewright.usecases.slice_times.declared_times import declared_slice_time, late_slices_of
 from lakewright.usecases.slice_times.refused_times import blocking_time
 from lakewright.usecases.staleness.readers import dependents
@@ -48,8 +47,9 @@ from lakewright.usecases.staleness.repeated_appends import commands_adding_once
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
+    from lakewright.slices.chain import SliceChain
 
-__all__ = ["Arrived", "BronzeStatus", "Corrected", "Vanished", "changed_fault", "look_at_bronze"]
+__all__ = ["Arrived", "BronzeStatus", "Vanished", "changed_fault", "look_at_bronze"]
 
 SLICES_MISSING = "slices_missing"
 """The code of the fault that slices which wait are gone."""
@@ -119,28 +119,6 @@ class Vanished:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
-    """Skipped slices of an entity that have changed since they were recorded."""
-
-    entity: str
-    slices: CorrectedSlices
-
-    @property
-    def item_ids(self) -> tuple[str, ...]:
-        """The ids of their items."""
-        return tuple(item.item_id for item in self.slices.items)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object that `status -o json` prints."""
-        return {
-            "entity": self.entity,
-            "slices": list(self.slices.names),
-            "advice": self.slices.advice,
-            "do": list(self.slices.commands),
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class BronzeStatus:
     """How bronze deviates from what the manifest has recorded.
 
@@ -158,7 +136,7 @@ class BronzeStatus:
 
     arrived: tuple[Arrived, ...] = ()
     vanished: tuple[Vanished, ...] = ()
-    corrected: tuple[Corrected, ...] = ()
+    corrected: tuple[CorrectedSlices, ...] = ()
     changed: tuple[Fault, ...] = ()
     missing: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
@@ -190,9 +168,9 @@ def look_at_bronze(app: App, recovered: Mapping[str, Item]) -> BronzeStatus:
         recovered: Items that only tables know of, as the next run records them, by id.
     """
     found, told = BronzeStatus(), dict[str, str]()
-    for entity, places in placed_entities(app):
+    for entity, _ in placed_entities(app):
         try:
-            look = _look(app, entity, places.bronze, recovered)
+            look = _look(app, chain_of(app, entity), recovered)
         except StorageUnavailable as error:
             found = found.with_all(BronzeStatus(unreadable=(error.as_fault(),)))
             continue
@@ -231,53 +209,51 @@ def _beside(fault: Fault, entity: str, told: Mapping[str, str]) -> Fault:
     )
 
 
-def _look(app: App, entity: Entity, bronze: str, recovered: Mapping[str, Item]) -> BronzeStatus:
+def _look(app: App, chain: SliceChain, recovered: Mapping[str, Item]) -> BronzeStatus:
+    entity, bronze = chain.entity, chain.bronze
     if local_path(bronze) is None:
         return BronzeStatus()
-    listing, application = list_bronze(bronze, app.lake), application_of(app.project.name, entity)
-    if not listing.exists and is_folder_missed(app.store, application, bronze):
+    listing = list_bronze(bronze, app.lake)
+    if not listing.exists and is_folder_missed(chain):
         lost = Deviations(entity=entity.called, bronze=bronze, listing=listing, is_lost=True).fault
         return BronzeStatus(unreadable=() if lost is None else (lost,))
     ids = [item_id(slice_.path) for slice_ in listing.slices]
     present = {**app.store.read(ids), **{name: recovered[name] for name in ids if name in recovered}}
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
-    late = _late(app, entity, new[:MOST_NAMED], present) if new else ()
+    late = _late(chain, new[:MOST_NAMED], present) if new else ()
     told_late = late_slices_of(app, entity, late) if late else None
-    moved = moved_lake_error(app.store, application, item_id(bronze), set(new)) if new else None
+    moved = moved_lake_error(app.store, chain.application, item_id(bronze), set(new)) if new else None
     told = moved.as_fault() if moved is not None else None if entity.enabled else _DISABLED
-    blocked = _blocked(app, entity, new, present) if told is None else None
+    blocked = _blocked(app, chain, new, present) if told is None else None
     told = told or blocked
     incomplete = listing.incomplete[:MOST_NAMED]
     arrived = (Arrived(entity.called, len(new), new[:MOST_NAMED], incomplete, told_late, refused=told),)
-    gone = vanished_slices(app.store, application, bronze, present)
+    gone = vanished_slices(chain, present)
     vanished = (Vanished(entity.called, gone.count, tuple(islice(gone.names, MOST_NAMED))),)
-    found = _changed(app, entity, listing, present)
+    found = _changed(app, chain, listing, present)
     fault, corrected = (None, None) if found is None else (found.fault, found.corrected)
-    missing = None if moved is not None else _missing(app, entity, bronze, present, listing)
+    missing = None if moved is not None else _missing(chain, present, listing)
     return BronzeStatus(
         arrived=arrived if new or listing.incomplete else (),
         vanished=vanished if gone.count and moved is None else (),
-        corrected=() if corrected is None else (Corrected(entity.called, corrected),),
+        corrected=() if corrected is None else (corrected,),
         changed=() if fault is None else (fault,),
         missing=() if missing is None else (missing,),
         blocked=() if blocked is None else ((entity.called, blocked),),
     )
 
 
-def _missing(
-    app: App, entity: Entity, bronze: str, present: Mapping[str, Item], listing: Listing
-) -> Fault | None:
+def _missing(chain: SliceChain, present: Mapping[str, Item], listing: Listing) -> Fault | None:
     """Return that slices which wait are gone from bronze, so that a run fails them; None if none is.
 
     One of the first revision without a fingerprint was announced by another program, and is still to come.
     """
-    application = application_of(app.project.name, entity)
-    query = Query(application, frozenset({Verdict.READY}), prefix=f"{item_id(bronze)}/")
+    query = Query(chain.application, frozenset({Verdict.READY}), prefix=chain.prefix)
     # Those are told by themselves that can't be read, or are not complete.
     there = {*listing.incomplete, *listing.unreadable}
     gone = [
-        called_name(entity.called, item)
-        for item in app.store.select(query)
+        called_name(chain.entity.called, item)
+        for item in chain.store.select(query)
         if item.item_id not in present
         and slice_name(item) not in there
         and (item.revision > 1 or item.fingerprint is not None)
@@ -288,28 +264,27 @@ def _missing(
     names = first_of([each.partition("/")[2] for each in gone], MOST_NAMED)
     skip = command("skip", *gone)
     return Fault(
-        f"{counted(len(gone), 'slice')} of {entity.called} {wait}, but {are} gone from {bronze}: {names}",
+        f"{counted(len(gone), 'slice')} of {chain.entity.called} {wait}, but {are} gone from "
+        f"{chain.bronze}: {names}",
         remedy=f"Bring {them} back before the next run, which would fail {them}, or type `{skip}`.",
         code=SLICES_MISSING,
     )
 
 
-def _blocked(app: App, entity: Entity, new: Sequence[str], present: Mapping[str, Item]) -> Fault | None:
+def _blocked(app: App, chain: SliceChain, new: Sequence[str], present: Mapping[str, Item]) -> Fault | None:
     """Return the fault by which a run would process none of an entity's slices, or None."""
-    application = application_of(app.project.name, entity)
-    ready = (item for item in present.values() if item.verdict(application) is Verdict.READY)
+    ready = (item for item in present.values() if item.verdict(chain.application) is Verdict.READY)
     waiting = sorted((*new, *map(slice_name, ready)), key=natural_key)
-    late = frozenset(_late(app, entity, waiting, present)) if waiting else ()
-    error = blocking_time(app, entity, [name for name in waiting if name not in late])
+    late = frozenset(_late(chain, waiting, present)) if waiting else ()
+    error = blocking_time(app, chain.entity, [name for name in waiting if name not in late])
     return None if error is None else error.as_fault()
 
 
-def _late(app: App, entity: Entity, names: Sequence[str], present: Mapping[str, Item]) -> tuple[str, ...]:
+def _late(chain: SliceChain, names: Sequence[str], present: Mapping[str, Item]) -> tuple[str, ...]:
     """Return those of an entity's new slices that a run would refuse, as later ones are processed."""
-    if entity.settings.late_slices == "apply":
+    if chain.entity.settings.late_slices == "apply":
         return ()
-    bronze, application = entity.places(app.project.lake).bronze, application_of(app.project.name, entity)
-    last = last_processed(app.store, application, bronze, present)
+    last = chain.last_processed(present)
     return () if last is None else tuple(name for name in names if natural_key(name) < last)
 
 
@@ -321,20 +296,21 @@ def changed_fault(app: App, entity: Entity) -> Fault | None:
     Raises:
         StorageUnavailable: The bronze folder can't be read.
     """
-    listing = list_bronze(entity.places(app.project.lake).bronze, app.lake)
+    chain = chain_of(app, entity)
+    listing = list_bronze(chain.bronze, app.lake)
     items = app.store.read([item_id(each.path) for each in listing.slices])
-    found = _changed(app, entity, listing, items)
+    found = _changed(app, chain, listing, items)
     return None if found is None else found.fault
 
 
-def _changed(app: App, entity: Entity, listing: Listing, present: Mapping[str, Item]) -> Deviations | None:
+def _changed(app: App, chain: SliceChain, listing: Listing, present: Mapping[str, Item]) -> Deviations | None:
     """Return the deviations of processed and skipped slices that have changed; None if none has."""
-    application = application_of(app.project.name, entity)
     verdicts = (Verdict.PROCESSED, Verdict.SKIPPED)
-    changed = (changed_items(present.values(), listing, application, each) for each in verdicts)
-    if next(chain.from_iterable(changed), None) is None:
+    if not any(
+        True for each in verdicts for _ in changed_items(present.values(), listing, chain.application, each)
+    ):
         return None
-    found = find_deviations(_context(app, entity), entity, listing, present)
+    found = find_deviations(_context(app, chain.entity), chain.entity, listing, present)
     return replace(found, listing=Listing(listing.slices))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +37,7 @@ __all__ = [
     "concern_of_warning",
     "concerns_of_files",
     "concerns_of_manifest",
+    "fault_concern",
     "first_line",
     "other_lines",
 ]
@@ -242,13 +243,19 @@ def concern_of_waiting(entity: str, refused: BackdatedError) -> Concern:
 
 def concern_of_blocked(entity: str, fault: Fault) -> Concern:
     """Return why a run would process no slice of an entity: the time of one that waits is wrong."""
+    why = f"a run would process none of its slices: {first_line(fault.message)}"
+    return replace(fault_concern("waiting", entity, fault), why=why, more="", entity=entity)
+
+
+def fault_concern(kind: str, subject: str, fault: Fault) -> Concern:
+    """Return the concern of a fault, with its remedy."""
     return Concern(
-        kind="waiting",
-        subject=entity,
-        why=f"a run would process none of its slices: {first_line(fault.message)}",
+        kind=kind,
+        subject=subject,
+        why=first_line(fault.message),
+        more=other_lines(fault.message),
         since=None,
         advice=fault.remedy or "",
-        entity=entity,
         code=fault.code,
     )
 

@@ -12,27 +12,26 @@ from lakewright.doctor import plan_repair as planning
 from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
 from lakewright.doctor.plan_repair import RepairPlan
-from lakewright.doctor.rules import KEY_ALIKE
 from lakewright.errors import LakewrightError, StorageUnavailable
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.lake.spark_errors import query_failure
 from lakewright.manifest.store import Query
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
-from lakewright.slices.application import application_of
 from lakewright.slices.changed import is_folder_missed
 from lakewright.slices.deviations import Deviations
 from lakewright.slices.discover import list_bronze
 from lakewright.slices.lost_table import find_older_table, lost_table_error
-from lakewright.slices.moved_lake import without_continued
-from lakewright.slices.processed import first_processed
+from lakewright.slices.processed import without_continued
 from lakewright.slices.rewind.side_table import REHEARSAL, left_beside, side_address
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.context import Context, RunOptions
+from lakewright.targets.entity.table_rules import KEY_ALIKE
 from lakewright.usecases.checks import Check, guarded, told_once
 from lakewright.usecases.items import Rows, entity_application
+from lakewright.usecases.placed import chain_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -169,9 +168,10 @@ def _told(commit: Commit) -> str:
 
 
 def _bronze(app: App, entity: Entity) -> str:
-    place = entity.places(app.project.lake).bronze
-    listing, application = list_bronze(place, app.lake), application_of(app.project.name, entity)
-    if not listing.exists and is_folder_missed(app.store, application, place):
+    chain = chain_of(app, entity)
+    place = chain.bronze
+    listing = list_bronze(place, app.lake)
+    if not listing.exists and is_folder_missed(chain):
         lost = Deviations(entity=entity.called, bronze=place, listing=listing, is_lost=True).fault
         if lost is not None:
             raise StorageUnavailable(lost.message, remedy=lost.remedy or "")
@@ -195,15 +195,15 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
 
 
 def _silver(app: App, entity: Entity) -> str:
-    silver = entity.places(app.project.lake).silver
+    chain = chain_of(app, entity)
+    silver = chain.silver
     state = observe_table(app.lake, silver)
-    application = application_of(app.project.name, entity)
     if not state.exists:
-        lost = lost_table_error(entity, first_processed(app.store, application), silver)
+        lost = lost_table_error(chain, chain.first_processed)
         if lost is not None:
             raise lost
         return f"{silver} does not exist yet: the first slice creates it"
-    older = find_older_table(app.lake, app.ledger, entity, application, silver)
+    older = find_older_table(chain)
     if older is not None:
         raise older
     gone = [] if state.version is None else missing_files(app.lake, silver, state.version)

@@ -13,8 +13,7 @@ from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.discover import natural_key, slice_name
-from lakewright.slices.processed import APART
-from lakewright.slices.time_check import ALL_DECLARED
+from lakewright.slices.time_check import ALL_DECLARED, APART
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.items import find_or_record_item, inventory_of
 from lakewright.usecases.slice_times.declared_times import declared_slice_time, placement_of
@@ -22,7 +21,7 @@ from lakewright.usecases.slice_times.declared_times import declared_slice_time, 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
-    from lakewright.slices.processed import Placement, SlicePlace
+    from lakewright.slices.time_check import Placement, SlicePlace
     from lakewright.spec.models.entity import Entity
 
 __all__ = ["included_slices"]

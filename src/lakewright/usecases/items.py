@@ -27,7 +27,7 @@ from lakewright.slices.discover import called_name, item_id, natural_key, slice_
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import sort_pending
 from lakewright.spec.suggestions import suggestion
-from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.placed import chain_of, placed_entities
 
 __all__ = [
     "BLOCKING",
@@ -293,13 +293,8 @@ def inventory_of(app: App, author: str | None = None) -> Inventory:
 
     Records are written in the name of the author, or of this tool.
     """
-    return Inventory(
-        lake=app.lake,
-        ledger=app.ledger if author is None else app.ledger_of(app.store, author),
-        entities=app.project.entities,
-        places_of=lambda entity: entity.places(app.project.lake),
-        application_of=lambda entity: application_of(app.project.name, entity),
-    )
+    ledger = app.ledger if author is None else app.ledger_of(app.store, author)
+    return Inventory(ledger, app.project.entities, lambda entity: chain_of(app, entity, ledger))
 
 
 def application_named(text: str, known: Iterable[Application]) -> Application:

@@ -13,7 +13,7 @@ from lakewright.slices.application import application_of
 from lakewright.slices.rewind.unrecorded import UNRECORDED_ADVICE
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
-from lakewright.usecases.concerns import MOST, Concern, first_line, other_lines
+from lakewright.usecases.concerns import MOST, Concern, fault_concern
 from lakewright.usecases.damage.damaged_tables import damaged_tables, is_of_silver, lost_beside
 from lakewright.usecases.damage.lost_outputs import LostOutputs, lost_outputs
 from lakewright.usecases.damage.rebuild_status import DueRebuild, RebuildStatus, due_rebuilds
@@ -117,15 +117,15 @@ def concerns_of_silver(
         ready: How many slices each application has ready, by its key.
     """
     bronze = observed.bronze
-    yield from (_fault_concern("unreadable", "bronze", fault) for fault in bronze.unreadable[:MOST])
-    yield from (_fault_concern("missing", "bronze", fault) for fault in bronze.missing[:MOST])
+    yield from (fault_concern("unreadable", "bronze", fault) for fault in bronze.unreadable[:MOST])
+    yield from (fault_concern("missing", "bronze", fault) for fault in bronze.missing[:MOST])
     yield from _damaged([fault for fault in observed.damaged if is_of_silver(fault)])
     for due in observed.rebuilds.due[:MOST]:
         yield _rebuild_concern(app, due, ready)
     for fault in observed.rebuilds.rows_changed_beside(told_messages(warned))[:MOST]:
-        yield _fault_concern("rows_changed", "silver", fault)
+        yield fault_concern("rows_changed", "silver", fault)
     for fault in bronze.changed[:MOST]:
-        yield _fault_concern("changed", "bronze", fault)
+        yield fault_concern("changed", "bronze", fault)
 
 
 def concerns_of_gold(observed: Observed, tainted: Sequence[TaintedTarget] = ()) -> Iterator[Concern]:
@@ -133,25 +133,13 @@ def concerns_of_gold(observed: Observed, tainted: Sequence[TaintedTarget] = ()) 
     yield from _damaged([fault for fault in observed.damaged if not is_of_silver(fault)])
     yield from _damaged(lost_beside(observed.lost.without_tainted(tainted), observed.damaged))
     for fault in observed.lost.rows_changed[:MOST]:
-        yield _fault_concern("rows_changed", fault.details["subject"], fault)
+        yield fault_concern("rows_changed", fault.details["subject"], fault)
 
 
 def _damaged(faults: Sequence[Fault]) -> Iterator[Concern]:
     for fault in faults[:MOST]:
         typed = " && ".join(fault.details["commands"])
-        yield replace(_fault_concern("damaged", fault.details["subject"], fault), command=typed)
-
-
-def _fault_concern(kind: str, subject: str, fault: Fault) -> Concern:
-    return Concern(
-        kind=kind,
-        subject=subject,
-        why=first_line(fault.message),
-        more=other_lines(fault.message),
-        since=None,
-        advice=fault.remedy or "",
-        code=fault.code,
-    )
+        yield replace(fault_concern("damaged", fault.details["subject"], fault), command=typed)
 
 
 def _rebuild_concern(app: App, due: DueRebuild, ready: Mapping[tuple[str, str | None], int]) -> Concern:
@@ -187,10 +175,10 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
         yield Concern(
             kind="corrected",
             subject=found.entity,
-            why=found.slices.words,
+            why=found.words,
             since=None,
-            advice=found.slices.advice,
-            command=found.slices.commands[0],
+            advice=found.advice,
+            command=found.commands[0],
             entity=found.entity,
         )
     for each in observed.quarantined[:MOST]:

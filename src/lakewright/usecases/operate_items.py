@@ -22,8 +22,8 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import ANYONE, Application
 from lakewright.slices.application import application_of
+from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.words import first_of
 from lakewright.usecases.items import (
     Row,

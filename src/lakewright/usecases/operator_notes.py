@@ -16,6 +16,7 @@ from lakewright.spec.models.entity import Entity
 from lakewright.strategies.delete_inference import late_slice_warning
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.usecases.items import inventory_of
+from lakewright.usecases.placed import chain_of
 from lakewright.usecases.slice_times.declared_times import late_items, late_slices_of
 from lakewright.usecases.slice_times.refused_times import requeued_time_note
 
@@ -42,11 +43,11 @@ def skip_notes(app: App, item: Item) -> Iterator[str]:
 
 def _is_held(app: App, entity: Entity, item: Item) -> bool:
     """Return whether a table holds a slice of an earlier revision, as far as its log can be read."""
-    application = application_of(app.project.name, entity)
-    if item.revision == 1 or application.key not in item.tokens:
+    chain = chain_of(app, entity)
+    if item.revision == 1 or chain.application.key not in item.tokens:
         return False
     try:
-        return is_in_table(app.lake, app.store, entity, application, item)
+        return is_in_table(chain, item)
     except LakewrightError:  # `status` tells it
         return False
 
@@ -93,14 +94,19 @@ def gone_notes(app: App, gone: Mapping[str, Entity]) -> Iterator[str]:
         )
 
 
-def _time_notes(app: App, entities: Mapping[str, Entity], after: str) -> Iterator[str]:
-    """Yield what the next run will refuse of items; `after` begins the sentence."""
+def _ordered(app: App, entities: Mapping[str, Entity]) -> Iterator[tuple[Entity, tuple[str, ...]]]:
+    """Yield the entities of items with the names of their slices, in order."""
     items = app.store.read(list(entities))
     names: dict[str, list[str]] = {}
     for item_id, entity in entities.items():
         names.setdefault(entity.called, []).append(slice_name(items[item_id]))
     for entity in {each.called: each for each in entities.values()}.values():
-        ordered = sorted(names[entity.called], key=natural_key)
+        yield entity, tuple(sorted(names[entity.called], key=natural_key))
+
+
+def _time_notes(app: App, entities: Mapping[str, Entity], after: str) -> Iterator[str]:
+    """Yield what the next run will refuse of items; `after` begins the sentence."""
+    for entity, ordered in _ordered(app, entities):
         note = requeued_time_note(app, entity, ordered)
         if note is not None:
             yield f"{called_name(entity.called, ordered[0])}: {after}{note}"
@@ -118,10 +124,6 @@ def _late_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
 
 def _order_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
     """Yield that requeued items, whose entities are given, are applied over newer rows, and the other way."""
-    names: dict[str, list[str]] = {}
-    for item_id, entity in entities.items():
-        names.setdefault(entity.called, []).append(slice_name(app.ledger.item(item_id)))
-    for entity in {each.called: each for each in entities.values()}.values():
-        ordered = tuple(sorted(names[entity.called], key=natural_key))
+    for entity, ordered in _ordered(app, entities):
         if (warning := late_slices_of(app, entity, ordered).warning) is not None:
             yield f"{called_name(entity.called, ordered[0])}: {warning}"

@@ -10,9 +10,10 @@ from lakewright.errors import Fault
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import failure_words
 from lakewright.notebook import html_table
+from lakewright.slices.deviations import CorrectedSlices
 from lakewright.slices.late_advice import LateSlices
 from lakewright.spec.words import counted, first_of
-from lakewright.usecases.bronze_status import Arrived, Corrected, Vanished
+from lakewright.usecases.bronze_status import Arrived, Vanished
 from lakewright.usecases.damage.damaged_tables import is_of_silver
 from lakewright.usecases.damage.rebuild_status import DueRebuild, Unseen
 from lakewright.usecases.damage.unrecorded_slices import Unrecorded
@@ -139,7 +140,7 @@ class ProjectStatus:
     arrived: tuple[Arrived, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     vanished: tuple[Vanished, ...] = ()
-    corrected: tuple[Corrected, ...] = ()
+    corrected: tuple[CorrectedSlices, ...] = ()
     changed: tuple[Fault, ...] = ()
     missing: tuple[Fault, ...] = ()
     unreadable: tuple[Fault, ...] = ()
@@ -360,7 +361,7 @@ def _notice_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     for gone in status.vanished:
         yield "gone", gone.entity, f"{counted(gone.count, 'processed slice')} gone from bronze", ""
     for one in status.corrected:
-        yield "corrected", one.entity, one.slices.words, one.slices.advice
+        yield "corrected", one.entity, one.words, one.advice
     for trigger in status.triggers:
         for text in trigger.warnings:
             yield "trigger warned", str(trigger.lane), text, ""

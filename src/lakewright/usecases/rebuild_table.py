@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.lake.delta_warnings import without_id_warnings
-from lakewright.lake.observation import last_commit_number, observe_table
+from lakewright.lake.observation import observe_table
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
 from lakewright.run.execute import Interruption
@@ -30,12 +29,11 @@ from lakewright.usecases.included_slices import included_slices
 from lakewright.usecases.rewinding import (
     announced,
     check_of,
-    listed,
     rewind_as_json,
     rewind_context,
     settled,
     skipped_words,
-    table_lease,
+    under_lease,
 )
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.staleness.downstream import (
@@ -130,16 +128,23 @@ class Rebuilt:
         changed = "" if self.difference is None else f": {self.difference.text}"
         return f"<Rebuilt {self.entity} {done}{changed}>"
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the rebuild leaves out and loses, and what becomes of it."""
+        found = (
+            self.skipped_words,
+            self.requeued_words,
+            *(f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign),
+            self.missing_words,
+            self.tainted_words,
+            self.beside_words,
+        )
+        return tuple(each for each in found if each is not None)
+
     def _repr_html_(self) -> str:
         found = self.difference
         rows = () if found is None else found.shown_rows("only in the old table", "only in the new table")
-        lost = (f"lost: version {each.version} ({each.operation})" for each in self.plan.foreign)
-        notes = (
-            each
-            for each in (self.skipped_words, self.requeued_words, self.missing_words, self.beside_words)
-            if each is not None
-        )
-        return html_table(repr(self)[1:-1], ("row", "values"), rows, (*lost, *notes))
+        return html_table(repr(self)[1:-1], ("row", "values"), rows, self.words)
 
     def as_json(self) -> dict[str, Any]:
         """Return the rebuild as commands print it."""
@@ -201,9 +206,7 @@ def rebuild_table(
     facts = {"author": author, "reason": reason, "check": is_check, **start_facts}
     with (
         nullcontext() if is_check else told_command(app, "rebuild", found),
-        listed(app, f"rebuild {found.called}", PHASE, facts) as attempt,
-        table_lease(app, found),
-        without_id_warnings(app.lake),
+        under_lease(app, found, PHASE, facts) as attempt,
     ):
         check = check_of(app, interruption)
         included = included_slices(app, found, include)
@@ -266,13 +269,13 @@ def _brought_back(
 
     What was built before these slices came is as it was. None are returned if the rebuild changes more.
     """
-    silver = entity.places(app.project.lake).silver
-    last = last_commit_number(app.lake, silver, str(context.application)) if plan.state.exists else None
-    lacked = () if last is None else lacked_items(context.ledger, context.application, silver, last)
+    chain = context.chain(entity)
+    last = chain.last_number if plan.state.exists else None
+    lacked = () if last is None else lacked_items(chain, last)
     changes = (plan.skipped, plan.requeued, plan.foreign, any(each.is_new for each in plan.slices))
     if not lacked or any(changes) or plan.base is not None:
         return ()
-    state, built = plan.state, observe_table(app.lake, side_address(silver))
+    state, built = plan.state, observe_table(app.lake, side_address(chain.silver))
     if state.names != built.names or outdated_parts(state, entity, app.project.lake):
         return ()
     return first_arrivals(app, context.application, lacked) or ()

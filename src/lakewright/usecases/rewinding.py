@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import find_lease
 from lakewright.run.execute import Interruption
+from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext, ProcessingOptions
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.settle import conclude, settle_rewind
 from lakewright.spec.words import first_of
 from lakewright.strategies.failures import storage_error
@@ -39,7 +40,7 @@ __all__ = [
     "rewind_context",
     "settled",
     "skipped_words",
-    "table_lease",
+    "under_lease",
 ]
 
 MOST_NAMED = 10
@@ -89,15 +90,23 @@ def skipped_words(names: Sequence[str], table: str) -> str | None:
 
 
 @contextmanager
-def table_lease(app: App, entity: Entity) -> Iterator[None]:
-    """Hold the lease on an entity's table; `Lake.check_commit` raises an error once it is lost.
+def under_lease(app: App, entity: Entity, phase: str, facts: Mapping[str, Any]) -> Iterator[Attempt]:
+    """Hold the lease on an entity's table for a rewind that the history of runs lists.
+
+    `Lake.check_commit` raises an error once the lease is lost.
 
     Raises:
         LeaseHeld: Another run writes the table.
+        StorageUnavailable: The storage failed in the block.
     """
     target = target_contexts(app)(app.workspace)
-    with hold_leases(target, frozenset({table_resource(entity.places(app.project.lake).silver)})):
-        yield
+    resources = frozenset({table_resource(entity.places(app.project.lake).silver)})
+    with (
+        listed(app, f"{phase.lower()} {entity.called}", phase, facts) as attempt,
+        hold_leases(target, resources),
+        without_id_warnings(app.lake),
+    ):
+        yield attempt
 
 
 def check_of(app: App, interruption: Interruption | None) -> Callable[[], None]:

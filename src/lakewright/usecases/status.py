@@ -12,7 +12,7 @@ from itertools import chain
 from lakewright.app import App
 from lakewright.errors import BackdatedError, Fault, StorageUnavailable, TargetError
 from lakewright.lake.observation import table_log
-from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import RUNNING, Journal, Run
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.readiness import Readiness
@@ -23,7 +23,6 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.late_advice import LateSlices
-from lakewright.slices.recover_from_log import lacks_commits
 from lakewright.spec.project import Project
 from lakewright.stores.registry import select_backend
 from lakewright.stores.write_access import write_fault
@@ -46,7 +45,7 @@ from lakewright.usecases.failed_runs.undone_runs import (
 from lakewright.usecases.failed_runs.work_elsewhere import slices_to_place
 from lakewright.usecases.history import Warned
 from lakewright.usecases.items import Row, Rows
-from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.placed import chain_of, placed_entities
 from lakewright.usecases.project_status import Elsewhere, ProjectStatus
 from lakewright.usecases.quarantine_status import read_quarantined
 from lakewright.usecases.slice_times.declared_times import late_items, late_slices_of
@@ -178,11 +177,9 @@ def unrecorded_entities(app: App) -> Iterator[str]:
     if any(known) or any(entity_of(app.project.name, each) is not None for each in standings.others):
         return
     for entity, places in placed_entities(app):
-        silver = places.silver
-        application = application_of(app.project.name, entity)
         with suppress(TargetError):  # a damaged table is told by itself
-            is_local = silver.location is not None and table_log(app.lake, silver) is not None
-            if is_local and lacks_commits(app.lake, app.ledger, silver, application):
+            is_local = places.silver.location is not None and table_log(app.lake, places.silver) is not None
+            if is_local and chain_of(app, entity).lacks_commits:
                 yield entity.called
 
 
@@ -315,46 +312,39 @@ def _foreign(project: Project, waiting: Iterable[Row]) -> Iterator[tuple[str, st
             yield str(application), "until the project declares the entity; no run takes "
 
 
+def _by_entity(app: App, rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows of slices that runs of the project take, in order, by their entity."""
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: natural_key(row.slice)):
+        if row.waits_for is None and row.application.is_of_entity and row.entity in app.project.entities:
+            found.setdefault(row.entity or "", []).append(row)
+    return found
+
+
 def _late(app: App, waiting: Iterable[Row]) -> Iterator[str]:
     """Yield the ids of waiting items that a run would refuse as late."""
-    ready: dict[str, list[Item]] = {}
-    for row in waiting:
-        if row.waits_for is None and row.application.is_of_entity and row.entity in app.project.entities:
-            ready.setdefault(row.entity or "", []).append(row.item)
-    for name, items in ready.items():
+    for name, rows in _by_entity(app, waiting).items():
         with suppress(StorageUnavailable):  # what can't be read in bronze is told by itself
-            yield from (item.item_id for item in late_items(app, app.project.entity(name), items))
+            late = late_items(app, app.project.entity(name), [row.item for row in rows])
+            yield from (item.item_id for item in late)
 
 
 def _late_slices(app: App, waiting: Iterable[Row], late: Container[str]) -> Iterator[tuple[str, LateSlices]]:
     """Yield the entities with waiting slices that are late, with what to type about these."""
-    names: dict[str, list[str]] = {}
-    for row in waiting:
-        if row.item.item_id in late:
-            names.setdefault(row.entity or "", []).append(row.slice)
-    for entity, found in names.items():
-        slices = tuple(sorted(found, key=natural_key))
-        yield entity, late_slices_of(app, app.project.entity(entity), slices)
+    for name, rows in _by_entity(app, (row for row in waiting if row.item.item_id in late)).items():
+        yield name, late_slices_of(app, app.project.entity(name), tuple(row.slice for row in rows))
 
 
 def _refused(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, BackdatedError]]:
     """Yield the entities whose waiting slices have times that a run would refuse, with its error."""
-    first: dict[str, str] = {}
-    for row in sorted(waiting, key=lambda row: natural_key(row.slice)):
-        if row.waits_for is None and row.application.is_of_entity and row.entity is not None:
-            first.setdefault(row.entity, row.slice)
-    for entity, name in first.items():
-        if (error := refused_waiting(app, entity, name)) is not None:
-            yield entity, error
+    for name, rows in _by_entity(app, waiting).items():
+        if (error := refused_waiting(app, name, rows[0].slice)) is not None:
+            yield name, error
 
 
 def _blocked(app: App, waiting: Iterable[Row]) -> Iterator[tuple[str, Fault]]:
     """Yield the entities of which a run would process no waiting slice, as the time of one is wrong."""
-    names: dict[str, list[str]] = {}
-    for row in waiting:
-        if row.waits_for is None and row.application.is_of_entity and row.entity in app.project.entities:
-            names.setdefault(row.entity or "", []).append(row.slice)
-    for name, slices in names.items():
+    for name, rows in _by_entity(app, waiting).items():
         entity = app.project.entity(name)
-        if entity.enabled and (error := blocking_time(app, entity, sorted(slices, key=natural_key))):
+        if entity.enabled and (error := blocking_time(app, entity, [row.slice for row in rows])):
             yield name, error.as_fault()

@@ -12,8 +12,8 @@ from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.relocate import Relocated, relocate
 from lakewright.manifest.transfer import Imported
 from lakewright.slices.application import application_of
+from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import item_id
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.usecases.placed import placed_entities
 
 __all__ = ["Moved", "export_manifest", "import_manifest", "move_items"]

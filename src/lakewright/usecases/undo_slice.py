@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.lake.commit import strict_session
-from lakewright.lake.delta_warnings import without_id_warnings
 from lakewright.lake.observation import read_table
 from lakewright.lake.paths import local_path
 from lakewright.manifest.lock import command
@@ -26,12 +25,11 @@ from lakewright.usecases.rewinding import (
     announced,
     check_of,
     check_settled,
-    listed,
     rewind_as_json,
     rewind_context,
     settled,
     skipped_words,
-    table_lease,
+    under_lease,
 )
 from lakewright.usecases.session_check import check_session
 from lakewright.usecases.staleness.downstream import (
@@ -160,18 +158,26 @@ class Undone:
         changed = "" if self.difference is None else f": {self.difference.text}"
         return f"<Undone {self.entity}/{self.plan.slice} {done}{changed}>"
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that the undo does, and what becomes of it."""
+        found = (
+            self.table_words,
+            self.repeated_words,
+            self.slices_words,
+            self.again_words,
+            self.skipped_words,
+            *(f"lost: {words}" for words in self.lost_words),
+            None if self.beside is None else self.beside.text,
+            self.tainted_words,
+            self.uncompared_words,
+        )
+        return tuple(each for each in found if each is not None)
+
     def _repr_html_(self) -> str:
         found = self.difference
         rows = () if found is None else found.shown_rows("goes", "comes back")
-        beside = () if self.beside is None else (self.beside.text,)
-        lost = (f"lost: {words}" for words in self.lost_words)
-        tainted = () if self.tainted_words is None else (self.tainted_words,)
-        repeated = () if self.repeated_words is None else (self.repeated_words,)
-        uncompared = () if self.uncompared_words is None else (self.uncompared_words,)
-        skipped = () if self.skipped_words is None else (self.skipped_words,)
-        slices = (*repeated, self.slices_words, *skipped)
-        notes = (self.table_words, *slices, *lost, *beside, *tainted, *uncompared)
-        return html_table(repr(self)[1:-1], ("row", "values"), rows, notes)
+        return html_table(repr(self)[1:-1], ("row", "values"), rows, self.words)
 
     def as_json(self) -> dict[str, Any]:
         """Return the undo as commands print it."""
@@ -285,12 +291,7 @@ def undo_slice(
     check_recorded(context, found, slice)
     words = f"undo of {slice} of {found.called}"
     facts = {"slice": slice, "requeue": is_requeued, "author": author, "reason": reason}
-    with (
-        told_command(app, "undo", found),
-        listed(app, f"undo {found.called}", PHASE, facts) as attempt,
-        table_lease(app, found),
-        without_id_warnings(app.lake),
-    ):
+    with told_command(app, "undo", found), under_lease(app, found, PHASE, facts) as attempt:
         check = check_of(app, interruption)
         plan = plan_undo(context, found, slice, is_requeued=is_requeued, is_over_foreign=is_over_foreign)
         check_each_once(context, found, plan, check=check)

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from lakewright.slices.discover import natural_key
-from lakewright.slices.other_runs import entity_name, find_other_runs
+from lakewright.slices.other_runs import entity_name, entity_targets, find_other_runs
 from lakewright.usecases.slice_times.refused_times import refused_arrived
 from lakewright.usecases.staleness.readers import dependents
 from lakewright.usecases.staleness.repeated_appends import commands_adding_once
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from lakewright.errors import Fault
     from lakewright.plan.other_runs import OtherRun
     from lakewright.run.build_history import Instance
-    from lakewright.usecases.bronze_status import Arrived, Corrected
+    from lakewright.slices.deviations import CorrectedSlices
+    from lakewright.usecases.bronze_status import Arrived
     from lakewright.usecases.items import Row
 
 __all__ = ["WaitingSlices"]
@@ -68,7 +69,7 @@ class WaitingSlices:
                 return True
         return False
 
-    def corrected_come_first(self, corrected: Iterable[Corrected], open_: Iterable[Row]) -> bool:
+    def corrected_come_first(self, corrected: Iterable[CorrectedSlices], open_: Iterable[Row]) -> bool:
         """Return whether skipped slices that were corrected come before what failed runs take.
 
         They are older than slices that wait or have failed, or are those of a failed run, whose target would
@@ -80,10 +81,10 @@ class WaitingSlices:
         """
         others = _names(open_)
         for each in corrected:
-            first = min(map(natural_key, each.slices.names))
+            first = min(map(natural_key, each.names))
             if any(first < natural_key(name) for name in others.get(each.entity, ())):
                 return True
-            runs = self._runs(each.entity, each.slices.names)
+            runs = self._runs(each.entity, each.names)
             if any(self._is_resumed(each.entity, run) for run in runs):
                 return True
         return False
@@ -132,13 +133,9 @@ class WaitingSlices:
 
     def _is_resumed(self, entity: str, run: OtherRun) -> bool:
         """Return whether a failed run processes an entity in the instance of a run once it is resumed."""
-        targets, of_job = self.app.project.targets, self.app.project.jobs[run.job].targets
+        taken = entity_targets(self.app.project, entity, self.app.project.jobs[run.job].targets)
         instance = tuple(sorted(self.app.journal.hide_secrets(dict(run.parameters)).items()))
-        return any(
-            (name, instance) in self.resumed
-            for name, each in targets.items()
-            if name in of_job and each.kind == "entity" and entity_name(self.app.project, each.raw) == entity
-        )
+        return any((name, instance) in self.resumed for name, _ in taken)
 
 
 def _names(rows: Iterable[Row]) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from tests.model.strategies import Model, Record, Refused
 from tests.spark.strategies.machine import Sent, Shape, StrategyMachine, Subject
 
 from lakewright.plan.permissions import Permissions
-from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.chain import counter_of
 from lakewright.slices.rewind.execution import build_beside, check_each_once, rewind_table
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo

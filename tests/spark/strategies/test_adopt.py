@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
-from lakewright.doctor.rules import ExaminedTable, find_violations
 from lakewright.errors import MigrationError
-from lakewright.lake.observation import observe_table, read_table
+from lakewright.lake.observation import observe_table
 from lakewright.spec.models.entity import Entity
 from lakewright.strategies.adoption.columns import adopted_columns
-from lakewright.strategies.table_properties import canonical_form
+from lakewright.targets.entity.table_rules import ExaminedTable, find_violations
 from lakewright.transform.system_columns import SystemColumns
 
 DAYS = ("2023-01-01", "2023-02-01", "2023-02-15", "2023-03-01", "2999-12-31")
@@ -34,15 +33,8 @@ def make(lake: SmallLake, things: Entity, rows: str, *columns: str, partition: s
 
 
 def broken(lake: SmallLake, things: Entity) -> tuple[str, ...]:
-    silver = things.places(lake.lake.settings).silver
-    properties = observe_table(lake.lake, silver).properties
-    table = ExaminedTable(
-        frame=read_table(lake.spark, silver),
-        entity=things,
-        system=SystemColumns("dlf_", things.destination),
-        properties=properties,
-        form=canonical_form(properties, lake.lake.settings.timezone),
-    )
+    state = observe_table(lake.lake, things.places(lake.lake.settings).silver)
+    table = ExaminedTable.of(lake.lake, things, lake.spark, state)
     return tuple(finding.words for finding in find_violations(table))
 
 

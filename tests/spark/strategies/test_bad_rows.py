@@ -12,8 +12,8 @@ from tests.spark.strategies.bench import SmallLake, entity, pa
 
 from lakewright.errors import BadRowsError, NullKeyError, SchemaDriftError, SliceError
 from lakewright.slices.pending import find_pending
-from lakewright.slices.preview import preview_next_slice
 from lakewright.slices.quarantine import quarantine_folder
+from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.models.entity import Entity
 
 ID = {"name": "id", "datatype": "integer", "fieldroles": ["businesskey"]}

@@ -11,7 +11,7 @@ import pytest
 from tests.spark.strategies.bench import SmallLake, entity, pa
 
 from lakewright.slices.pending import find_pending
-from lakewright.slices.preview import preview_next_slice
+from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.models.entity import Entity
 
 SCHEMA = [("id", pa.int64()), ("at", pa.int64())]
@@ -91,7 +91,7 @@ def test_a_preview_tells_of_the_brake_and_of_slices_that_would_fail(lake: SmallL
 
 
 def test_where_nothing_is_inferred_no_query_is_run(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakewright.slices.preview.strict_session", lambda _: pytest.fail("no query"))
+    monkeypatch.setattr("lakewright.slices.validation.strict_session", lambda _: pytest.fail("no query"))
     plain, full = entity(name="plain"), entity("full", name="full", settings={"delete_missing": True})
     for things in (plain, full):
         lake.load(things, "s1", [{"id": 1, "at": 0}], SCHEMA)

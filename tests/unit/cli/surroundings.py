@@ -146,7 +146,9 @@ class FakeApp:
             ),
             watermarks=declared.watermarks,
             silver_name=declared.silver_name,
-            places=lambda lake: Places(lake, Address(location=f"{lake}/silver"), raw=""),
+            places=lambda _: Places(
+                self.project.lake, Address(location=f"{self.project.lake}/silver"), raw=""
+            ),
         )
         self.project = self.project or SimpleNamespace(
             name="shop",

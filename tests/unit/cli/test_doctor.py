@@ -14,10 +14,10 @@ from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.doctor.examine import Diagnosis
-from lakewright.doctor.rules import Finding
 from lakewright.errors import NotInstalled
 from lakewright.lake.commit import Commit
 from lakewright.slices.lost_table import Mismatch
+from lakewright.targets.entity.table_rules import Finding
 
 OVERLAP = Finding("overlap", "versions begin before the one before them ends", 7, ({"id": "1"}, {"id": "2"}))
 BY_HAND = Commit(3, datetime(2024, 5, 1, 12, tzinfo=UTC), "UPDATE", {}, {})

@@ -43,7 +43,7 @@ def app(tmp_path: Path) -> FakeApp:
         (bronze / name).write_text(name)
     made = FakeApp(bronze=bronze, store=SqliteStore(tmp_path / "manifest.db"))
     silver = Address(location=str(tmp_path / "silver"))
-    made.project.entities["orders"].places = lambda lake: Places(lake, silver, raw="")
+    made.project.entities["orders"].places = lambda _: Places(str(bronze), silver, raw="")
     call_with(made, "manifest", "discover")
     made.ledger.processed(taken(made, "1.csv"), {"watermarks": {"day": {"type": "long", "value": 3}}})
     commit(made, 1)

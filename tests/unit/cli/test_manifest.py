@@ -29,7 +29,7 @@ from lakewright.manifest.payload import failure
 from lakewright.manifest.record import Application
 from lakewright.manifest.settings import is_taken_over
 from lakewright.manifest.store import Query
-from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.chain import counter_of
 from lakewright.spec.models.places import Address
 from lakewright.usecases.concerns import concern_of_lock
 from lakewright.usecases.items import Rows

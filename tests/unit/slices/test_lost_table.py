@@ -17,17 +17,14 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Application, Author
 from lakewright.slices import lost_table
+from lakewright.slices.chain import SliceChain, counter_of
 from lakewright.slices.lost_table import check_table_not_lost, find_older_table, older_table_error
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.models.places import Address
 from lakewright.stores.memory import MemoryStore
 
-CONTEXT: Any = SimpleNamespace(
-    lake=SimpleNamespace(settings=None), ledger=SimpleNamespace(store=None), application=None
-)
-ENTITY: Any = SimpleNamespace(
-    name="orders", called="orders", places=lambda _: SimpleNamespace(silver="/lake/silver/orders")
-)
+SILVER = Address(location="/lake/silver/orders")
+LAKE: Any = SimpleNamespace(settings=None)
+ENTITY: Any = SimpleNamespace(name="orders", called="orders", places=lambda _: SimpleNamespace(silver=SILVER))
 
 
 @pytest.mark.parametrize(
@@ -39,23 +36,25 @@ def test_a_table_is_lost_only_if_it_is_still_missing_after_a_processed_slice_was
     """Another run makes the table and records its first slice between the two questions."""
     answers = iter(looks)
     monkeypatch.setattr(lost_table, "observe_table", lambda *_: next(answers))
-    monkeypatch.setattr(lost_table, "first_processed", lambda *_: Item("file:///bronze/orders/d1.csv"))
     monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
     monkeypatch.setattr(lost_table, "find_older_table", lambda *_: None)
+    slices = SimpleNamespace(
+        lake=LAKE, silver=SILVER, entity=ENTITY, first_processed=Item("file:///bronze/orders/d1.csv")
+    )
+    context: Any = SimpleNamespace(chain=lambda _: slices)
     if is_refused:
         with pytest.raises(TargetError, match="no table exists there"):
-            check_table_not_lost(CONTEXT, ENTITY)
+            check_table_not_lost(context, ENTITY)
     else:
-        check_table_not_lost(CONTEXT, ENTITY)
+        check_table_not_lost(context, ENTITY)
     assert list(answers) == []
 
 
-SILVER = Address(location="/lake/silver/orders")
 APPLICATION = Application.named("lakewright/shop/orders")
 
 
-def manifest(*versions: int | None) -> Ledger:
-    """Return a manifest of slices, each with the version that its commit made; None if it changed nothing."""
+def chain(*versions: int | None) -> SliceChain:
+    """Return slices, each with the version that its commit made; None if it changed nothing."""
     ids = map(str, count(1))
     ledger = Ledger(MemoryStore(), Author.named("test"), ids=lambda: next(ids))
     holder = Holder("here", 1, "then", "r1")
@@ -66,7 +65,7 @@ def manifest(*versions: int | None) -> Ledger:
             item, APPLICATION, holder, duration=timedelta(seconds=60), token_counter=counter_of(SILVER)
         )
         ledger.processed(claim, {"delta_version": version})
-    return ledger
+    return SliceChain(LAKE, ledger, ENTITY, APPLICATION)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_a_table_that_lacks_commits_of_processed_slices_is_an_older_copy(
     monkeypatch: pytest.MonkeyPatch, versions: tuple[int | None, ...], last: int | None, lacked: str | None
 ) -> None:
     monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
-    error = older_table_error(manifest(*versions), ENTITY, APPLICATION, SILVER, last)
+    error = older_table_error(chain(*versions), last)
     if lacked is None:
         assert error is None
     else:
@@ -99,7 +98,7 @@ def test_a_slice_that_a_run_commits_and_records_between_two_looks_is_not_lacked(
 ) -> None:
     looks = iter((2, 3))
     monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
-    monkeypatch.setattr(lost_table, "last_commit_number", lambda *_: next(looks))
-    found: Any = find_older_table(CONTEXT.lake, manifest(0, 1, 2), ENTITY, APPLICATION, SILVER)
+    monkeypatch.setattr("lakewright.slices.chain.last_commit_number", lambda *_: next(looks))
+    found: Any = find_older_table(chain(0, 1, 2))
     assert found is None
     assert list(looks) == []

@@ -75,7 +75,6 @@ def test_a_manifest_that_moved_along_is_not_lost(tmp_path: Path) -> None:
         place.ledger.recover_processed(item, place.application, token=number, content={}, run_id=None)
     here = list_slices(str(place.bronze), place.workspace.lake)
     items = [new_item(each) for each in discovered(here, place.application, "orders")]
-    silver = place.entity.places(place.workspace.lake.settings).silver
-    assert find_recovery(place.workspace.lake, place.ledger, silver, items, place.application) is None
+    assert find_recovery(place.chain, items) is None
     with pytest.raises(LakeMoved):
         place.look()

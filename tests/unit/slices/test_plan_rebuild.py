@@ -111,14 +111,13 @@ def test_a_slice_that_was_skipped_again_is_known_by_the_log(tmp_path: Path) -> N
     s2 = place.item("s2").item_id
     for action in (place.ledger.skip, place.ledger.unskip, place.ledger.skip):
         action(s2, "broken")
-    lake, store = place.workspace.lake, place.ledger.store
-    assert is_in_table(lake, store, place.entity, place.application, place.item("s2"))
+    assert is_in_table(place.chain, place.item("s2"))
     with pytest.raises(UsageError, match="s2 of orders was skipped, but the table still holds it"):
         undo_of(place, "s2")
     place.put("s3")
     place.look()
     place.ledger.skip(place.item("s3").item_id, "broken")
-    assert not is_in_table(lake, store, place.entity, place.application, place.item("s3"))
+    assert not is_in_table(place.chain, place.item("s3"))
     with pytest.raises(UsageError, match="s3 of orders is not in the table: it is skipped"):
         undo_of(place, "s3")
 
@@ -255,7 +254,7 @@ def test_archived_slices_that_an_undo_would_apply_again_are_named_before_it(tmp_
 
     def archived(name: str) -> tuple[str, ...] | None:
         listing = list_bronze(str(place.bronze), place.workspace.lake)
-        return archived_for_undo(place.bench, place.entity, name, listing)
+        return archived_for_undo(place.chain, name, listing)
 
     assert archived("s3") == ()
     for name in ("s1", "s3"):

@@ -17,8 +17,8 @@ from lakewright.errors import DataLossError, ItemFailed, SliceError, UsageError
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.payload import failure
+from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import list_slices
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind import execution
 from lakewright.slices.rewind.difference import TableDifference
 from lakewright.slices.rewind.plan import RewindPlan

@@ -20,14 +20,13 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Store, Write, Written
-from lakewright.slices import recover_from_log
 from lakewright.slices.application import application_of
+from lakewright.slices.chain import SliceChain
 from lakewright.slices.context import ProcessingContext
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.pending import Pending, find_pending
 from lakewright.slices.process import process_pending
-from lakewright.slices.recover_from_log import lacks_commits, last_given_number
 from lakewright.spec.models.entity import Entity
 from lakewright.stores.memory import MemoryStore
 
@@ -98,6 +97,11 @@ class Place:
         rows = pa.table({"id": [number]})
         write_deltalake(self.silver, rows, mode="append", commit_properties=properties)
 
+    @property
+    def chain(self) -> SliceChain:
+        """The slices of the entity, whose log is not read yet."""
+        return self.bench.chain(self.entity)
+
     def look(self) -> Pending:
         return find_pending(self.bench, self.entity)[0]
 
@@ -117,12 +121,11 @@ def test_what_the_table_has_is_recorded_and_not_applied_again(tmp_path: Path) ->
     place = Place(tmp_path, "s1", "s2", "s3")
     place.commit(1, "s1")
     place.commit(2, "s2")
-    silver = place.entity.places(place.workspace.lake.settings).silver
-    assert lacks_commits(place.workspace.lake, place.ledger, silver, place.application)
+    assert place.chain.lacks_commits
 
     assert names(place.look().ready) == ["s3"]
 
-    assert not lacks_commits(place.workspace.lake, place.ledger, silver, place.application)
+    assert not place.chain.lacks_commits
     records = list(place.ledger.store.records(place.item("s2").item_id))
     assert [record.state for record in records] == [State.NEW, State.PROCESSING, State.PROCESSED]
     told = records[-1].content
@@ -130,14 +133,16 @@ def test_what_the_table_has_is_recorded_and_not_applied_again(tmp_path: Path) ->
     assert place.item("s2").tokens == {place.application.key: 2}
     assert place.ledger.watermarks.last(place.application)["id"].python == 2
     assert "the table holds 2 of 3 slices as they are" in place.warnings[0]
-    assert last_given_number(place.ledger, place.entity.places(place.workspace.lake.settings).silver) == 2
+    assert place.chain.last_given_number == 2
 
 
 def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place(tmp_path, "s1", "s2")
     place.commit(1, "s1")
     place.look()
-    monkeypatch.setattr(recover_from_log, "read_commits", lambda *_: pytest.fail("the log is read again"))
+    monkeypatch.setattr(
+        "lakewright.slices.chain.read_commits", lambda *_: pytest.fail("the log is read again")
+    )
     assert names(place.look().ready) == ["s2"]
     place.put("s3")
     assert names(place.look().ready) == ["s2", "s3"]
@@ -256,7 +261,7 @@ def test_what_came_after_a_slice_tells_whether_its_rows_are_there(
     (first,) = read_commits(place.workspace.lake, silver)
     operation, parameters, app = happening
     later = Commit(1, LATE, operation, parameters, {} if app is None else {"app": app, "number": 2})
-    monkeypatch.setattr(recover_from_log, "read_commits", lambda *_: (first, later))
+    monkeypatch.setattr("lakewright.slices.chain.read_commits", lambda *_: (first, later))
     assert names(place.look().ready) == ([] if is_in else ["s1"])
 
 
@@ -322,13 +327,7 @@ def test_discover_names_the_slices_that_the_next_run_records(tmp_path: Path) -> 
     place = Place(tmp_path, "s1", "s2", "s3")
     place.commit(1, "s1")
     place.commit(2, "s2")
-    inventory = Inventory(
-        place.workspace.lake,
-        place.ledger,
-        {"orders": place.entity},
-        lambda entity: entity.places(place.workspace.lake.settings),
-        lambda _: place.application,
-    )
+    inventory = Inventory(place.ledger, {"orders": place.entity}, lambda _: place.chain)
     found = inventory.differences([place.entity]).unrecorded
     assert [(each["slice"], each["number"]) for each in found] == [("s1", 1), ("s2", 2)]
     place.look()
@@ -362,4 +361,4 @@ def test_every_slice_of_a_fold_is_recovered_with_its_own_metrics(tmp_path: Path)
     assert {record.content["delta_version"] for record in done.values()} == {0}
     assert place.ledger.watermarks.last(place.application)["id"].python == 3
     assert {place.item(name).tokens[place.application.key] for name in done} == {7}
-    assert last_given_number(place.ledger, place.entity.places(place.workspace.lake.settings).silver) == 7
+    assert place.chain.last_given_number == 7

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakewright.errors import SpecError
-from lakewright.slices.bronze import File, Slice
+from lakewright.lake.files import FileEntry
+from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import SETTLE, Listing, settle_of, without_unsettled
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -16,7 +17,7 @@ SETTLE_TIME = timedelta(seconds=2)
 
 def slice_(name: str, age: float, *, marks: frozenset[str] = frozenset(), per_second: int = 10**9) -> Slice:
     modified = int((NOW.timestamp() - age) * per_second)
-    return Slice(name, f"/bronze/{name}", (File(name, 10, modified),), marks)
+    return Slice(name, f"/bronze/{name}", (FileEntry(name, 10, modified),), marks)
 
 
 def listed(*slices: Slice) -> Listing:

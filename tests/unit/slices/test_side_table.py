@@ -21,7 +21,7 @@ from lakewright.lake.commit import Commit
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.lake import Lake
 from lakewright.lake.observation import may_be_clustered
-from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.chain import counter_of
 from lakewright.slices.rewind.execution import beside_undo
 from lakewright.slices.rewind.plan_rebuild import RebuildStart, plan_rebuild
 from lakewright.slices.rewind.plan_undo import plan_undo

@@ -43,9 +43,7 @@ def undone(place: Place, name: str, *, is_skipped: bool = True, base: int = 0, *
 
 
 def found(place: Place) -> list[str]:
-    silver = place.entity.places(place.workspace.lake.settings).silver
-    rewinds = unrecorded_rewinds(place.workspace.lake, place.ledger, silver, place.application)
-    return [each.words for each in rewinds]
+    return [each.words for each in unrecorded_rewinds(place.chain)]
 
 
 def test_an_undo_is_recorded_once_whatever_a_later_version_tells_besides(tmp_path: Path) -> None:
@@ -97,8 +95,7 @@ def test_of_two_processes_that_record_an_undo_the_second_leaves_what_was_done_si
 ) -> None:
     place = processed(tmp_path)
     undone(place, "s2", is_skipped=False)
-    silver = place.entity.places(place.workspace.lake.settings).silver
-    seen = unrecorded_rewinds(place.workspace.lake, place.ledger, silver, place.application)
+    seen = unrecorded_rewinds(place.chain)
     place.look()
     place.ledger.skip(place.item("s2").item_id, "meanwhile", application=place.application)
     before = copy.copy(place.item("s2"))

@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 from tests.sessions import no_session
 
-import lakewright.slices.list_objects
 from lakewright.errors import LakewrightError, SliceError, SliceUnsettled
+from lakewright.lake.files import FileEntry
 from lakewright.lake.lake import Lake
 from lakewright.manifest.claim import Claim
 from lakewright.manifest.discovery import DiscoveredSlice
@@ -23,7 +23,7 @@ from lakewright.manifest.lease import Holder
 from lakewright.manifest.ledger import Ledger
 from lakewright.manifest.record import Agent, Application, Author, State
 from lakewright.slices.attempt import SliceProcessor
-from lakewright.slices.bronze import File, Slice
+from lakewright.slices.bronze import Slice
 from lakewright.slices.discover import SECOND_LOOKS, find_unchanged_slice
 from lakewright.slices.result import SliceResult
 from lakewright.spark.conf import SessionSettings
@@ -36,7 +36,7 @@ US = Application.named("lakewright/shop/orders", "orders")
 
 
 def slice_of(files: int) -> Slice:
-    parts = tuple(File(f"part-{n}.csv", 10, 1_700_000_000_000) for n in range(files))
+    parts = tuple(FileEntry(f"part-{n}.csv", 10, 1_700_000_000_000) for n in range(files))
     return Slice("d1", f"{BRONZE}/d1", parts, is_folder=True)
 
 
@@ -59,7 +59,7 @@ class FakeStore:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> FakeStore:
     fake = FakeStore([WHOLE])
-    monkeypatch.setattr(lakewright.slices.list_objects, "list_objects", fake.list)
+    monkeypatch.setattr("lakewright.slices.discover.list_objects", fake.list)
     return fake
 
 

@@ -178,7 +178,6 @@ def test_a_run_warns_of_narrower_types_before_it_processes(
         monkeypatch.setattr(process, name, lambda *_, **__: SimpleNamespace(waiting=(), late=frozenset()))
     monkeypatch.setattr(process, "choose_slices", lambda *_: ["s1"])
     times = SimpleNamespace(check_readable=lambda: None)
-    monkeypatch.setattr(process, "ProcessingTimes", SimpleNamespace(of=lambda *_: times))
     monkeypatch.setattr(process, "check_table_not_lost", lambda *_: table("bigint"))
 
     class Stopped(Exception):
@@ -189,7 +188,6 @@ def test_a_run_warns_of_narrower_types_before_it_processes(
         raise Stopped
 
     monkeypatch.setattr(process, "_process", begin)
-    lake = SimpleNamespace(settings=SimpleNamespace(zone=None))
-    context: Any = SimpleNamespace(lake=lake, options=None, warn=said.append)
+    context: Any = SimpleNamespace(lake=None, times=lambda _: times, warn=said.append)
     with pytest.raises(Stopped):
         process.process_pending(context, entity)

@@ -12,9 +12,9 @@ from lakewright.errors import LeaseHeld
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lease import Lease
 from lakewright.manifest.store import Query
+from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ProcessingContext
 from lakewright.slices.process import process_pending
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.spec.models.entity import Entity
 from lakewright.targets.context import Context
 from lakewright.targets.entity.work import EntityWork

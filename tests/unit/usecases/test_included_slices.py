@@ -18,7 +18,8 @@ from lakewright.slices.processing_time import ProcessingTimes
 from lakewright.slices.time_check import early_error
 from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.included_slices import included_slices
-from lakewright.usecases.slice_times.declared_times import late_slices_of, placement_of
+from lakewright.usecases.placed import chain_of
+from lakewright.usecases.slice_times.declared_times import late_slices_of
 
 
 @pytest.mark.parametrize("target", [BY_SLICE, BY_DAY])
@@ -121,9 +122,7 @@ def test_a_slice_whose_time_puts_it_before_older_ones_is_refused_and_not_said_to
         assert "process orders 2024-05-04.csv --processing-time 2026-11-25T21:50:04+00:00`" in str(
             refused.value.remedy
         )
-        error = early_error(
-            app.lake, entity, ["2024-05-02.csv", newest], times, placement=placement_of(app, entity)
-        )
+        error = early_error(chain_of(app, entity), ["2024-05-02.csv", newest], times)
     assert isinstance(error, BackdatedError)
     assert error.details["rebuild"] is not None  # the second has the time that it was processed with
 

@@ -14,7 +14,7 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.slices.application import application_of
 from lakewright.slices.deviations import CorrectedSlices
-from lakewright.usecases.bronze_status import Arrived, Corrected
+from lakewright.usecases.bronze_status import Arrived
 from lakewright.usecases.items import Row
 from lakewright.usecases.waiting_slices import WaitingSlices
 
@@ -83,9 +83,9 @@ def test_what_waits_comes_first_if_it_is_older_than_what_a_failed_run_takes(app:
     assert not waits.come_first([row("2026-01-03")], [])
 
     # A skipped slice that was corrected: a run that is resumed does not take it.
-    def corrected(day: str) -> Corrected:
+    def corrected(day: str) -> CorrectedSlices:
         item = Item(f"file:///lake/bronze/orders/{day}.json")
-        return Corrected("orders", CorrectedSlices("orders", (item,), (), ""))
+        return CorrectedSlices("orders", (item,), (), "")
 
     assert waits.corrected_come_first([corrected("2026-01-02")], [row("2026-01-03")])
     assert waits.corrected_come_first([corrected("2026-01-03")], []), "it is that of the failed run"

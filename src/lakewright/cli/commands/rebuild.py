@@ -106,22 +106,11 @@ def _page(found: Rebuilt) -> Iterator[Block]:
     yield line(Span(found.entity, "bold"), f": built again from {counted(len(plan.slices), 'slice')}{start}")
     for name, at in plan.included_times.items():
         yield Branch(line(f"{name}, which waited, is in its place, at the processing time {at.isoformat()}"))
-    if found.skipped_words is not None:
-        yield Branch(line(found.skipped_words))
-    if found.requeued_words is not None:
-        yield Branch(line(found.requeued_words))
-    for commit in plan.foreign:
-        yield Branch(line(Span("lost: ", "yellow"), f"version {commit.version} ({commit.operation})"))
+    yield from (Branch(line(each)) for each in found.words)
     if found.difference is not None:
         if found.difference.is_none:
             yield Branch(line("both tables have the same rows"))
         yield from difference_blocks(found.difference, "is only in the old table", "is only in the new table")
-    if found.missing_words is not None:
-        yield Branch(line(Span("warning: ", "yellow"), found.missing_words))
-    if found.tainted_words is not None:
-        yield Branch(line(found.tainted_words))
-    if found.beside_words is not None:
-        yield Branch(line(found.beside_words))
     if found.version is not None:
         old = "" if plan.state.version is None else f" The former rows are version {plan.state.version}."
         yield line(Span(f"Done. The table is at version {found.version}.{old}", "bold"))

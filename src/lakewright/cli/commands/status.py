@@ -25,7 +25,8 @@ from lakewright.manifest.record import ANYONE
 from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
-    from lakewright.usecases.bronze_status import Arrived, Corrected, Vanished
+    from lakewright.slices.deviations import CorrectedSlices
+    from lakewright.usecases.bronze_status import Arrived, Vanished
     from lakewright.usecases.damage.rebuild_status import DueRebuild
     from lakewright.usecases.damage.unrecorded_slices import Unrecorded
     from lakewright.usecases.failed_runs.resume import NextStep
@@ -284,9 +285,9 @@ def _vanished(found: Vanished) -> Branch:
     return Branch(line(Span(found.entity, "bold"), what))
 
 
-def _corrected(found: Corrected) -> Branch:
-    said = f": {first_of(found.slices.names, MOST_NAMED)}"
-    return Branch(line(Span(found.entity, "bold"), said), (_do(found.slices.advice),))
+def _corrected(found: CorrectedSlices) -> Branch:
+    said = f": {first_of(found.names, MOST_NAMED)}"
+    return Branch(line(Span(found.entity, "bold"), said), (_do(found.advice),))
 
 
 def _elsewhere(found: Elsewhere) -> Branch:

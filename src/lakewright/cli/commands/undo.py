@@ -95,22 +95,7 @@ def _page(undone: Undone) -> Iterator[Block]:
     yield line(
         Span(undone.entity, "bold"), f": slice {plan.slice}", Span(f" ({counts})" if counts else "", "dim")
     )
-    yield Branch(line(undone.table_words))
-    if undone.repeated_words is not None:
-        yield Branch(line(undone.repeated_words))
-    yield Branch(line(undone.slices_words))
-    if undone.again_words is not None:
-        yield Branch(line(undone.again_words))
-    if undone.skipped_words is not None:
-        yield Branch(line(undone.skipped_words))
-    for words in undone.lost_words:
-        yield Branch(line(Span("lost: ", "yellow"), words))
-    if undone.beside is not None:
-        yield Branch(line(undone.beside.text))
-    if undone.tainted_words is not None:
-        yield Branch(line(undone.tainted_words))
-    if undone.uncompared_words is not None:
-        yield Branch(line(undone.uncompared_words))
+    yield from (Branch(line(each)) for each in undone.words)
     if undone.difference is not None:
         if plan.replayed:
             yield Branch(line("what it changed by itself; later slices may have changed these rows again:"))

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import DataLossError, LeaseLost
 from lakewright.lake.commit import Commit, Token, carrying_token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import last_commit_number, observe_table, read_table
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table import drop_entry_alone, restore_table
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice
-from lakewright.slices.chain import AppliedSlice
-from lakewright.slices.recover_from_log import counter_of, last_given_number
+from lakewright.slices.chain import AppliedSlice, counter_of
 from lakewright.slices.replay_slices import replay_slices
 from lakewright.slices.rewind.difference import TableDifference, compare_rows
 from lakewright.slices.rewind.plan import watermarks_after, watermarks_of
@@ -267,10 +266,9 @@ def _swap(
         told: What the commit says of the rewind.
         contents: What it says of each slice that was applied.
     """
-    lake, store = context.lake, context.ledger.store
-    silver, app = entity.places(lake.settings).silver, str(context.application)
-    last = last_commit_number(lake, silver, app) or 0
-    number = max(last_given_number(context.ledger, silver), last) + 1
+    lake, store, chain = context.lake, context.ledger.store, context.chain(entity)
+    silver, app = chain.silver, chain.app
+    number = max(chain.last_given_number, chain.last_number or 0) + 1
     # Before the commit: no slice may be given the number, or a smaller one, after it.
     raise_counter(store, counter_of(silver), number)
     items = store.read([known.item_id for known in plan.slices])

@@ -20,7 +20,6 @@ from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.chain import (
     AppliedSlice,
-    SliceChain,
     each_once,
     foreign_since,
     since_empty,
@@ -43,6 +42,7 @@ from lakewright.spec.words import first_of
 from lakewright.strategies.outdated import rebuild_command
 
 if TYPE_CHECKING:
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
@@ -143,9 +143,9 @@ def plan_rebuild(
         SliceError: Slices are gone from bronze, or have changed.
         MigrationError: The past versions of the entity can't be read.
     """
-    silver, app = entity.places(context.lake.settings).silver, str(context.application)
+    chain = context.chain(entity)
+    silver, app = chain.silver, chain.app
     state = observe_table(context.lake, silver)
-    chain = SliceChain.of(context.lake, context.ledger.store, entity, context.application)
     applied = _with_included(_in_order(chain), included)
     skipped = chain.skipped(applied)
     starts = (n for n, each in enumerate(applied) if each.item_id not in skipped and start.includes(each))

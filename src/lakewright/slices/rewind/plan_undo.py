@@ -17,7 +17,7 @@ from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
 from lakewright.manifest.rewind import RewoundSlice
 from lakewright.manifest.store import Query
-from lakewright.slices.chain import AppliedSlice, SliceChain, each_once, foreign_since, version_before
+from lakewright.slices.chain import AppliedSlice, each_once, foreign_since, version_before
 from lakewright.slices.discover import called_name, find_slice, item_id, natural_key, slice_name, slice_of_id
 from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.rewind.plan import (
@@ -38,7 +38,7 @@ from lakewright.strategies.table_properties import HISTORY_PROPERTY
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
-    from lakewright.slices.chain import HeldSlices
+    from lakewright.slices.chain import HeldSlices, SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
 
@@ -205,8 +205,8 @@ def plan_undo(
             time is not known at which a later slice was processed.
         SliceError: Slices after it are gone from bronze, or those that are applied again have changed.
     """
-    state = observe_table(context.lake, entity.places(context.lake.settings).silver)
-    chain = SliceChain.of(context.lake, context.ledger.store, entity, context.application)
+    chain = context.chain(entity)
+    state = observe_table(chain.lake, chain.silver)
     item = _processed_item(context, entity, name, chain)
     own = [each for each in chain.slices if each.item_id == item.item_id]
     undone = own[-1] if own else next(each for each in chain.unlogged if each.item_id == item.item_id)

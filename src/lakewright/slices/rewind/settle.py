@@ -18,9 +18,9 @@ from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.store import Put
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import StoredWatermark
+from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
-from lakewright.slices.recover_from_log import counter_of
 from lakewright.slices.rewind.side_table import remove_beside
 
 if TYPE_CHECKING:

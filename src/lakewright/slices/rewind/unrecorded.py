@@ -9,30 +9,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, commits_since, read_commits, replaces_all, restored_version
-from lakewright.lake.observation import last_commit_number, table_log
+from lakewright.lake.commit import Commit, commits_since, replaces_all, restored_version
+from lakewright.lake.observation import table_log
 from lakewright.manifest.commit_counter import raise_counter
-from lakewright.manifest.item import Verdict
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
-from lakewright.manifest.store import Query
-from lakewright.slices.chain import AppliedSlice, effective_commits, slices_in
+from lakewright.slices.chain import OPEN, AppliedSlice, counter_of, slices_in
 from lakewright.slices.changed import new_item
-from lakewright.slices.discover import discovered, item_id, list_slices, slice_of_id
+from lakewright.slices.discover import discovered, list_slices, slice_of_id
 from lakewright.slices.processed import place_of
-from lakewright.slices.recover_from_log import as_if_recovered, counter_of, lacks_commits, unwritten_mark
+from lakewright.slices.recover_from_log import as_if_recovered, unwritten_mark
 from lakewright.slices.rewind.plan import greatest_marks
 from lakewright.slices.rewind.settle import record_landed
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
-    from lakewright.lake.lake import Lake
     from lakewright.manifest.item import Item
-    from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
+    from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.places import Address, Places
 
 __all__ = [
     "UNRECORDED_ADVICE",
@@ -82,41 +78,32 @@ class UnrecordedRewind:
                 yield f"{counted(len(found), 'slice')} are {what}"
 
 
-def unrecorded_rewinds(
-    lake: Lake, ledger: Ledger, silver: Address, application: Application
-) -> tuple[UnrecordedRewind, ...]:
+def unrecorded_rewinds(chain: SliceChain) -> tuple[UnrecordedRewind, ...]:
     """Return the rewinds that stand in a table's log and that the manifest lacks, oldest first.
 
     A rewind that is recorded has begun new revisions of its slices. One that a RESTORE of another program
-    has reverted does not stand. Usually one commit is read.
-
-    Args:
-        lake: The lake.
-        ledger: The manifest.
-        silver: The table; only one in a folder whose log can be read without Spark is looked at.
-        application: The application that processes its slices.
+    has reverted does not stand. Usually one commit is read. Only a table in a folder whose log can be read
+    without Spark is looked at.
     """
-    app = str(application)
-    if silver.location is None or table_log(lake, silver) is None:
+    app, silver = chain.app, chain.silver
+    if silver.location is None or table_log(chain.lake, silver) is None:
         return ()
-    newest = commits_since(lake, silver, lambda each: _is_own(each, app), most=_MOST_COMMITS)
-    if newest is None or ledger.rewind_of(counter_of(silver)) is not None:
+    newest = commits_since(chain.lake, silver, lambda each: _is_own(each, app), most=_MOST_COMMITS)
+    if newest is None or chain.ledger.rewind_of(counter_of(silver)) is not None:
         return ()
     # What was recorded after a rewind was not put back to before it.
-    is_behind = lacks_commits(lake, ledger, silver, application)
-    if not is_behind and not _lacking(ledger, newest.start, application):
+    if not chain.lacks_commits and not _lacking(chain, newest.start):
         return ()
-    log = read_commits(lake, silver)
     # A slice is in the table by its last commit; what a later rewind took back has none.
     last: dict[str, tuple[AppliedSlice, Commit]] = {}
-    for commit in effective_commits(log, app):
+    for commit in reversed(chain.commits):
         for applied in reversed(slices_in(commit, app)):
             last.setdefault(applied.item_id, (applied, commit))
     found: list[UnrecordedRewind] = []
     seen: dict[str, int] = {}
-    for commit in _standing(log, app):
+    for commit in _standing(chain.log, app):
         slices: list[RewoundSlice] = []
-        for each, revision in _lacking(ledger, commit, application):
+        for each, revision in _lacking(chain, commit):
             # Each rewind begins a revision, as it is recorded.
             number = seen[each.item_id] = seen.get(each.item_id, revision - 1) + 1
             rewound = _as_applied(each, commit, *last.get(each.item_id, (None, None)))
@@ -156,22 +143,20 @@ def _standing(log: Sequence[Commit], app: str) -> list[Commit]:
     return found
 
 
-def _lacking(
-    ledger: Ledger, commit: Commit, application: Application
-) -> tuple[tuple[RewoundSlice, int], ...]:
+def _lacking(chain: SliceChain, commit: Commit) -> tuple[tuple[RewoundSlice, int], ...]:
     """Return the slices of a rewind that were processed before it, and have no new revision since.
 
     Each has its present revision. What was recovered from the log counts as processed later than the rewind.
     """
     rewind = commit.content.get("rewind")
     slices = () if rewind is None else rewound_slices(rewind["slices"])
-    items = ledger.store.read([each.item_id for each in slices]) if slices else {}
+    items = chain.store.read([each.item_id for each in slices]) if slices else {}
 
     def is_lacking(rewound: RewoundSlice) -> bool:
         item = items.get(rewound.item_id)
         if item is None or item.revision > rewound.revision or item.processing is not None:
             return False
-        marks = (mark for mark in item.processed if mark.application.covers(application))
+        marks = (mark for mark in item.processed if mark.application.covers(chain.application))
         return any(commit.at is not None and mark.since < commit.at for mark in marks)
 
     return tuple((each, items[each.item_id].revision) for each in slices if is_lacking(each))
@@ -198,15 +183,13 @@ def _as_applied(
     return replace(rewound, note=note, is_skipped=False, token=applied.number, content=content)
 
 
-def as_if_rewound(
-    ledger: Ledger, rewinds: Sequence[UnrecordedRewind], application: Application
-) -> dict[str, Item]:
-    """Return the items of slices as they are once rewinds are recorded, by id."""
+def as_if_rewound(chain: SliceChain) -> dict[str, Item]:
+    """Return the items of slices as they are once the rewinds that the manifest lacks are recorded, by id."""
     found: dict[str, Item] = {}
-    for rewind in rewinds:
-        items: Mapping[str, Item] = {**ledger.store.read([each.item_id for each in rewind.slices]), **found}
+    for rewind in unrecorded_rewinds(chain):
+        items: Mapping[str, Item] = {**chain.store.read([each.item_id for each in rewind.slices]), **found}
         found |= {
-            each.item_id: _rewound(items[each.item_id], each, application)
+            each.item_id: _rewound(items[each.item_id], each, chain.application)
             for each in rewind.slices
             if each.item_id in items
         }
@@ -228,8 +211,7 @@ def record_rewinds(context: ProcessingContext, entity: Entity) -> bool:
 
     The counter of commits is left as it is: slices that the manifest lacks as well are found by it.
     """
-    silver, ledger = entity.places(context.lake.settings).silver, context.ledger
-    rewinds = unrecorded_rewinds(context.lake, ledger, silver, context.application)
+    rewinds = unrecorded_rewinds(context.chain(entity))
     for rewind in rewinds:
         slices = list(map(asdict, rewind.slices))
         told = {**rewind.commit.content["rewind"], "slices": slices, "watermarks": rewind.watermarks}
@@ -244,10 +226,9 @@ def record_rewinds(context: ProcessingContext, entity: Entity) -> bool:
 
 def count_commits(context: ProcessingContext, entity: Entity) -> None:
     """Raise the manifest's counter of commits to the last one of an entity's table."""
-    silver = entity.places(context.lake.settings).silver
-    last = last_commit_number(context.lake, silver, str(context.application))
-    if last is not None:
-        raise_counter(context.ledger.store, counter_of(silver), last)
+    chain = context.chain(entity)
+    if (last := chain.last_number) is not None:
+        raise_counter(chain.store, counter_of(chain.silver), last)
 
 
 UNRECORDED_ADVICE = (
@@ -255,38 +236,23 @@ UNRECORDED_ADVICE = (
     "records these slices as the table's log tells them, without applying any of them twice"
 )
 
-_OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
 
-
-def unrecorded_items(
-    lake: Lake,
-    ledger: Ledger,
-    places: Places,
-    application: Application,
-    called: str,
-    *,
-    lists_bronze: bool = True,
-) -> tuple[Item, ...]:
+def unrecorded_items(chain: SliceChain, *, lists_bronze: bool = True) -> tuple[Item, ...]:
     """Return the items that the next run of an entity records from the table's log, as they are then.
 
     Args:
-        lake: The lake.
-        ledger: The manifest.
-        places: Where the entity's slices and rows are.
-        application: The application that processes the slices.
-        called: What commands call the entity.
+        chain: The slices of the entity.
         lists_bronze: Whether slices are looked for that the manifest does not list at all.
     """
-    rewinds = unrecorded_rewinds(lake, ledger, places.silver, application)
-    rewound = as_if_rewound(ledger, rewinds, application)
-    if not lacks_commits(lake, ledger, places.silver, application):
-        return tuple(sorted(rewound.values(), key=place_of))
-    store, prefix = ledger.store, item_id(places.bronze) + "/"
-    items = {item.item_id: item for item in store.select(Query(verdicts=_OPEN, prefix=prefix))}
-    if lists_bronze:
-        found = (new_item(each) for each in discovered(list_slices(places.bronze, lake), application, called))
-        new = {item.item_id: item for item in found}
-        items = {**new, **store.read(list(new)), **items}
-    items |= rewound
-    recovered = {**rewound, **as_if_recovered(lake, ledger, places.silver, items.values(), application)}
-    return tuple(sorted(recovered.values(), key=place_of))
+    found = as_if_rewound(chain)
+    if chain.lacks_commits:
+        items = {item.item_id: item for item in chain.items(*OPEN)}
+        if lists_bronze:
+            slices = list_slices(chain.bronze, chain.lake)
+            new = {
+                each.item_id: new_item(each)
+                for each in discovered(slices, chain.application, chain.entity.called)
+            }
+            items = {**new, **chain.store.read(list(new)), **items}
+        found |= as_if_recovered(chain, (items | found).values())
+    return tuple(sorted(found.values(), key=place_of))

@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.errors import Fault, LakeMoved, LakewrightError, TargetError, UsageError
+from lakewright.errors import Fault, LakeMoved, LakewrightError, LeaseHeld, TargetError, UsageError
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
+from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ALL_SLICES
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
 from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
-from lakewright.slices.preview import preview_next_slice
-from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.recover_from_log import counter_of, lacks_commits
 from lakewright.slices.rewind.side_table import left_beside
 from lakewright.slices.time_check import check_times_known
+from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
 from lakewright.strategies.compatibility import check_table_compatible
@@ -50,14 +49,13 @@ def observe_entity(work: EntityWork) -> Observation:
     options = work.context.options
     pending, hold = _find_slices(work)
     # In this order: a run that goes on meanwhile makes the table first, and then records its slice.
-    processed = work.first_processed()
+    processed = work.chain.first_processed
     state = work.table_state()
-    lost = _loss(work, state, processed)
-    pending, hold = _held_by_loss(pending, lost) or (pending, hold)
-    misfit = _table_error(work, state)
-    pending, hold = _held_by_table(pending, misfit) or (pending, hold)
-    pending, hold = _held_by_time(work, pending) or (pending, hold)
-    pending, hold = _held_by_rewind(work, pending) or (pending, hold)
+    lost, misfit = _loss(work, state, processed), _table_error(work, state)
+    holding = (lost, misfit, _time_error(work, pending), _rewind_error(work)) if pending.ready else ()
+    if (error := next(filter(None, holding), None)) is not None:
+        is_locked = isinstance(error, LeaseHeld)
+        pending, hold = pending.all_waiting(), Hold(error.message, error.as_fault(), is_locked=is_locked)
     if options.wait and hold is not None and hold.is_locked:
         pending, hold = _after_waiting(work, pending), None
     # TRUNCATE and DESTROY also make the manifest forget slices, whether or not the table exists.
@@ -136,7 +134,6 @@ def _past_note(work: EntityWork, state: TableState, pending: Pending) -> tuple[s
 
 def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     """Return that slices may have been processed already, if the manifest lacks commits of the table."""
-    processing = work.processing
     if pending.recovered:
         names = first_of([*map(slice_name, pending.recovered)], _MOST_NAMED)
         return (
@@ -144,9 +141,7 @@ def _recovery_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
             f"{counted(len(pending.recovered), 'slice')} as the table's log tells, without processing "
             f"{'it' if len(pending.recovered) == 1 else 'them'}: {names}",
         )
-    if not pending.ready or not lacks_commits(
-        work.lake, processing.ledger, work.silver, processing.application
-    ):
+    if not pending.ready or not work.chain.lacks_commits:
         return ()
     if work.selection != ALL_SLICES:
         return ("the manifest lacks commits of the table: the run first records the slices that these hold",)
@@ -274,18 +269,8 @@ def _find_slices(work: EntityWork) -> tuple[Pending, Hold | None]:
 def _loss(work: EntityWork, state: TableState, processed: Item | None) -> TargetError | None:
     """Return that the table is gone, or lacks slices that count as processed; None if neither is so."""
     if not state.exists:
-        return lost_table_error(work.entity, processed, work.silver)
-    if processed is None:
-        return None
-    return find_older_table(work.lake, work.context.ledger, work.entity, work.application, work.silver)
-
-
-def _held_by_loss(pending: Pending, lost: TargetError | None) -> tuple[Pending, Hold] | None:
-    """Return all slices as waiting if the table is gone, else None."""
-    if lost is None or not pending.ready:
-        return None
-    held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
-    return held, Hold(lost.message, lost.as_fault(), is_locked=False)
+        return lost_table_error(work.chain, processed)
+    return None if processed is None else find_older_table(work.chain)
 
 
 def _table_error(work: EntityWork, state: TableState) -> LakewrightError | None:
@@ -304,14 +289,6 @@ def _table_error(work: EntityWork, state: TableState) -> LakewrightError | None:
     return None
 
 
-def _held_by_table(pending: Pending, misfit: LakewrightError | None) -> tuple[Pending, Hold] | None:
-    """Return all slices as waiting if the entity can't write the table, else None."""
-    if misfit is None or not pending.ready:
-        return None
-    held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
-    return held, Hold(misfit.message, misfit.as_fault(), is_locked=False)
-
-
 def _misfit_note(misfit: LakewrightError | None, hold: Hold | None) -> tuple[str, ...]:
     """Return that no further slice will be processed, if none waits whose hold says so."""
     if misfit is None or hold is not None:
@@ -320,15 +297,12 @@ def _misfit_note(misfit: LakewrightError | None, hold: Hold | None) -> tuple[str
     return (f"no further slice will be processed: {misfit.message}{do}",)
 
 
-def _held_by_time(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | None:
-    """Return all slices as waiting if they cannot have the declared processing times, else None."""
-    context = work.processing
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
+def _time_error(work: EntityWork, pending: Pending) -> UsageError | None:
+    """Return why slices cannot have the declared processing times; None if they can."""
     try:
-        check_times_known(context, work.entity, pending.ready, times, pending.late)
+        check_times_known(work.processing, work.entity, pending.ready, pending.late)
     except UsageError as error:
-        held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
-        return held, Hold(error.message, error.as_fault(), is_locked=False)
+        return error
     return None
 
 
@@ -339,14 +313,10 @@ def _rewind(work: EntityWork) -> tuple[Rewind, bool] | None:
     return None if rewind is None else (rewind, ledger.is_rewinding(rewind))
 
 
-def _held_by_rewind(work: EntityWork, pending: Pending) -> tuple[Pending, Hold] | None:
-    """Return all slices as waiting if an undo or a rebuild of the table goes on, else None."""
+def _rewind_error(work: EntityWork) -> LeaseHeld | None:
+    """Return the error of an undo or a rebuild of the table that goes on; None if none does."""
     found = _rewind(work)
-    if found is None or not found[1] or not pending.ready:
-        return None
-    error = found[0].error()
-    held = replace(pending, ready=(), waiting=(*pending.ready, *pending.waiting))
-    return held, Hold(error.message, error.as_fault(), is_locked=True)
+    return found[0].error() if found is not None and found[1] else None
 
 
 def _rewind_note(work: EntityWork) -> tuple[str, ...]:

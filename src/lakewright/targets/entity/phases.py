@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import (
     Fault,
@@ -20,13 +20,11 @@ from lakewright.errors import (
     VerificationError,
 )
 from lakewright.lake.delta_log import VECTORS
-from lakewright.lake.observation import observe_table, read_table
 from lakewright.lake.table import drop_feature, drop_table, set_comments, set_properties, truncate_table
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.schema.sql import name_sql
 from lakewright.slices.fold_choice import one_by_one_reason, one_by_one_text
 from lakewright.slices.lost_table import check_table_not_lost
 from lakewright.slices.past import adopt_table
@@ -34,7 +32,6 @@ from lakewright.slices.pending import find_pending, requeue_processed
 from lakewright.slices.process import process_pending
 from lakewright.slices.result import ProcessResult, named_fault
 from lakewright.slices.validation import fail_invalid_slices
-from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.targets.entity.maintenance import maintain
 from lakewright.targets.entity.no_table import no_table_error
@@ -45,15 +42,13 @@ from lakewright.targets.entity.observation import (
     property_changes,
 )
 from lakewright.targets.entity.stale_locks import stale_locks, with_stale_locks
+from lakewright.targets.entity.table_rules import broken_invariants
 from lakewright.targets.entity.work import EntityWork
-from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
-    from lakewright.workspace.workspace import Workspace
-
-__all__ = ["PHASES", "broken_invariants"]
+__all__ = ["PHASES"]
 
 _COUNTS = (
     "records_in_slice",
@@ -270,85 +265,3 @@ PHASES: Mapping[Phase, Callable[[EntityWork], Outcome]] = {
     Phase.DESTROY: _destroy,
 }
 """The work of an entity target in each phase."""
-
-
-def broken_invariants(workspace: Workspace, entity: Entity) -> tuple[str, ...]:
-    """Describe each invariant that an entity's table breaks, with the number of rows.
-
-    Merge: no key occurs twice. Historic: a key has at most one current version, its versions neither overlap
-    nor end before they begin, and exactly the versions without an end are flagged as current. The strategy
-    Full has no invariants.
-    """
-    lake = workspace.lake
-    silver = entity.places(lake.settings).silver
-    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
-    names = observe_table(lake, silver).names
-    frame = read_table(workspace.spark, silver)
-    if entity.strategy is Strategy.HISTORIC and system.valid_from in names:
-        return _broken_history_rules(frame, system)
-    if entity.strategy is Strategy.MERGE and system.key in names:
-        return _broken_key_rules(frame, system)
-    return ()
-
-
-class _Rule(NamedTuple):
-    """A rule: a violation in the singular and the plural, and the SQL condition of a row that breaks it."""
-
-    singular: str
-    plural: str
-    condition: str
-
-
-def _broken(rows: DataFrame, rules: Sequence[_Rule]) -> tuple[str, ...]:
-    """Describe each rule that rows break; all are counted in one pass."""
-    row = rows.selectExpr(*(f"count_if({rule.condition})" for rule in rules)).first()
-    counts = [0] * len(rules) if row is None else list(row)
-    return tuple(
-        f"{count} {rule.singular if count == 1 else rule.plural}"
-        for rule, count in zip(rules, counts, strict=True)
-        if count
-    )
-
-
-def _broken_key_rules(frame: DataFrame, system: SystemColumns) -> tuple[str, ...]:
-    key = name_sql(system.key)
-    occurs = ("key occurs more than once", "keys occur more than once")
-    rules = (
-        _Rule(*occurs, f"count > 1 AND {key} IS NOT NULL"),
-        _Rule("row has no key", "rows have no key", f"{key} IS NULL"),
-    )
-    return _broken(frame.groupBy(system.key).count(), rules)
-
-
-_HISTORY_RULES = (
-    _Rule(
-        "version begins while another one is current",
-        "versions begin while another one is current",
-        "position > 1 AND previous_end IS NULL",
-    ),
-    _Rule("version overlaps the one before", "versions overlap the one before", "previous_end > start"),
-    _Rule("version ends before it begins", "versions end before they begin", "end < start"),
-    _Rule(
-        "version is wrongly marked as current or as ended",
-        "versions are wrongly marked as current or as ended",
-        "is_current <> (end IS NULL)",
-    ),
-    _Rule(
-        "version has no key or no beginning",
-        "versions have no key or no beginning",
-        "key IS NULL OR start IS NULL",
-    ),
-)
-
-
-def _broken_history_rules(frame: DataFrame, system: SystemColumns) -> tuple[str, ...]:
-    key, start, end = (name_sql(name) for name in (system.key, system.valid_from, system.valid_to))
-    versions = frame.selectExpr(
-        f"{key} AS key",
-        f"{start} AS start",
-        f"{end} AS end",
-        f"{name_sql(system.is_current)} AS is_current",
-        f"lag({end}) OVER (PARTITION BY {key} ORDER BY {start}, {end} NULLS LAST) AS previous_end",
-        f"row_number() OVER (PARTITION BY {key} ORDER BY {start}, {end} NULLS LAST) AS position",
-    )
-    return _broken(versions, _HISTORY_RULES)

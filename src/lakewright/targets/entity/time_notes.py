@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakewright.errors import Fault
 from lakewright.slices.discover import slice_name
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.processing_time import ProcessingTimes, future_times_fault
+from lakewright.slices.processing_time import future_times_fault
 from lakewright.slices.time_check import backdated_note, is_late_allowed
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
@@ -28,13 +28,12 @@ _MOST_NAMED = 3
 def future_fault(work: EntityWork, pending: Pending) -> Fault | None:
     """Return that slices which the run processes have times in the future; None if none has."""
     context = work.processing
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
     taken = (
         item
         for item in pending.ready
         if item.item_id not in pending.late or is_late_allowed(context, work.entity, item)
     )
-    given = ((slice_name(item), times.of_item(item)) for item in taken)
+    given = ((slice_name(item), context.times(work.entity).of_item(item)) for item in taken)
     return future_times_fault(work.entity.called, given, context.strategy_for(work.entity), context.clock())
 
 
@@ -43,8 +42,7 @@ def time_note(work: EntityWork, pending: Pending) -> tuple[str, ...]:
     context = work.processing
     if not pending.ready:
         return ()
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
-    note = backdated_note(context, work.entity, pending.ready, times, pending.late)
+    note = backdated_note(context, work.entity, pending.ready, pending.late)
     return () if note is None else (note,)
 
 
@@ -84,8 +82,7 @@ def late_others(work: EntityWork, pending: Pending) -> tuple[Item, ...]:
 def refused_note(work: EntityWork, refused: Sequence[Item], by: str = "a run") -> str:
     """Return that late slices are refused, with the commands to type."""
     context = work.processing
-    times = ProcessingTimes.of(context.options, context.lake.settings.zone, context.warn, work.entity.called)
-    found = late_slices_in(context, work.entity, refused[:_MOST_NAMED], times)
+    found = late_slices_in(context, work.entity, refused[:_MOST_NAMED])
     them = "it" if len(refused) == 1 else "them"
     return f"{_are_late(list(map(slice_name, refused)))}: {by} refuses {them}; {found.remedy}"
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from lakewright.lake.observation import observe_table
 from lakewright.slices.application import application_of
+from lakewright.slices.chain import SliceChain
 from lakewright.slices.context import ALL_SLICES, ProcessingContext, ProcessingOptions, SliceSelection
 from lakewright.slices.discover import settle_of
 from lakewright.slices.other_runs import find_other_runs
-from lakewright.slices.processed import first_processed
 from lakewright.spec.models.entity import Entity, Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.targets.context import Context
@@ -21,7 +21,6 @@ from lakewright.targets.lease import hold_leases, table_resource
 if TYPE_CHECKING:
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.places import Address
@@ -114,9 +113,10 @@ class EntityWork:
         """Return whether the silver table was written by another program and may be adopted by the entity."""
         return is_adoptable(self.entity, state)
 
-    def first_processed(self) -> Item | None:
-        """Return a slice that the manifest counts as processed, or None if there is none."""
-        return first_processed(self.context.ledger.store, self.application)
+    @property
+    def chain(self) -> SliceChain:
+        """The slices of the entity."""
+        return SliceChain(self.lake, self.context.ledger, self.entity, self.application)
 
     def silver_lease(self) -> AbstractContextManager[None]:
         """Hold the lease on the silver table."""

@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.delta_log import TableState
-from lakewright.lake.observation import last_commit_number, observe_without_spark
+from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
-from lakewright.slices.application import application_of, entity_of
+from lakewright.slices.application import entity_of
 from lakewright.slices.lost_table import commits_of_others, lost_table_error, older_table_error, others_fault
 from lakewright.slices.moved_lake import former_name_error
 from lakewright.slices.other_runs import processing_jobs
-from lakewright.slices.processed import first_processed
 from lakewright.strategies.adoption.columns import is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import narrowed_reasons, outdated_parts, rebuild_command
 from lakewright.strategies.table_properties import STRATEGY_PROPERTY
 from lakewright.usecases.damage.remote_looks import SECONDS, look_within
+from lakewright.usecases.placed import chain_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.lake.commit import Commit
     from lakewright.manifest.item import Item
     from lakewright.manifest.record import Application
+    from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.places import Address
     from lakewright.spec.project import Project
 
 __all__ = ["DueRebuild", "RebuildStatus", "Unseen", "due_rebuilds"]
@@ -163,12 +163,13 @@ def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[s
         entity = app.project.entities[name]
         if not entity.enabled:
             continue
+        chain = chain_of(app, entity)
         try:
-            silver = entity.places(app.project.lake).silver
+            silver = chain.silver
         except LakewrightError as error:
             found[name] = error.message
             continue
-        look = _look_at(app, silver, str(application_of(app.project.name, entity)))
+        look = _look_at(chain)
         if silver.location is None or local_path(silver.location) is not None:
             found[name] = look()
         else:
@@ -176,16 +177,16 @@ def _looks(app: App, names: Collection[str], seconds: float) -> Iterator[tuple[s
     yield from (found | look_within(remote, seconds)).items()
 
 
-def _look_at(app: App, silver: Address, app_id: str) -> Callable[[], _Look | str]:
+def _look_at(chain: SliceChain) -> Callable[[], _Look | str]:
     def look() -> _Look | str:
         try:
-            state = observe_without_spark(app.lake, silver)
+            state = observe_without_spark(chain.lake, chain.silver)
             if state is None:
                 return _ONLY_SPARK
             if not state.exists:
                 return _Look(state)
-            last = last_commit_number(app.lake, silver, app_id)
-            return _Look(state, commits_of_others(app.lake, silver), last)
+            last = chain.last_number
+            return _Look(state, commits_of_others(chain.lake, chain.silver), last)
         except LakewrightError as error:
             return error.message
 
@@ -200,13 +201,12 @@ def _is_ours(state: TableState) -> bool:
 def _processed(app: App, names: Collection[str]) -> Iterator[tuple[str, Item]]:
     """Yield the names of entities of which a slice counts as processed, each with such a slice."""
     for name in names:
-        application = application_of(app.project.name, app.project.entities[name])
-        if (found := first_processed(app.store, application)) is not None:
+        if (found := chain_of(app, app.project.entities[name]).first_processed) is not None:
             yield name, found
 
 
 def _lost(app: App, entity: Entity, processed: Item | None) -> Iterator[DueRebuild]:
-    error = lost_table_error(entity, processed, entity.places(app.project.lake).silver)
+    error = lost_table_error(chain_of(app, entity), processed)
     if error is not None:
         reason = f"{error.message}; if it was moved, bring it back instead of rebuilding it"
         yield DueRebuild(entity.called, reason, True, rebuild_command(entity))
@@ -218,26 +218,26 @@ def _older(app: App, name: str, seen: _Look, seconds: float) -> Iterator[DueRebu
     A run that goes on meanwhile commits a slice first, and then records it.
     """
     entity = app.project.entities[name]
-    silver, application = entity.places(app.project.lake).silver, application_of(app.project.name, entity)
-    error = older_table_error(app.ledger, entity, application, silver, seen.last)
+    chain = chain_of(app, entity)
+    error = older_table_error(chain, seen.last)
     again = None if error is None else dict(_looks(app, [name], seconds)).get(name)
     if isinstance(again, _Look):
-        error = older_table_error(app.ledger, entity, application, silver, again.last)
+        error = older_table_error(chain, again.last)
     if error is not None:
         yield DueRebuild(entity.called, error.message, True, rebuild_command(entity))
 
 
 def _changed_by_others(app: App, entity: Entity, seen: _Look, *, is_refused: bool) -> Iterator[Fault]:
-    application, silver = application_of(app.project.name, entity), entity.places(app.project.lake).silver
-    if first_processed(app.store, application) is not None:
+    chain = chain_of(app, entity)
+    if chain.first_processed is not None:
         if seen.others:
             yield others_fault(entity, seen.others, is_refused=is_refused)
         return
-    if silver.location is None or local_path(silver.location) is None:
+    if chain.silver.location is None or local_path(chain.silver.location) is None:
         return
     others = (each for standing in app.store.standings() for each in standing.processed)
     former_names = (each for each in others if _may_be_former(app.project, entity, each))
-    former = former_name_error(app.lake, app.store, silver, application, former_names)
+    former = former_name_error(chain, former_names)
     if former is not None:
         yield former.as_fault()
 

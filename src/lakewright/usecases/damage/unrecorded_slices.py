@@ -7,7 +7,7 @@ Only tables in folders of this machine are looked at.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,24 +16,21 @@ from lakewright.errors import LakewrightError
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.plan.other_runs import commands_of
-from lakewright.slices.application import application_of
 from lakewright.slices.discover import slice_name
-from lakewright.slices.other_runs import entity_name, find_other_runs
-from lakewright.slices.recover_from_log import as_if_recovered
+from lakewright.slices.other_runs import entity_targets, find_other_runs
 from lakewright.slices.rewind.unrecorded import unrecorded_items
 from lakewright.spec.words import counted, first_of
-from lakewright.usecases.placed import placed_entities
+from lakewright.usecases.placed import chain_of, placed_entities
 from lakewright.usecases.staleness.readers import dependents
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
+    from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.places import Places
 
 __all__ = [
     "Unrecorded",
-    "as_after_recovery",
     "items_after_recovery",
     "recording_commands",
     "unrecorded_slices",
@@ -92,15 +89,17 @@ class Unrecorded:
 
 def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
     """Yield the entities whose tables hold slices that the manifest does not know of."""
-    for entity, places in placed_entities(app):
+    for entity, _ in placed_entities(app):
+        chain = chain_of(app, entity)
         try:
-            found = _unrecorded(app, entity, places) if entity.enabled else ()
+            found = _unrecorded(chain) if entity.enabled else ()
         except LakewrightError:  # what can't be read is told by itself
             continue
         if found:
-            application = application_of(app.project.name, entity)
             names = {
-                verdict: tuple(slice_name(item) for item in found if item.verdict(application) is verdict)
+                verdict: tuple(
+                    slice_name(item) for item in found if item.verdict(chain.application) is verdict
+                )
                 for verdict in (Verdict.SKIPPED, Verdict.READY)
             }
             commands = recording_commands(app, entity, list(map(slice_name, found)))
@@ -113,19 +112,10 @@ def recording_commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[
     runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
     found: list[str] = []
     for job in dict.fromkeys(run.job for run in runs):
-        options = [text for target in _targets(app, entity, job) for text in ("-t", target)]
+        targets = entity_targets(app.project, entity.called, app.project.jobs[job].targets)
+        options = [text for target, _ in targets for text in ("-t", target)]
         found += commands_of([run for run in runs if run.job == job], options=options)
     return tuple(found) or (f"lakewright process {shlex.quote(entity.called)}",)
-
-
-def _targets(app: App, entity: Entity, job: str) -> Iterator[str]:
-    """Yield the targets of a job that process an entity."""
-    for name in app.project.jobs[job].targets:
-        definition = app.project.targets.get(name)
-        if definition is None or definition.kind != "entity":
-            continue
-        if entity_name(app.project, definition.raw) == entity.called:
-            yield name
 
 
 def items_after_recovery(unrecorded: Iterable[Unrecorded]) -> dict[str, Item]:
@@ -133,14 +123,7 @@ def items_after_recovery(unrecorded: Iterable[Unrecorded]) -> dict[str, Item]:
     return {item.item_id: item for each in unrecorded for item in each.items}
 
 
-def as_after_recovery(app: App, entity: Entity, items: Mapping[str, Item]) -> dict[str, Item]:
-    """Return items of an entity as they are once the next run has read the table's log."""
-    silver, application = entity.places(app.project.lake).silver, application_of(app.project.name, entity)
-    return {**items, **as_if_recovered(app.lake, app.ledger, silver, items.values(), application)}
-
-
-def _unrecorded(app: App, entity: Entity, places: Places) -> tuple[Item, ...]:
-    if places.silver.location is None or local_path(places.silver.location) is None:
+def _unrecorded(chain: SliceChain) -> tuple[Item, ...]:
+    if chain.silver.location is None or local_path(chain.silver.location) is None:
         return ()
-    application, is_listed = application_of(app.project.name, entity), local_path(places.bronze) is not None
-    return unrecorded_items(app.lake, app.ledger, places, application, entity.called, lists_bronze=is_listed)
+    return unrecorded_items(chain, lists_bronze=local_path(chain.bronze) is not None)

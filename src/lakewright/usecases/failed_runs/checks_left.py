@@ -23,8 +23,8 @@ from lakewright.usecases.placed import placed_entities
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.journal import Run
+    from lakewright.slices.deviations import CorrectedSlices
     from lakewright.spec.models.job import Job
-    from lakewright.usecases.bronze_status import Corrected
     from lakewright.usecases.failed_runs.next_slices import NextSlices
     from lakewright.usecases.staleness.tainted_targets import TaintedTarget
 
@@ -38,7 +38,7 @@ def next_steps(
     runs: Iterable[Run],
     slices: NextSlices,
     tainted: Collection[TaintedTarget],
-    corrected: Collection[Corrected] = (),
+    corrected: Collection[CorrectedSlices] = (),
 ) -> dict[str, NextStep]:
     """Return what to do about failed runs, by their ids; those come last that check what is mended before.
 
@@ -70,7 +70,7 @@ def _mended_before(
     run: Run,
     step: NextStep,
     tainted: Collection[TaintedTarget],
-    corrected: Collection[Corrected],
+    corrected: Collection[CorrectedSlices],
 ) -> str | None:
     """Return what is to be mended before the checks of a run, or None."""
     job = app.project.jobs.get(run.job)
@@ -98,7 +98,7 @@ def _key(parameters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _corrected(
-    app: App, job: Job, instances: Collection[Mapping[str, str]], corrected: Collection[Corrected]
+    app: App, job: Job, instances: Collection[Mapping[str, str]], corrected: Collection[CorrectedSlices]
 ) -> Iterator[str]:
     """Yield the corrected slices that instances of a job take.
 
@@ -110,7 +110,7 @@ def _corrected(
     for each in corrected:
         same = {called for called, folder in folders.items() if folder == folders.get(each.entity)}
         takers = [target for target in declared if entity_name(project, target) in same]
-        for name in each.slices.names:
+        for name in each.names:
             if any(
                 takes_recorded(project, job, target, instance, name)
                 for target in takers

@@ -15,9 +15,10 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of
 from lakewright.slices.changed import new_item
 from lakewright.slices.discover import discovered, item_id, list_slices, slice_name
-from lakewright.slices.processed import is_late, last_processed
-from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
+from lakewright.slices.processed import is_late
+from lakewright.slices.recover_from_log import as_if_recovered
 from lakewright.usecases.failed_runs.undone_runs import alike_runs, builds_left, with_resumed
+from lakewright.usecases.placed import chain_of
 from lakewright.usecases.slice_times.declared_times import late_items
 
 if TYPE_CHECKING:
@@ -106,20 +107,20 @@ class NextSlices:
 
 
 def _unseen(app: App, entity: Entity) -> Iterable[Item]:
-    places, application = entity.places(app.project.lake), application_of(app.project.name, entity)
-    if local_path(places.bronze) is None or not entity.enabled:
+    chain = chain_of(app, entity)
+    if local_path(chain.bronze) is None or not entity.enabled:
         return []
-    slices = list_slices(places.bronze, app.lake)
-    found = {each.item_id: new_item(each) for each in discovered(slices, application, entity.called)}
+    slices = list_slices(chain.bronze, app.lake)
+    found = {each.item_id: new_item(each) for each in discovered(slices, chain.application, entity.called)}
     present = app.store.read(list(found))
     new = {name: item for name, item in found.items() if name not in present}
-    silver = places.silver.location
+    silver = chain.silver.location
     if new and silver is not None and local_path(silver) is not None:
-        new = as_after_recovery(app, entity, new)
-    ready = [item for item in new.values() if item.verdict(application) is Verdict.READY]
+        new |= as_if_recovered(chain, new.values())
+    ready = [item for item in new.values() if item.verdict(chain.application) is Verdict.READY]
     if not ready or entity.settings.late_slices == "apply":
         return ready
-    last = last_processed(app.store, application, places.bronze, present)
+    last = chain.last_processed(present)
     return (item for item in ready if not is_late(item, last))
 
 

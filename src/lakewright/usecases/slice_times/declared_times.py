@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import LakewrightError
 from lakewright.lake.paths import local_path
-from lakewright.slices.application import application_of
 from lakewright.slices.context import SliceSelection
 from lakewright.slices.discover import item_id, list_slices
 from lakewright.slices.late_advice import LateSlices, find_late_slices
 from lakewright.slices.other_runs import (
     declared_strategy,
     declared_time,
-    entity_name,
+    entity_targets,
     find_other_runs,
     processing_jobs,
 )
-from lakewright.slices.processed import Placement, is_late, last_processed
+from lakewright.slices.processed import is_late
 from lakewright.slices.processing_time import ProcessingTimes
-from lakewright.slices.time_check import may_be_late
+from lakewright.slices.recover_from_log import as_if_recovered
+from lakewright.slices.time_check import Placement, may_be_late
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.models.entity import Strategy
 from lakewright.targets.target import Target
-from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
+from lakewright.usecases.placed import chain_of
 from lakewright.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -106,9 +106,8 @@ def is_timed(app: App, entity: str) -> bool:
 
 
 def _timed_names(app: App, entity: str) -> set[str]:
-    project = app.project
-    timed = (name for name in project.targets if declares_time(app, name))
-    return {name for name in timed if entity_name(project, project.targets[name].raw) == entity}
+    found = entity_targets(app.project, entity)
+    return {name for name, declared in found if declared_time(declared) is not None}
 
 
 def timed_targets(app: App, entity: str, slices: Sequence[str]) -> Iterator[AskedTarget]:
@@ -160,9 +159,7 @@ def declared_slice_time(app: App, entity: str, slice_name: str) -> datetime | No
 
 def placement_of(app: App, entity: Entity) -> Placement:
     """Return the processed slices of an entity, by which the place of another one is judged."""
-    bronze = entity.places(app.project.lake).bronze
-    is_historic = entity.strategy is Strategy.HISTORIC
-    return Placement(app.store, application_of(app.project.name, entity), bronze, is_historic)
+    return Placement(chain_of(app, entity), entity.strategy is Strategy.HISTORIC)
 
 
 def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, ...]:
@@ -174,12 +171,11 @@ def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, .
     asked = tuple(item for item in items if not may_be_late(entity, item))
     if not asked:
         return ()
-    bronze, application = entity.places(app.project.lake).bronze, application_of(app.project.name, entity)
-    present = None
-    if local_path(bronze) is not None:
-        known = app.store.read([item_id(each.path) for each in list_slices(bronze, app.lake)])
-        present = as_after_recovery(app, entity, known)
-    last = last_processed(app.store, application, bronze, present)
+    chain, present = chain_of(app, entity), None
+    if local_path(chain.bronze) is not None:
+        known = app.store.read([item_id(each.path) for each in list_slices(chain.bronze, app.lake)])
+        present = {**known, **as_if_recovered(chain, known.values())}
+    last = chain.last_processed(present)
     return tuple(item for item in asked if is_late(item, last))
 
 

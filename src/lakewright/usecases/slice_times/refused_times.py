@@ -12,33 +12,33 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, LakewrightError, UsageError
-from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
-from lakewright.slices.application import application_of, applications_before
+from lakewright.slices.application import applications_before
+from lakewright.slices.chain import OPEN
 from lakewright.slices.context import ALL_SLICES, SliceSelection
-from lakewright.slices.discover import item_id, natural_key, slice_name
+from lakewright.slices.discover import natural_key, slice_name
 from lakewright.slices.pending import sort_pending
-from lakewright.slices.processed import is_late, last_processed
+from lakewright.slices.processed import is_late
 from lakewright.slices.processing_time import depends_on_slice
-from lakewright.slices.recover_from_log import has_landed
+from lakewright.slices.recover_from_log import as_if_recovered
 from lakewright.slices.time_check import early_error, early_note, may_be_late, unknown_time_note
 from lakewright.spec.expressions.expression import names_in, parse_template
-from lakewright.usecases.damage.unrecorded_slices import as_after_recovery
+from lakewright.usecases.placed import chain_of
 from lakewright.usecases.slice_times.declared_times import (
     AskedTarget,
     TimedTarget,
     declares_time,
     is_timed,
     known_targets,
-    placement_of,
     timed_targets,
 )
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.manifest.item import Item
     from lakewright.manifest.journal import Run
     from lakewright.run.build_history import Instance
+    from lakewright.slices.chain import SliceChain
     from lakewright.spec.models.entity import Entity
 
 __all__ = [
@@ -53,7 +53,6 @@ __all__ = [
 ]
 
 _UNDONE = (Status.FAILED.value, Status.ABORTED.value, Status.BLOCKED.value)
-_OPEN = frozenset((Verdict.READY, Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID))
 
 
 def refused_time(app: App, run: Run, left: Collection[Instance]) -> BackdatedError | None:
@@ -100,24 +99,21 @@ def _first_refused(
     for found in known_targets(app, asked):
         with suppress(LakewrightError, ValueError):  # it is only a forecast
             names = taken(found) if found.is_historic else ()
-            placement = placement_of(app, found.entity)
-            if names and (
-                error := early_error(app.lake, found.entity, names, found.times, placement=placement)
-            ):
+            error = early_error(chain_of(app, found.entity), names, found.times) if names else None
+            if error is not None:
                 return error
     return None
 
 
 def _ready_names(app: App, found: TimedTarget) -> list[str]:
     """Return the names of ready slices that a target takes and whose time counts; none if it suffices."""
-    entity = found.entity
-    ready = _ready(app, entity, found.selection)
-    if not ready or early_error(app.lake, entity, list(map(slice_name, ready)), found.times) is None:
+    chain = chain_of(app, found.entity)
+    ready = _ready(chain, found.selection)
+    if not ready or early_error(chain, list(map(slice_name, ready)), found.times) is None:
         return []
     # Which slices are late takes a look at those that are processed, so only where it matters.
-    timed = _not_refused_as_late(app, entity, ready)
-    silver, application = entity.places(app.lake.settings).silver, application_of(app.project.name, entity)
-    if not timed or has_landed(app.lake, silver, timed[0], application):
+    timed = _not_refused_as_late(chain, ready)
+    if not timed or chain.has_landed(timed[0]):
         return []
     return list(map(slice_name, timed))
 
@@ -135,19 +131,16 @@ def _undone(app: App, run: Run, left: Collection[Instance]) -> Iterator[tuple[st
             yield name, dict(instance)
 
 
-def _ready(app: App, entity: Entity, selection: SliceSelection) -> tuple[Item, ...]:
-    prefix = item_id(entity.places(app.lake.settings).bronze) + "/"
-    items = {item.item_id: item for item in app.store.select(Query(verdicts=_OPEN, prefix=prefix))}
-    application = application_of(app.project.name, entity)
-    known = as_after_recovery(app, entity, items)
-    pending = sort_pending(known.values(), application, after=applications_before(entity))
+def _ready(chain: SliceChain, selection: SliceSelection) -> tuple[Item, ...]:
+    items = {item.item_id: item for item in chain.items(*OPEN)}
+    items |= as_if_recovered(chain, items.values())
+    pending = sort_pending(items.values(), chain.application, after=applications_before(chain.entity))
     return pending.taken_by(selection).ready
 
 
-def _not_refused_as_late(app: App, entity: Entity, ready: Sequence[Item]) -> list[Item]:
-    bronze = entity.places(app.project.lake).bronze
-    last = last_processed(app.store, application_of(app.project.name, entity), bronze)
-    return [each for each in ready if may_be_late(entity, each) or not is_late(each, last)]
+def _not_refused_as_late(chain: SliceChain, ready: Sequence[Item]) -> list[Item]:
+    last = chain.last_processed()
+    return [each for each in ready if may_be_late(chain.entity, each) or not is_late(each, last)]
 
 
 def ready_timed(app: App, ready: Container[str]) -> Iterator[tuple[Entity, list[str]]]:
@@ -161,7 +154,8 @@ def ready_timed(app: App, ready: Container[str]) -> Iterator[tuple[Entity, list[
         if name not in ready or not entity.enabled or not is_timed(app, entity.called):
             continue
         with suppress(LakewrightError):  # what can't be read is told by itself
-            timely = _not_refused_as_late(app, entity, _ready(app, entity, ALL_SLICES))
+            chain = chain_of(app, entity)
+            timely = _not_refused_as_late(chain, _ready(chain, ALL_SLICES))
             yield entity, sorted(map(slice_name, timely), key=natural_key)
 
 
@@ -184,7 +178,7 @@ def requeued_time_note(app: App, entity: Entity, names: Sequence[str]) -> str | 
             _ = [found.times.at(name) for name in taken[:1]]
         except LakewrightError:
             with suppress(LakewrightError):
-                note = note or unknown_time_note(app.lake, entity, str(found.times.text))
+                note = note or unknown_time_note(chain_of(app, entity), str(found.times.text))
     return note
 
 

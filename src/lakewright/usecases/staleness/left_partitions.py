@@ -21,7 +21,6 @@ from lakewright.manifest.item import Verdict
 from lakewright.manifest.readiness import Group, Reading
 from lakewright.manifest.record import Record, State
 from lakewright.manifest.store import Query
-from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.run.outputs import WRITES, written_by
 from lakewright.slices.application import application_of
@@ -30,14 +29,13 @@ from lakewright.slices.other_runs import entity_name, find_other_runs
 from lakewright.slices.processed import place_of
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.expressions.values import render_value
-from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.staleness.declared_nodes import nodes_of_job, offline_lake
 from lakewright.usecases.staleness.earlier_builds import RUNS, Built, former_names
 
 if TYPE_CHECKING:
     from lakewright.app import App
     from lakewright.manifest.item import Item
     from lakewright.manifest.store import Damage
-    from lakewright.plan.graph import Node
     from lakewright.plan.resource import Resource
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.job import Job
@@ -96,10 +94,10 @@ def _writers(app: App, job: Job, names: frozenset[str]) -> dict[str, set[tuple[s
 
     It is empty if no other target, and no other job, writes there.
     """
-    tables = {each.whole for node in _nodes(app, job, names) for each in node.provides}
+    tables = {each.whole for node in nodes_of_job(app, job.name, names) for each in node.provides}
     writers: dict[Resource, set[tuple[str, str]]] = {}
     for each in app.project.jobs.values():
-        for node in _nodes(app, each, frozenset(each.targets)):
+        for node in nodes_of_job(app, each.name, each.targets):
             for table in tables & {place.whole for place in node.provides}:
                 writers.setdefault(table, set()).add((each.name, node.name))
     shared = {one for of_table in writers.values() if len(of_table) > 1 for one in of_table}
@@ -129,7 +127,7 @@ def untold_instances(app: App, job: Job, names: frozenset[str]) -> list[tuple[st
 def _unbuilt(app: App, job: Job, names: frozenset[str]) -> set[str]:
     return {
         node.name
-        for node in _nodes(app, job, names)
+        for node in nodes_of_job(app, job.name, names)
         if (folders := [local_path(each.name) for each in node.provides if each.category == "file"])
         and not any(folder is None or folder.exists() for folder in folders)
     }
@@ -220,14 +218,6 @@ def _is_recovered(begun: Record | Damage | None, done: Record) -> bool:
     return is_one_write and bool(done.content.get("adopted"))
 
 
-def _nodes(app: App, job: Job, names: frozenset[str]) -> list[Node]:
-    try:
-        workspace = sample_workspace(app.project, job, offline_lake(app))
-        return list(declared_nodes(workspace, sorted(names), Phase.BUILD))
-    except LakewrightError:
-        return []
-
-
 @dataclass(frozen=True, slots=True)
 class _Output:
     """A target with partitions whose columns tell the parameters of its instances.
@@ -255,7 +245,7 @@ class _Output:
 
 def _outputs(app: App, job: Job, names: frozenset[str]) -> Iterator[_Output]:
     """Yield targets with the parameter of each partition column, and the folders that they write."""
-    for node in _nodes(app, job, names):
+    for node in nodes_of_job(app, job.name, names):
         declared = app.project.targets[node.name].raw.get("partition")
         entries: dict[str, str] = {}
         if isinstance(declared, Mapping):

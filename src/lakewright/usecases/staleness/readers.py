@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
-from lakewright.plan.phase import Phase
 from lakewright.targets.lease import table_resource
 from lakewright.targets.relation import RelationTarget
 from lakewright.targets.target import Target
-from lakewright.usecases.staleness.declared_nodes import declared_nodes, offline_lake, sample_workspace
+from lakewright.usecases.staleness.declared_nodes import nodes_of_job, offline_lake, sample_workspace
 
 if TYPE_CHECKING:
     from lakewright.app import App
@@ -37,7 +36,7 @@ def readers_of(app: App, entity: Entity) -> dict[str, frozenset[str]]:
 
     Views are left out, which hold no rows, but not what is built from them.
     """
-    nodes = {job.name: tuple(_nodes(app, job)) for job in app.project.jobs.values()}
+    nodes = {job.name: tuple(nodes_of_job(app, job.name)) for job in app.project.jobs.values()}
     changed = {table_resource(entity.places(app.project.lake).silver)}
     found: dict[str, frozenset[str]] = {}
     while True:
@@ -77,11 +76,3 @@ def _is_of_entity(app: App, node: Node) -> bool:
     """Return whether a target processes slices: what it has to do follows from the manifest alone."""
     definition = app.project.targets.get(node.name)
     return definition is not None and definition.kind == "entity"
-
-
-def _nodes(app: App, job: Job) -> Iterator[Node]:
-    try:
-        workspace = sample_workspace(app.project, job, offline_lake(app))
-        yield from declared_nodes(workspace, job.target_names(workspace.scope), Phase.BUILD)
-    except LakewrightError:
-        return

@@ -201,7 +201,7 @@ def test_status_says_which_tables_it_did_not_look_at(tmp_path: Path, monkeypatch
         rebuild_status, "observe_without_spark", lambda *a: look(*a) if a[1].location else None
     )
     monkeypatch.setattr(rebuild_status, "commits_of_others", lambda *_: ())
-    monkeypatch.setattr(rebuild_status, "last_commit_number", lambda *_: None)
+    monkeypatch.setattr("lakewright.slices.chain.last_commit_number", lambda *_: None)
     begun = monotonic()
     found = rebuild_status.due_rebuilds(app, 0.5)
     assert monotonic() - begun < 10
@@ -369,7 +369,7 @@ def test_a_table_that_a_run_makes_while_status_looks_is_not_lost(
     app = App.open(tmp_path, environ={})
     made = TableState(True, columns=(), partition_columns=(), properties=SOUND, is_empty=False)
     item = Item("file:///bronze/prices/d1.csv")
-    monkeypatch.setattr(rebuild_status, "first_processed", lambda *_: item)
+    monkeypatch.setattr("lakewright.slices.chain.first_processed", lambda *_: item)
     looks = iter((ABSENT, made, ABSENT, ABSENT))
     monkeypatch.setattr(rebuild_status, "observe_without_spark", lambda *_: next(looks))
     assert not any("no table exists" in each.reason for each in rebuild_status.due_rebuilds(app).due)
@@ -386,7 +386,8 @@ def test_a_table_that_a_run_makes_while_status_looks_is_not_that_of_another_prog
     app = App.open(tmp_path, environ={})
     ours = TableState(True, columns=(), partition_columns=(), properties=SOUND, is_empty=False)
     theirs = replace(ours, properties={})
-    monkeypatch.setattr(rebuild_status, "first_processed", lambda *_: Item("file:///bronze/prices/d1.csv"))
+    item = Item("file:///bronze/prices/d1.csv")
+    monkeypatch.setattr("lakewright.slices.chain.first_processed", lambda *_: item)
     looks = iter((theirs, ours, theirs, theirs))
     monkeypatch.setattr(rebuild_status, "observe_without_spark", lambda *_: next(looks))
     assert not any("did not write" in each.reason for each in rebuild_status.due_rebuilds(app).due)

@@ -69,7 +69,7 @@ def test_a_failed_check_comes_after_the_corrected_slice_of_its_day(
     app = App.open(tmp_path)
     run = failed_run(app, "whole", phase="VERIFY", error={"message": "a negative amount", "remedy": None})
     (item,) = discover(app, "orders", [slice_])
-    corrected: Any = SimpleNamespace(entity="orders", slices=SimpleNamespace(names=(slice_,), items=(item,)))
+    corrected: Any = SimpleNamespace(entity="orders", names=(slice_,), items=(item,))
     steps = next_steps(app, [run], NextSlices(app), (), [corrected])
     step = steps[run.run_id]
     assert step.comes_last is comes_last

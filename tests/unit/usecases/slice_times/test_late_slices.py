@@ -13,7 +13,7 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE
 from lakewright import Project
 from lakewright.manifest.journal import Run
 from lakewright.slices.application import application_of
-from lakewright.slices.recover_from_log import counter_of
+from lakewright.slices.chain import counter_of
 
 LATE = "orders/2024-05-01.csv"
 REQUEUE = f"lakewright manifest requeue {LATE} --late"

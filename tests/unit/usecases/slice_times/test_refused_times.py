@@ -25,6 +25,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.usecases.failed_runs import next_slices
 from lakewright.usecases.failed_runs.resume import next_step
 from lakewright.usecases.inbox import read_inbox
+from lakewright.usecases.placed import chain_of
 
 LATE = "2024-05-01.csv"
 LATER = "2024-05-03T00:00:01+00:00"
@@ -226,7 +227,7 @@ def test_a_slice_in_bronze_that_no_run_has_seen_is_left_out_by_resuming(tmp_path
         (run,) = app.journal.runs()
         held = Item((bronze / "2024-05-04.csv").as_uri(), skipped=())
     with app_of(tmp_path) as app, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(next_slices, "as_after_recovery", lambda *_: {held.item_id: held})
+        patch.setattr(next_slices, "as_if_recovered", lambda *_: {held.item_id: held})
         assert next_step(app, run).left_out is None  # the table holds it already
 
     model = tmp_path / "m.yml"
@@ -335,7 +336,7 @@ def test_a_rebuild_is_not_named_where_no_job_declares_a_processing_time(tmp_path
 
         def remedy(*, is_declared: bool) -> str | None:
             times = ProcessingTimes("${slice.date}", zone, Scope(), False, print, is_declared)
-            error = early_error(project.app.lake, entity, [LATE], times)
+            error = early_error(chain_of(project.app, entity), [LATE], times)
             return None if error is None else error.remedy
 
         declared = remedy(is_declared=True)

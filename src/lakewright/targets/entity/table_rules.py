@@ -6,25 +6,38 @@ ends where the next one begins).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakewright.lake.observation import observe_table, read_table
 from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.spark import columns_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import StructField
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.table_properties import kept_key
+from lakewright.strategies.table_properties import canonical_form, kept_key
+from lakewright.strategies.version_rows import RowCheck
 from lakewright.transform.steps import find_name
+from lakewright.transform.system_columns import SystemColumns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
+    from lakewright.lake.delta_log import TableState
+    from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
-    from lakewright.transform.system_columns import SystemColumns
+    from lakewright.workspace.workspace import Workspace
 
-__all__ = ["KEY_ALIKE", "OWN_KEY", "ExaminedTable", "Finding", "Rule", "find_violations", "has_rules"]
+__all__ = [
+    "KEY_ALIKE",
+    "OWN_KEY",
+    "ExaminedTable",
+    "Finding",
+    "broken_invariants",
+    "find_violations",
+    "has_rules",
+]
 
 _P = "_lakewright_"
 OWN_KEY, NEXT, FORMER, SAME, ALIKE = (
@@ -33,29 +46,6 @@ OWN_KEY, NEXT, FORMER, SAME, ALIKE = (
 
 KEY_ALIKE = "key_alike"
 """Rule that two records do not have equal values of the business key, such as from the texts `7` and `07`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule, given by the condition of the rows that break it.
-
-    Attributes:
-        name: Stable name.
-        singular: Subject and verb of the sentence on one row that meets the condition.
-        plural: The same on several rows.
-        rest: The rest of that sentence.
-        condition: SQL over the columns of `ExaminedTable.annotated`.
-    """
-
-    name: str
-    singular: str
-    plural: str
-    rest: str
-    condition: str
-
-    def words(self, count: int) -> str:
-        """Return what is wrong with a number of rows, to follow that number."""
-        return f"{self.singular if count == 1 else self.plural} {self.rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +86,18 @@ class ExaminedTable:
     system: SystemColumns
     properties: Mapping[str, str]
     form: CanonicalForm
+
+    @classmethod
+    def of(cls, lake: Lake, entity: Entity, session: SparkSession, state: TableState) -> ExaminedTable:
+        """Return the rows of an entity's table in the observed version, ready to be examined."""
+        settings = lake.settings
+        return cls(
+            frame=read_table(session, entity.places(settings).silver, state.version),
+            entity=entity,
+            system=SystemColumns(settings.systemfield_prefix, entity.destination),
+            properties=state.properties,
+            form=canonical_form(state.properties, settings.timezone),
+        )
 
     @property
     def is_historic(self) -> bool:
@@ -153,94 +155,52 @@ class ExaminedTable:
         columns = {NEXT: f"lead({start}) {over}", FORMER: f"lag({end}) {over}"}
         return found.withColumns({name: functions.expr(sql) for name, sql in columns.items()})
 
-    def rules(self) -> Sequence[Rule]:
-        """Return the rules of the entity's strategy."""
+    def rules(self) -> dict[str, RowCheck]:
+        """Return the rules of the entity's strategy by their stable names.
+
+        Their conditions are SQL over the columns of `annotated`.
+        """
         system = self.system
         key, hash_, deleted = (name_sql(n) for n in (system.key, system.hash, system.deleted))
-        common = [
-            Rule("key_missing", "row has", "rows have", "no primary key", f"{key} is null"),
-            Rule(
-                "key_wrong",
-                "row has",
-                "rows have",
-                "a primary key that differs from that of the values",
-                f"{key} <> {OWN_KEY}",
-            ),
-            Rule(
-                "hash_missing",
-                "row has",
-                "rows have",
-                "no source hash",
-                f"not coalesce(length({hash_}) = 64, false)",
-            ),
-            Rule("deleted_missing", "row has", "rows have", "no deleted flag", f"{deleted} is null"),
-        ]
+        no_hash = f"not coalesce(length({hash_}) = 64, false)"
+        other_key = "a primary key that differs from that of the values"
+        common = {
+            "key_missing": RowCheck("row", "has", "no primary key", f"{key} is null"),
+            "key_wrong": RowCheck("row", "has", other_key, f"{key} <> {OWN_KEY}"),
+            "hash_missing": RowCheck("row", "has", "no source hash", no_hash),
+            "deleted_missing": RowCheck("row", "has", "no deleted flag", f"{deleted} is null"),
+        }
         if self.is_key_converted:
             same = "the business key of another record, which the source wrote in another way"
-            common += [Rule(KEY_ALIKE, "row has", "rows have", same, f"{ALIKE} > 1 and {self.is_live}")]
+            common[KEY_ALIKE] = RowCheck("row", "has", same, f"{ALIKE} > 1 and {self.is_live}")
         if not self.is_historic:
-            return [
-                Rule(
-                    "key_twice",
-                    "row shares",
-                    "rows share",
-                    "a key with others",
-                    f"{SAME} > 1 and {key} is not null",
-                ),
-                *common,
-            ]
+            is_twice = f"{SAME} > 1 and {key} is not null"
+            return {"key_twice": RowCheck("row", "shares", "a key with others", is_twice), **common}
         start, end, current = (name_sql(n) for n in system.temporal)
-        return [
-            Rule(
-                "current_twice",
-                "version is",
-                "versions are",
-                "current although a later one has the same key",
-                f"{end} is null and {NEXT} is not null",
+        is_gap = f"{end} < {NEXT} and {end} >= {start} and not coalesce({deleted}, false)"
+        later, at_next = "current although a later one has the same key", "before the next one begins"
+        return {
+            "current_twice": RowCheck("version", "is", later, f"{end} is null and {NEXT} is not null"),
+            "begins_twice": RowCheck(
+                "version", "begins", "when the next one of the same key begins", f"{NEXT} = {start}"
             ),
-            Rule(
-                "begins_twice",
-                "version begins",
-                "versions begin",
-                "when the next one of the same key begins",
-                f"{NEXT} = {start}",
+            "overlap": RowCheck("version", "begins", "before the previous one ends", f"{FORMER} > {start}"),
+            "backward": RowCheck("version", "ends", "before beginning", f"{end} < {start}"),
+            "gap": RowCheck("version", "ends", f"{at_next}, without a delete", is_gap),
+            "mark_wrong": RowCheck(
+                "version", "has", "a wrong current flag", f"not {current} <=> ({end} is null)"
             ),
-            Rule(
-                "overlap",
-                "version begins",
-                "versions begin",
-                "before the previous one ends",
-                f"{FORMER} > {start}",
+            "deleted_current": RowCheck(
+                "version", "is", "current and deleted", f"{end} is null and {deleted}"
             ),
-            Rule("backward", "version ends", "versions end", "before beginning", f"{end} < {start}"),
-            Rule(
-                "gap",
-                "version ends",
-                "versions end",
-                "before the next one begins, without a delete",
-                f"{end} < {NEXT} and {end} >= {start} and not coalesce({deleted}, false)",
-            ),
-            Rule(
-                "mark_wrong",
-                "version has",
-                "versions have",
-                "a wrong current flag",
-                f"not {current} <=> ({end} is null)",
-            ),
-            Rule(
-                "deleted_current",
-                "version is",
-                "versions are",
-                "current and deleted",
-                f"{end} is null and {deleted}",
-            ),
-            Rule("start_missing", "version has", "versions have", "no beginning", f"{start} is null"),
-            *common,
-        ]
+            "start_missing": RowCheck("version", "has", "no beginning", f"{start} is null"),
+            **common,
+        }
 
 
-def has_rules(entity: Entity, names: Sequence[str], system: SystemColumns) -> bool:
+def has_rules(lake: Lake, entity: Entity, names: Sequence[str]) -> bool:
     """Return whether a table has the columns that the rules of its entity refer to."""
+    system = SystemColumns(lake.settings.systemfield_prefix, entity.destination)
     if entity.strategy is Strategy.FULL:
         return False
     wanted = [system.key, system.hash, system.deleted]
@@ -248,34 +208,55 @@ def has_rules(entity: Entity, names: Sequence[str], system: SystemColumns) -> bo
     return all(find_name(names, name) is not None for name in wanted)
 
 
-def find_violations(table: ExaminedTable, rules: Sequence[Rule] | None = None) -> tuple[Finding, ...]:
+def find_violations(table: ExaminedTable, names: Collection[str] | None = None) -> tuple[Finding, ...]:
     """Return the rules that a table's rows break, found by one query.
 
     Args:
         table: The table.
-        rules: The rules to check; all rules of the entity's strategy unless given.
+        names: The rules to check; all rules of the entity's strategy unless given.
     """
     from pyspark.sql import functions
 
-    asked = table.rules() if rules is None else rules
+    asked = {name: rule for name, rule in table.rules().items() if names is None or name in names}
     columns = table.key_columns
     key = f"struct({', '.join(f'cast({name_sql(name)} as string)' for name in columns)})"
     wanted = {}
-    for rule in asked:
-        wanted[rule.name] = f"count_if(coalesce({rule.condition}, false))"
+    for name, rule in asked.items():
+        wanted[name] = f"count_if(coalesce({rule.condition}, false))"
         for end in ("min", "max"):
-            wanted[f"{rule.name} {end}"] = f"{end}(case when {rule.condition} then {key} end)"
+            wanted[f"{name} {end}"] = f"{end}(case when {rule.condition} then {key} end)"
     found = table.annotated().agg(*(functions.expr(sql).alias(name) for name, sql in wanted.items()))
     row = found.first()
     values: dict[str, Any] = {} if row is None else row.asDict()
     return tuple(
-        Finding(rule.name, rule.words(values[rule.name]), values[rule.name], _samples(columns, values, rule))
-        for rule in asked
-        if values.get(rule.name)
+        Finding(name, f"{rule.subject(count)} {rule.rest}", count, _samples(columns, values, name))
+        for name, rule in asked.items()
+        if (count := values.get(name))
     )
 
 
-def _samples(columns: Sequence[str], values: Mapping[str, Any], rule: Rule) -> tuple[Mapping[str, Any], ...]:
+def _samples(columns: Sequence[str], values: Mapping[str, Any], rule: str) -> tuple[Mapping[str, Any], ...]:
     """Return the least and the greatest key of the rows that break a rule."""
-    ends = dict.fromkeys(tuple(values[f"{rule.name} {end}"]) for end in ("min", "max"))
+    ends = dict.fromkeys(tuple(values[f"{rule} {end}"]) for end in ("min", "max"))
     return tuple(dict(zip(columns, end, strict=True)) for end in ends)
+
+
+_INVARIANTS = frozenset(
+    ("key_twice", "key_missing", "current_twice", "overlap", "backward", "mark_wrong", "start_missing")
+)
+"""The rules by which VERIFY judges a table; the others are those of keys, hashes and flags."""
+
+
+def broken_invariants(workspace: Workspace, entity: Entity) -> tuple[str, ...]:
+    """Describe each invariant that an entity's table breaks, with the number of rows.
+
+    Merge: no key occurs twice. Historic: a key has at most one current version, its versions neither overlap
+    nor end before they begin, and exactly the versions without an end are flagged as current. The strategy
+    Full has no invariants.
+    """
+    lake = workspace.lake
+    state = observe_table(lake, entity.places(lake.settings).silver)
+    if not has_rules(lake, entity, state.names):
+        return ()
+    found = find_violations(ExaminedTable.of(lake, entity, workspace.spark, state), _INVARIANTS)
+    return tuple(f"{each.count} {each.words}" for each in found)
