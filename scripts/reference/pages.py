@@ -91,7 +91,7 @@ def page(name: str) -> str:
 def kinds_of(category: str) -> Iterator[tuple[str, tuple[str, ...], type[Named]]]:
     """Yield each kind of a category, its aliases and its class, ordered by name.
 
-    If a class has several names, the one of its module comes first.
+    If a class has several names, the one that its own name begins with comes first.
     """
     kinds = registry()
     names: dict[type[Named], list[str]] = {}
@@ -104,8 +104,8 @@ def kinds_of(category: str) -> Iterator[tuple[str, tuple[str, ...], type[Named]]
 
 
 def _own_name(model: type[Named], names: list[str]) -> str:
-    module = model.__module__.rpartition(".")[2].replace("_", "")
-    return next((name for name in names if name.lower() == module), names[0])
+    own = model.__name__.lower()
+    return next((name for name in names if own.startswith(name.lower())), names[0])
 
 
 def _filled(directive: re.Match[str]) -> str:

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from lakewright.errors import NotInstalled, UsageError
 from lakewright.lake.cluster import has_python_functions
+from lakewright.schema.shape import rebuilt_sql
+from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.transform.refusals import refusing_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+
+    from lakewright.schema.types import Type
 
 __all__ = [
     "SupportsArrow",
@@ -304,42 +307,24 @@ def with_offsets(frame: DataFrame, zone: str) -> DataFrame:
     """
     from pyspark.sql import functions
 
-    instants = {
-        field.name: functions.expr(_Instants(field.name, zone).sql(name_sql(field.name), field.dataType))
-        for field in frame.schema.fields
-        if _PLAIN_TIME in field.dataType.simpleString()
-    }
+    instants = {}
+    for field in frame.schema.fields:
+        own, made = name_sql(field.name), _Instants(field.name, zone)
+        if (sql := rebuilt_sql(own, type_of(field.dataType), made.change)) != own:
+            instants[field.name] = functions.expr(sql)
     return frame.withColumns(instants) if instants else frame
 
 
 @dataclass(frozen=True, slots=True)
 class _Instants:
-    """SQL of the values of a column, with the times of a zone as instants."""
+    """SQL of the times of a column, which are of a zone, as instants."""
 
     column: str
     zone: str
 
-    def sql(self, value: str, kind: DataType, depth: int = 0) -> str:
-        """Return a value of a type in SQL with the times inside as instants."""
-        from pyspark.sql.types import ArrayType, MapType, StructType
-
-        if _PLAIN_TIME not in kind.simpleString():
-            return value
-        inner = f"x{depth}"
-        if isinstance(kind, StructType):
-            parts = (
-                f"{text_sql(field.name)}, "
-                + self.sql(f"{value}.{name_sql(field.name)}", field.dataType, depth + 1)
-                for field in kind.fields
-            )
-            return f"if({value} IS NULL, NULL, named_struct({', '.join(parts)}))"
-        if isinstance(kind, ArrayType):
-            return f"transform({value}, {inner} -> {self.sql(inner, kind.elementType, depth + 1)})"
-        if isinstance(kind, MapType):
-            key = self.sql(f"{inner}.key", kind.keyType, depth + 1)
-            held = self.sql(f"{inner}.value", kind.valueType, depth + 1)
-            return f"map_from_entries(transform(map_entries({value}), {inner} -> struct({key}, {held})))"
-        return self._instant(value)
+    def change(self, value: str, kind: Type, *_: object) -> str | None:
+        """Return a time without an offset as an instant; None for another value."""
+        return self._instant(value) if kind.ddl == _PLAIN_TIME else None
 
     def _instant(self, value: str) -> str:
         # With the offsets of a day before and after, a time is one instant, or two, or none.

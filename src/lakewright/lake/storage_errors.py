@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lakewright.errors import LakewrightError, MigrationError, StorageUnavailable, TargetError
 from lakewright.lake.paths import is_s3, local_path
@@ -207,13 +206,15 @@ def damaged_log_error(table: str, files: Sequence[tuple[str, str]]) -> TargetErr
         files: Their names, each with `damaged` or `missing`.
     """
     name, fault = files[0]
-    details = {DAMAGED: table, "files": [each for each, _ in files]}
-    return _unreadable(table, f"can't be read: its log file {name} is {fault}", details)
+    message = f"the table {table} can't be read: its log file {name} is damaged"
+    if fault == "missing":
+        message = f"the table {table} can't be read: its log file {name} is missing"
+    return _unreadable(message, table, files=[each for each, _ in files])
 
 
-def _unreadable(table: str, what: str, details: dict[str, Any]) -> TargetError:
+def _unreadable(message: str, table: str, **details: object) -> TargetError:
     remedy = f"Restore the file from a copy. Without one, {_made_again(table)}"
-    return TargetError(f"the table {table} {what}", remedy=remedy, details=details)
+    return TargetError(message, remedy=remedy, details={DAMAGED: table, **details})
 
 
 def damage_in_text(text: str) -> TargetError | None:
@@ -272,7 +273,8 @@ def lost_files_error(table: str, files: Sequence[str]) -> TargetError:
         files: The names of the files.
     """
     lacks = f"it lacks {counted(len(files), 'data file')}, such as {files[0]}"
-    return _unreadable(table, f"can't be read as a whole: {lacks}", {DAMAGED: table, LACKS: list(files)})
+    message = f"the table {table} can't be read as a whole: {lacks}"
+    return _unreadable(message, table, **{LACKS: list(files)})
 
 
 def known_remedy(commands: Sequence[str]) -> str:

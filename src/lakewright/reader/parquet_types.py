@@ -17,7 +17,7 @@ from lakewright.lake.parquet_footer import Struct as Element
 from lakewright.schema.convert import convert
 from lakewright.schema.fault import Owner
 from lakewright.schema.rules import Unit, ValueRules
-from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.shape import rebuilt_sql
 from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = ["Footer", "Footers", "homeless", "is_foreign", "known_part", "read_type", "true_sql", "true_type"]
@@ -294,7 +294,7 @@ def _leaves(kind: Type, place: str) -> Iterator[tuple[str, Type]]:
         yield place, kind
 
 
-def true_sql(value: str, kind: Type, column: str, depth: int = 0) -> str:
+def true_sql(value: str, kind: Type, column: str) -> str:
     """Return SQL of values as what they are, of those that were read in `read_type`; null stays null.
 
     Times with nanoseconds that no microsecond is equal to fail the query.
@@ -303,25 +303,14 @@ def true_sql(value: str, kind: Type, column: str, depth: int = 0) -> str:
         value: SQL of the value.
         kind: The type in the file.
         column: The place, for errors.
-        depth: How many lambdas it is in.
     """
+    return rebuilt_sql(value, kind, _true_part, column)
+
+
+def _true_part(value: str, kind: Type, column: str, _: int) -> str | None:
     if true_type(kind) == kind:
         return value
-    item = f"y{depth}"
-    if isinstance(kind, Struct):
-        parts = (
-            f"{text_sql(field.name)}, "
-            + true_sql(f"{value}.{name_sql(field.name)}", field.type, f"{column}.{field.name}", depth)
-            for field in kind.fields
-        )
-        return f"if({value} is null, null, named_struct({', '.join(parts)}))"
-    if isinstance(kind, Array):
-        return f"transform({value}, {item} -> {true_sql(item, kind.element, column, depth + 1)})"
-    if isinstance(kind, MapOf):
-        key = true_sql(f"{item}.key", kind.key, column, depth + 1)
-        held = true_sql(f"{item}.value", kind.value, column, depth + 1)
-        return f"map_from_entries(transform(map_entries({value}), {item} -> struct({key}, {held})))"
-    return _leaf_sql(value, kind.ddl, column)
+    return None if isinstance(kind, (Array, MapOf, Struct)) else _leaf_sql(value, kind.ddl, column)
 
 
 def _leaf_sql(value: str, name: str, column: str) -> str:

@@ -119,6 +119,10 @@ class ProvidedRelation(InCatalog):
         (subject,) = self.resources(workspace, partition)
         return Observation(str(subject), exists=Answer.of(self.is_there(workspace)))
 
+    def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
+        """Return the table's rows."""
+        return self.within(workspace.spark.table(quoted(self.table)), partitions)
+
 
 @dataclass(frozen=True, slots=True)
 class WaitingView(Observation):

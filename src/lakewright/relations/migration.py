@@ -51,6 +51,7 @@ __all__ = [
     "MigratedView",
     "Migration",
     "MigrationPolicy",
+    "MigrationPolicyText",
     "MigrationStrategy",
     "MigrationStrategyText",
     "Shape",

@@ -39,6 +39,7 @@ from lakewright.relations.migration import (
     OF_DELTA,
     MigratedTable,
     MigratedView,
+    MigrationPolicyText,
     MigrationStrategy,
     MigrationStrategyText,
     Shape,
@@ -357,6 +358,9 @@ class UnionTableRelation(InCatalog, MigratedView, StoredRelation):
     format: TableFormat | None = Declared(default=None, description="Format of the files.")
     options: TextMap = Declared(default_factory=dict, description="Options of the format.")
     properties: TextMap = Declared(default_factory=dict, description="Properties of new tables.")
+    migration_policy: MigrationPolicyText | None = Declared(
+        default=None, description="Which differences require a migration: RELAXED or STRICT."
+    )
     migration_strategy: MigrationStrategyText | None = Declared(
         default=None, description="NEVER keeps the tables, FAIL refuses; all others add columns or a table."
     )

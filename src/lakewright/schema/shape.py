@@ -18,6 +18,7 @@ __all__ = [
     "mapped",
     "matched_fields",
     "plain_type",
+    "rebuilt_sql",
     "with_maps_sql",
     "with_names",
     "without_void",
@@ -177,7 +178,7 @@ def comparable_sql(value: str, kind: Type) -> str:
     return with_maps_sql(value, kind, entries)
 
 
-def with_maps_sql(value: str, kind: Type, made: Callable[[str, MapOf, str, str], str], depth: int = 0) -> str:
+def with_maps_sql(value: str, kind: Type, made: Callable[[str, MapOf, str, str], str]) -> str:
     """Return SQL of a value with other values in place of its maps, at any depth.
 
     Args:
@@ -185,23 +186,55 @@ def with_maps_sql(value: str, kind: Type, made: Callable[[str, MapOf, str, str],
         kind: Its type.
         made: Returns SQL of what takes the place of a map, given the map, its type, the name of an entry, and
             the entry's value after its own maps were replaced.
-        depth: How many lists and maps the value is in.
     """
+
+    def replaced(own: str, part: Type, path: str, depth: int) -> str | None:
+        if not isinstance(part, MapOf):
+            return None
+        item = f"x{depth}"
+        return made(own, part, item, rebuilt_sql(f"{item}.value", part.value, replaced, path, depth + 1))
+
+    return rebuilt_sql(value, kind, replaced)
+
+
+Change = Callable[[str, Type, str, int], str | None]
+
+
+def rebuilt_sql(value: str, kind: Type, change: Change, path: str = "", depth: int = 0) -> str:
+    """Return SQL of a value with other parts, at any depth; where none is another, it is the value itself.
+
+    Args:
+        value: SQL of the value.
+        kind: Its type.
+        change: Returns SQL of a part, given its SQL, type, path and depth; None if only parts inside it may
+            be others.
+        path: The path of the value.
+        depth: How many lists and maps the value is in.
+
+    Example:
+        >>> rebuilt_sql("a", Array(Scalar("int")), lambda part, kind, *_: {"int": f"-{part}"}.get(kind.ddl))
+        'transform(a, x0 -> -x0)'
+    """
+    if (made := change(value, kind, path, depth)) is not None:
+        return made
     item = f"x{depth}"
-    if isinstance(kind, MapOf):
-        return made(value, kind, item, with_maps_sql(f"{item}.value", kind.value, made, depth + 1))
     if isinstance(kind, Array):
-        inner = with_maps_sql(item, kind.element, made, depth + 1)
+        inner = rebuilt_sql(item, kind.element, change, path, depth + 1)
         return value if inner == item else f"transform({value}, {item} -> {inner})"
-    if isinstance(kind, Struct):
-        own = [f"{value}.{name_sql(field.name)}" for field in kind.fields]
-        parts = [
-            with_maps_sql(each, field.type, made, depth) for each, field in zip(own, kind.fields, strict=True)
-        ]
-        if parts == own:
+    if isinstance(kind, MapOf):
+        key = rebuilt_sql(f"{item}.key", kind.key, change, path, depth + 1)
+        held = rebuilt_sql(f"{item}.value", kind.value, change, path, depth + 1)
+        if (key, held) == (f"{item}.key", f"{item}.value"):
             return value
-        pairs = (f"{text_sql(field.name)}, {part}" for field, part in zip(kind.fields, parts, strict=True))
-        return f"if({value} is null, null, named_struct({', '.join(pairs)}))"
+        return f"map_from_entries(transform(map_entries({value}), {item} -> struct({key}, {held})))"
+    if isinstance(kind, Struct):
+        own = {each.name: f"{value}.{name_sql(each.name)}" for each in kind.fields}
+        parts = {
+            each.name: rebuilt_sql(own[each.name], each.type, change, f"{path}.{each.name}", depth)
+            for each in kind.fields
+        }
+        pairs = (f"{text_sql(name)}, {part}" for name, part in parts.items())
+        return value if parts == own else f"if({value} is null, null, named_struct({', '.join(pairs)}))"
     return value
 
 
