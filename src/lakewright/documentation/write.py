@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from lakewright.documentation.document import Document
 from lakewright.documentation.pages.html import html_files
 from lakewright.documentation.pages.markdown import markdown_files
 from lakewright.errors import SpecError
+from lakewright.lake.files import LocalFiles
 from lakewright.lake.paths import local_path
 from lakewright.spec.models.documentation import DocumentationFormat, Generator
 from lakewright.workspace.workspace import Workspace
@@ -39,9 +38,8 @@ def write_documentation(document: Document, generator: Generator, workspace: Wor
     folder = folder_of(generator, workspace)
     shown = document.only(lambda ref: generator.shows(ref.category, ref.name, document.project))
     files = _files(shown, generator.template)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        _write(folder / name, text)
+        LocalFiles().write(str(folder / name), text.encode(errors="backslashreplace"))
     return folder / next(iter(files))
 
 
@@ -51,14 +49,6 @@ def _files(document: Document, template: DocumentationFormat) -> Mapping[str, st
     if template is DocumentationFormat.MARKDOWN:
         return markdown_files(document)
     return html_files(document, is_inline=template is DocumentationFormat.HTML)
-
-
-def _write(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".lakewright-")
-    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
-        os.fchmod(file.fileno(), 0o644)
-    Path(name).replace(path)
 
 
 def json_files(document: Document) -> Mapping[str, str]:

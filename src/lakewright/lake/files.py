@@ -35,6 +35,7 @@ __all__ = [
     "MISSING_CLASS",
     "Files",
     "HadoopFiles",
+    "LocalFiles",
     "ObjectFiles",
     "append_folder",
     "concatenate",

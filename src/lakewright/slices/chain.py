@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
+    from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Store
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
@@ -174,6 +175,11 @@ class SliceChain:
         if number is None or last is None or last < number:
             return False
         return not is_superseded(self.lake, self.silver, self.app, number, item.item_id)
+
+    @property
+    def rewind(self) -> Rewind | None:
+        """The rewind of the table that has begun and is not recorded; None if there is none."""
+        return self.ledger.rewind_of(counter_of(self.silver))
 
     @property
     def first_processed(self) -> Item | None:

@@ -21,6 +21,7 @@ from lakewright.strategies.failures import storage_error
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.targets.lease import hold_leases, lease_key, table_resource
+from lakewright.usecases.placed import chain_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
@@ -128,7 +129,7 @@ def end_rewind(app: App, entity: Entity, *, author: str) -> Run | None:
     """
     app.make_store()
     context = rewind_context(app, entity, author=author)
-    rewind = context.ledger.rewind_of(counter_of(entity.places(app.project.lake).silver))
+    rewind = context.chain(entity).rewind
     is_landed = rewind is not None and settle_rewind(context, entity)
     return app.journal.run(rewind.holder.run_id) if rewind is not None and is_landed else None
 
@@ -165,7 +166,7 @@ def check_settled(app: App, entity: Entity) -> None:
         LeaseHeld: It goes on.
         UsageError: Its process has ended.
     """
-    rewind = app.ledger.rewind_of(counter_of(entity.places(app.project.lake).silver))
+    rewind = chain_of(app, entity).rewind
     if rewind is None:
         return
     if app.ledger.is_rewinding(rewind):

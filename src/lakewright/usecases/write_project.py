@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from lakewright.errors import UsageError
+from lakewright.lake.files import LocalFiles
 
 __all__ = ["packaged", "write_project"]
 
@@ -39,7 +38,7 @@ def write_project(source: Traversable, folder: Path) -> int:
     _check_free(folder, contents)
     order = sorted(contents, key=lambda path: path == MARKER)
     for path in order:
-        _write(folder / path, contents[path])
+        LocalFiles().write(str(folder / path), contents[path])
     return len(order)
 
 
@@ -69,12 +68,3 @@ def _refusal(folder: Path, why: str) -> UsageError:
 def _name(project: bytes) -> bytes:
     lines = (line for line in project.splitlines() if line.startswith(b"name:"))
     return next(lines, b"").strip()
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".lakewright-")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        os.fchmod(file.fileno(), 0o644)
-    Path(name).replace(path)

@@ -18,7 +18,6 @@ from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.manifest.store import Put
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import StoredWatermark
-from lakewright.slices.chain import counter_of
 from lakewright.slices.discover import slice_name
 from lakewright.slices.quarantine import keep_replayed_rows, remove_rows
 from lakewright.slices.rewind.side_table import remove_beside
@@ -38,7 +37,7 @@ def check_not_rewinding(context: ProcessingContext, entity: Entity) -> None:
     Raises:
         LeaseHeld: It has.
     """
-    rewind = context.ledger.rewind_of(counter_of(entity.places(context.lake.settings).silver))
+    rewind = context.chain(entity).rewind
     if rewind is not None:
         raise rewind.error()
 
@@ -51,8 +50,7 @@ def settle_rewind(context: ProcessingContext, entity: Entity) -> bool:
     Raises:
         LeaseHeld: The process of the rewind is alive.
     """
-    ledger = context.ledger
-    rewind = ledger.rewind_of(counter_of(entity.places(context.lake.settings).silver))
+    ledger, rewind = context.ledger, context.chain(entity).rewind
     if rewind is None:
         return False
     if ledger.is_rewinding(rewind):

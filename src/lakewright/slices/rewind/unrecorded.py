@@ -89,7 +89,7 @@ def unrecorded_rewinds(chain: SliceChain) -> tuple[UnrecordedRewind, ...]:
     if silver.location is None or table_log(chain.lake, silver) is None:
         return ()
     newest = commits_since(chain.lake, silver, lambda each: _is_own(each, app), most=_MOST_COMMITS)
-    if newest is None or chain.ledger.rewind_of(counter_of(silver)) is not None:
+    if newest is None or chain.rewind is not None:
         return ()
     # What was recorded after a rewind was not put back to before it.
     if not chain.lacks_commits and not _lacking(chain, newest.start):

@@ -11,7 +11,6 @@ from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
 from lakewright.plan.observation import Answer, Hold, Observation, TableChange
 from lakewright.slices.application import entity_of
-from lakewright.slices.chain import counter_of
 from lakewright.slices.context import ALL_SLICES
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
@@ -308,9 +307,8 @@ def _time_error(work: EntityWork, pending: Pending) -> UsageError | None:
 
 def _rewind(work: EntityWork) -> tuple[Rewind, bool] | None:
     """Return the rewind of the table that has begun and is not recorded, and whether its process is alive."""
-    ledger = work.processing.ledger
-    rewind = ledger.rewind_of(counter_of(work.silver))
-    return None if rewind is None else (rewind, ledger.is_rewinding(rewind))
+    rewind = work.chain.rewind
+    return None if rewind is None else (rewind, work.context.ledger.is_rewinding(rewind))
 
 
 def _rewind_error(work: EntityWork) -> LeaseHeld | None:
