@@ -364,6 +364,18 @@ def test_parts_of_other_types_reach_the_table_and_bad_rows_are_put_aside(lake: S
     assert row["file"].endswith("/s1/region=c/p2")
 
 
+def test_a_row_that_does_not_fit_the_type_of_all_parts_is_put_aside(lake: SmallLake) -> None:
+    things = entity(settings={"on_bad_rows": "quarantine"})
+    put(lake, things, {"p1": {"id": [1, 2], "v": [1, 2**53 + 1]}, "p2": {"id": [3], "v": [0.5]}})
+    (done,) = lake.process(things).slices
+    assert (done.summary.quarantined, done.summary.inserted) == (1, 2)
+    assert lake.rows(things, "id", "v") == [(1, 1.0), (3, 0.5)]
+    aside = Path(things.places(lake.lake.settings).quarantine) / "s1" / "rows.json"
+    (row,) = map(json.loads, aside.read_text().splitlines())
+    assert row["file"].endswith("/s1/p1")
+    assert json.loads(row["record"]) == {"id": 2, "v": 2**53 + 1}
+
+
 def test_orc_files_of_other_types_are_read_in_the_type_that_holds_all(lake: SmallLake) -> None:
     things = entity(settings={"format": "orc"})
     folder = put(lake, things, {})

@@ -91,7 +91,8 @@ def read_files(
         form: How they are written.
         known: What is known of their columns.
         others: Folders or files of Parquet whose columns are the same, which are read with them.
-        corrupt: Column for the text of records of text files that do not parse; without it, they fail.
+        corrupt: Column for the text of records that do not parse, or have a value that does not fit the type
+            of all files; without it, they fail.
         schema_of: Returns the columns of CSV files; see `read_csv`.
         schema: The columns of lines of text, and of JSON that Spark converts; None if it is to infer them.
         is_by_spark: Whether Spark converts the values of JSON.
@@ -123,10 +124,17 @@ def read_files(
         frame = _read_json(session, source, form, known, corrupt=corrupt, note=note)
     elif source.kind == "parquet":
         frame = read_parquet(
-            lake, session, source, others=others, wanted=known.names, keys=known.keys, note=note
+            lake,
+            session,
+            source,
+            others=others,
+            wanted=known.names,
+            keys=known.keys,
+            corrupt=corrupt,
+            note=note,
         )
     else:
-        frame = (read_avro if source.kind == "avro" else read_orc)(lake, session, source)
+        frame = (read_avro if source.kind == "avro" else read_orc)(lake, session, source, corrupt=corrupt)
     return with_folder_columns(frame, source)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
 from lakewright.reader.source import Source, SourceFile
-from lakewright.schema.convert import convert
+from lakewright.schema.convert import Conversion, convert, first_of
 from lakewright.schema.fault import Owner
 from lakewright.schema.fits import merge, united
 from lakewright.schema.rules import ValueRules
@@ -116,6 +116,7 @@ def union_of_groups(
     frames: Sequence[tuple[DataFrame, dict[str, StructField]]],
     columns: dict[str, StructField],
     rules: ValueRules,
+    corrupt: str | None = None,
 ) -> DataFrame:
     """Return the rows of all groups with the same columns; a value that does not fit fails the query.
 
@@ -123,27 +124,42 @@ def union_of_groups(
         frames: The rows of each group, with the types that they have.
         columns: The columns of all, by names in lower case.
         rules: How values are converted.
+        corrupt: Column for the JSON of a row with a value that does not fit; without it, the query fails. It
+            is left out if all values of the types fit.
     """
 
-    def selected(frame: DataFrame, own: dict[str, StructField]) -> DataFrame:
-        made = []
-        for name, each in columns.items():
-            found = own.get(name)
-            if found is None:
-                sql = f"cast(null as {each.type.ddl})"
-            else:
-                value = name_sql(found.name)
-                sql = convert(value, found.type, each.type, column=each.name, rules=rules).strict
-            made.append(f"{sql} as {name_sql(each.name)}")
-        return frame.selectExpr(*made)
+    def converted(own: dict[str, StructField]) -> dict[str, Conversion]:
+        return {
+            name: convert(name_sql(found.name), found.type, each.type, column=each.name, rules=rules)
+            for name, each in columns.items()
+            if (found := own.get(name)) is not None
+        }
 
     if len(frames) == 1 and frames[0][1] == columns:
         return frames[0][0]
-    return reduce(lambda one, other: one.unionAll(other), (selected(*each) for each in frames))
+    groups = [(frame, converted(own)) for frame, own in frames]
+    keeps = corrupt is not None and any(each.fault for _, made in groups for each in made.values())
+    parts = []
+    for frame, made in groups:
+        values = {name: each.sql if keeps else each.strict for name, each in made.items()}
+        selected = [
+            f"{values.get(name, f'cast(null as {each.type.ddl})')} as {name_sql(each.name)}"
+            for name, each in columns.items()
+        ]
+        if keeps:
+            fault = first_of(each.fault for each in made.values()) or "null"
+            selected.append(f"if({fault} is null, null, to_json(struct(*))) as {name_sql(corrupt or '')}")
+        parts.append(frame.selectExpr(*selected))
+    return reduce(lambda one, other: one.unionAll(other), parts)
 
 
 def read_parts(
-    session: SparkSession, source: Source, parts: Iterable[Sequence[SourceFile]], *, zone: str
+    session: SparkSession,
+    source: Source,
+    parts: Iterable[Sequence[SourceFile]],
+    *,
+    zone: str,
+    corrupt: str | None = None,
 ) -> DataFrame:
     """Return the rows of parts of a source, each read in the types that Spark finds in its first file.
 
@@ -152,6 +168,7 @@ def read_parts(
         source: The source.
         parts: Files with the same columns.
         zone: The lake's time zone.
+        corrupt: Column for the JSON of a row with a value that does not fit; see `union_of_groups`.
 
     Raises:
         LakewrightError: A column has types that no type holds.
@@ -165,4 +182,4 @@ def read_parts(
         groups.append(Group({each.name.lower(): each for each in fields}, list(files)))
         frames.append((frame, groups[-1].columns))
     columns = columns_of(source, groups, lambda kind: kind)
-    return union_of_groups(frames, columns, ValueRules(zone=zone, owner=Owner.SLICE))
+    return union_of_groups(frames, columns, ValueRules(zone=zone, owner=Owner.SLICE), corrupt)

@@ -9,17 +9,15 @@ Source: the rules of reading, "Two steps", "Places" and "Inference, where nothin
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakewright.lake.file_probe import DAMAGED, is_near, opened
-from lakewright.lake.paths import local_path
+from lakewright.reader.json_look import Look, look_at, texts_and_nulls
 from lakewright.reader.json_types import (
     MIXED,
+    NOTHING,
     JsonColumn,
     exact_type,
     is_mixed,
@@ -35,24 +33,34 @@ from lakewright.schema.shape import has_part
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.schema.types import TEXT, VARIANT, Array, Decimal, MapOf, Scalar, Struct, StructField, Type
+from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spec.models.type_text import parse_sql_type
 from lakewright.spec.words import counted
 from lakewright.transform.typed_columns import INFERRED
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
 __all__ = ["read_json", "with_inferred_types"]
 
 _DOUBLE = Scalar("double")
+_SURE = (Scalar("bigint"), _DOUBLE, Scalar("boolean"), TEXT)
+"""Kinds that Spark's inference finds as they are, if there are as many texts as it says."""
 
-_BLOCK = 1 << 20
 _END = "lakewright: the end of the line"
-# Patterns that begin with one byte are the fastest.
-_FOLLOWED = (re.compile(rb"\}[ \t]*[{\[]"), re.compile(rb"\][ \t]*[{\[]"))
-_FOLLOWED_BY_COMMA = re.compile(rb"\},[ \t]*\{")
-_ENDS = (b"}\n", b"]\n", b"}\r\n", b"]\r\n")
+_INFERENCE = {
+    "allowNonNumericNumbers": "false",
+    "dropFieldIfAllNull": "false",
+    "inferTimestamp": "false",
+    "mode": "FAILFAST",
+    "prefersDecimal": "false",
+    "primitivesAsString": "false",
+    "samplingRatio": "1",
+}
 
+_LONG_NUMBER = "[0-9][0-9.]{38}"
+"""A number that may have more than 38 digits."""
+_PLAIN_NAME = re.compile(r"[\w .-]+")
 _RECORD, _TEXT = "_lakewright_record", "_lakewright_text"
 _IS_OBJECT = f"try_cast({_RECORD} as struct<x: variant>) is not null"
 _MOST_COLUMNS = 10_000
@@ -89,8 +97,9 @@ def read_json(
         LakewrightError: Something in the files is no record; or fields whose names differ only by case have
             values in one record.
     """
-    files = _Files(session, source, options, _may_have_more(source, options))
-    found = _kinds(files)
+    files = _Files(session, source, options, look_at(source, options))
+    kind = _inferred_kind(files, wanted)
+    found = _kinds(files) if kind is None else _Kinds(kind, files.look.records or 0, 0)
     if found.bad and corrupt is None:
         raise source.error(
             f"{counted(found.bad, 'bad record')}, each no JSON object, or one with a name twice, "
@@ -102,7 +111,7 @@ def read_json(
     if not found.records and not found.bad:
         nulls = (f"cast(null as {field.type.ddl}) as {name_sql(field.name)}" for field in empty)
         return session.range(0).selectExpr(*nulls)
-    columns = json_columns(found.kind, wanted)
+    columns = json_columns(found.kind, wanted, is_exact=files.look.is_exact)
     if not all(column.name for column in columns):
         raise source.error("there is a column without a name", "Name it at the source")
     if len(columns) > _MOST_COLUMNS:
@@ -117,8 +126,16 @@ def read_json(
                 "they mix, it has texts, unless its type is declared"
             )
     clashes = tuple(_clashes(_RECORD, found.kind, Struct(tuple(column.field for column in columns))))
-    if not found.bad and not clashes:
+    is_by_variants = bool(found.bad or clashes)
+    if not is_by_variants:
+        columns = columns if files.look.is_exact else _without_long_variants(files, columns)
         return _with_metadata(_parsed(files, columns), columns)
+    if not files.look.is_exact and _has_long_numbers(files):
+        raise source.error(
+            "numbers of more than 38 digits can't be read beside bad records, or beside names that are equal "
+            "but for case",
+            "Deliver these numbers as texts",
+        )
     records = _records(_variants(files))
     _check_clashes(source, records, clashes)
     return _with_metadata(_of_variants(records, columns, corrupt if found.bad else None), columns)
@@ -126,25 +143,23 @@ def read_json(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files, with what they are read with.
-
-    Attributes:
-        may_have_more: Whether a line may have more than one value.
-    """
+    """The files, with what they are read with, and what their bytes show."""
 
     session: SparkSession
     source: Source
     options: Mapping[str, str]
-    may_have_more: bool
+    look: Look
 
     def load(self, schema: str, options: Mapping[str, str]) -> DataFrame:
         """Return them with some columns, read with options that count more than their own."""
         from pyspark.sql.types import StructType
 
-        reader = self.session.read.format("json").options(
-            **{**self.options, "maxNestingDepth": str(_DEEPEST), **options}
-        )
-        return reader.schema(schema or StructType()).load(self.source.places)
+        return self.reader(options).schema(schema or StructType()).load(self.source.places)
+
+    def reader(self, options: Mapping[str, str]) -> DataFrameReader:
+        """Return what reads them, with options that count more than their own."""
+        own = {**self.options, "maxNestingDepth": str(_DEEPEST), **options}
+        return self.session.read.format("json").options(**own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +175,75 @@ class _Kinds:
     kind: Struct
     records: int
     bad: int
+
+
+def _inferred_kind(files: _Files, wanted: Callable[[str], Type | None]) -> Struct | None:
+    """Return the kind of all records as Spark's fast inference finds it; None if it may not be theirs.
+
+    It takes for texts what is of several kinds, or nothing: the bytes show how many texts there are, and that
+    no number needs more digits than a double has.
+    """
+    look = files.look
+    if look.may_have_more or not look.is_exact or look.records is None:
+        return None
+    try:
+        kind = type_of(files.reader(_INFERENCE).load(files.source.places).schema)
+    except Exception as error:
+        if is_jvm_failure(error):
+            raise
+        return None  # a record is bad
+    target = Struct(tuple(_wanted_fields(kind, wanted)))
+    return _settled_kind(files, kind) if isinstance(kind, Struct) and _is_known(kind, target) else None
+
+
+def _settled_kind(files: _Files, kind: Struct) -> Struct | None:
+    """Return a kind in which what has only nulls is void; None if a text may be of another kind."""
+    look = files.look
+    names = [each.name for each in _fields_inside(kind) if not isinstance(each.type, Struct)]
+    texts = [each.name for each in _fields_inside(kind) if each.type == TEXT]
+    if len(texts) * (look.records or 0) == look.texts:
+        return kind
+    if not all(names.count(each) == 1 and _PLAIN_NAME.fullmatch(each) for each in texts):
+        return None
+    found = texts_and_nulls(files.source, texts)
+    if found is None or sum(fields - nulls for fields, nulls in found) != look.texts:
+        return None
+    voids = {name for name, (fields, nulls) in zip(texts, found, strict=True) if fields == nulls}
+    return _with_voids(kind, voids)
+
+
+def _wanted_fields(kind: Type, wanted: Callable[[str], Type | None]) -> Iterator[StructField]:
+    for field in kind.fields if isinstance(kind, Struct) else ():
+        target = wanted(field.name)
+        if target is not None:
+            yield StructField(field.name, target)
+
+
+def _is_known(kind: Type, target: Type | None) -> bool:
+    """Return whether values of an inferred kind are sure to be of it, unless texts are values of others."""
+    if not isinstance(kind, Struct):
+        is_written = kind == _DOUBLE and target is not None and class_of(target) == "text"
+        return kind in _SURE and not is_written
+    inside = {each.name.lower(): each.type for each in target.fields} if isinstance(target, Struct) else {}
+    lower = {each.name.lower() for each in kind.fields}
+    are_known = all(_is_known(each.type, inside.get(each.name.lower())) for each in kind.fields)
+    return are_known and len(lower) == len(kind.fields) and all(lower)
+
+
+def _fields_inside(kind: Struct) -> Iterator[StructField]:
+    for field in kind.fields:
+        yield field
+        if isinstance(field.type, Struct):
+            yield from _fields_inside(field.type)
+
+
+def _with_voids(kind: Struct, names: Collection[str]) -> Struct:
+    """Return a kind in which fields of some names have only nulls."""
+    fields = []
+    for each in kind.fields:
+        inside = _with_voids(each.type, names) if isinstance(each.type, Struct) else each.type
+        fields.append(StructField(each.name, NOTHING if each.name in names else inside))
+    return Struct(tuple(fields))
 
 
 def _kinds(files: _Files) -> _Kinds:
@@ -184,7 +268,7 @@ def _facts(frame: DataFrame, record: str, is_bad: str) -> tuple[Type, int, int]:
 
 def _variants(files: _Files) -> DataFrame:
     """Return a row for each line: its value, or its text if it does not parse."""
-    if files.may_have_more:
+    if files.look.may_have_more:
         return _exact_variants(files)
     options = {
         "mode": "PERMISSIVE",
@@ -221,11 +305,26 @@ def _parsed(files: _Files, columns: Sequence[JsonColumn]) -> DataFrame:
     return files.load(", ".join(fields), options)
 
 
-def _of_variants(records: DataFrame, columns: Sequence[JsonColumn], corrupt: str | None) -> DataFrame:
-    """Return the records as they are made of variants.
+def _has_long_numbers(files: _Files) -> bool:
+    """Return whether a number may have more digits than a variant holds."""
+    lines = files.session.read.format("text").options(**files.options).load(files.source.places)
+    text = _text_of_line(files.options.get("encoding"))
+    return not lines.where(f"{text} rlike '(^|[:,\\\\[])[ \\\\t]*-?{_LONG_NUMBER}'").isEmpty()
 
-    These hold numbers with an exponent, and those of more than 38 digits, as doubles.
-    """
+
+def _without_long_variants(files: _Files, columns: Sequence[JsonColumn]) -> tuple[JsonColumn, ...]:
+    """Return columns with texts in place of variants if a number in one has more digits than these hold."""
+    mixed = {each.name: each.as_written() for each in columns if is_mixed(each.raw)}
+    if not mixed:
+        return tuple(columns)
+    texts = (f"to_json(struct({name_sql(name)} as x)) rlike '{_LONG_NUMBER}'" for name in mixed)
+    row = _parsed(files, list(mixed.values())).selectExpr(*(f"bool_or({sql})" for sql in texts)).first()
+    long = {name for name, is_long in zip(mixed, row or (), strict=True) if is_long}
+    return tuple(mixed[each.name] if each.name in long else each for each in columns)
+
+
+def _of_variants(records: DataFrame, columns: Sequence[JsonColumn], corrupt: str | None) -> DataFrame:
+    """Return the records as they are made of variants, which hold numbers with an exponent as doubles."""
     record = f"if({_IS_OBJECT}, {_RECORD}, null) as {_RECORD}"
     text = f"if({_IS_OBJECT}, null, coalesce({_TEXT}, to_json({_RECORD}), 'null')) as {_TEXT}"
     values = [
@@ -432,55 +531,6 @@ def _check_clashes(
                 "but for case",
                 "Rename one of them at the source, deliver the slice again",
             )
-
-
-def _may_have_more(source: Source, options: Mapping[str, str]) -> bool:
-    """Return whether a line of a source may have more than one value; so may files that Python can't read."""
-    given = {name.lower(): text.lower() for name, text in options.items()}
-    if given.get("multiline") == "true" or any(name.startswith("allow") for name in given):
-        return False  # only Spark's reader knows these options
-    # Only encodings whose line breaks are of several bytes have this option.
-    if "lineSep" in options or not all(map(is_near, source.paths)):
-        return True
-    return any(_file_may_have_more(path) for each in source.paths if (path := local_path(each)) is not None)
-
-
-def _file_may_have_more(path: Path) -> bool:
-    try:
-        stream = opened(path)
-        if stream is None:
-            return True
-        with stream:
-            rest, is_first = b"", True
-            while block := stream.read(_BLOCK):
-                block = rest + block
-                if _is_odd(block) or (is_first and _has_rest(block.partition(b"\n")[0])):
-                    return True
-                own = block.rstrip(b" \t\r,")
-                rest, is_first = (b"" if own.endswith(b"\n") else block[max(len(own) - 1, 0) :]), False
-            return rest.rstrip()[-1:] not in (b"", b"}", b"]")
-    except DAMAGED:
-        return False  # Spark reports the error when it reads the file
-
-
-def _is_odd(block: bytes) -> bool:
-    """Return whether a value may follow another one in a line of a block, or a line ends with neither."""
-    lines = block.count(b"\n")
-    # Most files need one count.
-    if lines != block.count(_ENDS[0]) and lines != sum(map(block.count, _ENDS)):
-        return True
-    if any(pattern.search(block) for pattern in _FOLLOWED):
-        return True
-    return b"[" not in block and _FOLLOWED_BY_COMMA.search(block) is not None
-
-
-def _has_rest(line: bytes) -> bool:
-    """Return whether there is something after the first value of a line. A part of a line has nothing."""
-    try:
-        text = line.decode("utf-8-sig", errors="replace").strip()
-        return json.JSONDecoder().raw_decode(text)[1] < len(text)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _text_of_line(encoding: str | None) -> str:

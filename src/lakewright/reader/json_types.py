@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
@@ -82,13 +82,20 @@ class JsonColumn:
         """Whether it has no values."""
         return self.raw == NOTHING
 
+    def as_written(self) -> JsonColumn:
+        """Return the column with texts of its values as they are written, where they are of several kinds."""
+        return replace(self, raw=_written(self.raw))
 
-def json_columns(kind: Struct, wanted: Callable[[str], Type | None]) -> tuple[JsonColumn, ...]:
+
+def json_columns(
+    kind: Struct, wanted: Callable[[str], Type | None], *, is_exact: bool = False
+) -> tuple[JsonColumn, ...]:
     """Return the columns of records of a kind.
 
     Args:
         kind: The kind of the records.
         wanted: Returns the type that is declared for a column, or that the table's has; None without one.
+        is_exact: Whether a double holds all numbers exactly.
     """
     with_values = {fields[0].name: fields for fields in same_names(kind)}
     taken = {field.name for fields in with_values.values() for field in fields}
@@ -98,7 +105,7 @@ def json_columns(kind: Struct, wanted: Callable[[str], Type | None]) -> tuple[Js
         target = wanted(field.name)
         if field.name in with_values:
             sources = with_values[field.name]
-            raw, inferred = _types(merged(each.type for each in sources), target)
+            raw, inferred = _types(merged(each.type for each in sources), target, is_exact)
             is_sure = not _has_unknown_decimal(raw, target)
             columns.append(JsonColumn(field.name, raw, inferred, sources, target is not None, is_sure))
         elif field.name not in taken and field.name.lower() not in lower:
@@ -107,23 +114,29 @@ def json_columns(kind: Struct, wanted: Callable[[str], Type | None]) -> tuple[Js
     return tuple(columns)
 
 
-def _types(kind: Type, target: Type | None) -> tuple[Type, Type]:
+def _types(kind: Type, target: Type | None, is_exact: bool) -> tuple[Type, Type]:
     """Return the raw type and the inferred type of what has values."""
     if target == MIXED:
         return MIXED, MIXED
     # A variant would lose digits of numbers that are kept as they are written.
     if _is_text(target) and kind not in (_TEXT, _DOUBLE):
-        return MIXED, _types(kind, None)[1]
+        return MIXED, _types(kind, None, is_exact)[1]
     inferred = _inferred(kind)
     if isinstance(kind, Struct):
-        return _of_map(kind, target) if isinstance(target, MapOf) else _of_struct(kind, target)
+        return (
+            _of_map(kind, target, is_exact)
+            if isinstance(target, MapOf)
+            else _of_struct(kind, target, is_exact)
+        )
     if isinstance(kind, Array):
-        raw, inferred = _types(kind.element, target.element if isinstance(target, Array) else None)
+        raw, inferred = _types(kind.element, target.element if isinstance(target, Array) else None, is_exact)
         return Array(raw), Array(inferred)
     if isinstance(kind, Decimal):
         exact = Decimal(20, 0) if kind.scale == 0 and kind.precision in _LONG_DIGITS else kind
-        return (_DOUBLE if kind.precision <= _EXACT_DIGITS else exact), inferred
-    return (_TEXT if kind == _DOUBLE else kind), inferred
+        return (_DOUBLE if is_exact or kind.precision <= _EXACT_DIGITS else exact), inferred
+    # A double does not show how it was written, and may not hold it.
+    is_written = kind == _DOUBLE and (_is_text(target) or not is_exact)
+    return (_TEXT if is_written else kind), inferred
 
 
 def _inferred(kind: Type) -> Type:
@@ -132,22 +145,22 @@ def _inferred(kind: Type) -> Type:
     return _TEXT if kind == MIXED else kind
 
 
-def _of_struct(kind: Struct, target: Type | None) -> tuple[Type, Type]:
+def _of_struct(kind: Struct, target: Type | None, is_exact: bool) -> tuple[Type, Type]:
     inside = {f.name.lower(): f.type for f in target.fields} if isinstance(target, Struct) else {}
     raw, inferred = [], []
     for sources in same_names(kind):
         name = sources[0].name
-        types = _types(merged(each.type for each in sources), inside.get(name.lower()))
+        types = _types(merged(each.type for each in sources), inside.get(name.lower()), is_exact)
         raw.append(StructField(name, types[0]))
         inferred.append(StructField(name, types[1]))
     return Struct(tuple(raw)), Struct(tuple(inferred))
 
 
-def _of_map(kind: Struct, target: MapOf) -> tuple[Type, Type]:
+def _of_map(kind: Struct, target: MapOf, is_exact: bool) -> tuple[Type, Type]:
     values = merged(field.type for field in kind.fields)
     if is_nothing(values):
         return MapOf(_TEXT, MIXED), MapOf(_TEXT, _TEXT)  # the keys are values
-    raw, inferred = _types(values, target.value)
+    raw, inferred = _types(values, target.value, is_exact)
     return MapOf(_TEXT, raw), MapOf(_TEXT, inferred)
 
 
@@ -169,6 +182,10 @@ def _is_text(kind: Type | None) -> bool:
 def with_doubles(raw: Type) -> Type:
     """Return a raw type with doubles in place of its decimals."""
     return _DOUBLE if isinstance(raw, Decimal) else _with_parts(raw, with_doubles)
+
+
+def _written(raw: Type) -> Type:
+    return _TEXT if raw == MIXED else _with_parts(raw, _written)
 
 
 def exact_type(raw: Type, inferred: Type) -> Type:

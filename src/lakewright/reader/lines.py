@@ -244,8 +244,9 @@ class _Look:
             self.ends[_CR] += block.count(_CR) - pairs
         self.ends[_LF] += block.count(_LF) - pairs
         if self._quote and _NUL in block:
-            # From a field with quotes at the end of a line that is read alone, Spark loses it.
-            self._has_invisible = True
+            # From a field with quotes at the end of a line that is read alone, Spark loses it; from one with
+            # doubled quotes always.
+            self._has_invisible = self.has_odd_lines = True
         if self._quote:
             begin, self._cut = self._cut, block[1 - len(self._mark) :]
             if self._open or begin == self._mark or self._quote in block:
@@ -364,7 +365,8 @@ def _ends_inside(path: Path, form: Form, look: _Look) -> dict[bytes, int]:
     """Return how often each line end is inside quotes.
 
     Raises:
-        FileFault: A quote is never closed, or closes in the middle of its field.
+        FileFault: A quote is never closed, or closes in the middle of its field; or a field has what Spark
+            loses.
     """
     stream = opened(path)
     if stream is None:
@@ -397,6 +399,7 @@ class _Fields:
         self._parts = _parts(*encoded, end)
         self._quote = encoded[1]
         self._mark = encoded[0] + encoded[1]
+        self._escaped_quote = encoded[2] + encoded[1]
         self._escaped = (
             re.compile(re.escape(encoded[2]) + b".", re.DOTALL) if form.escape != form.quote else None
         )
@@ -414,6 +417,8 @@ class _Fields:
         return found
 
     def _is_odd(self, line: bytes) -> bool:
+        if _NUL in line and self._escaped_quote in line:
+            return True
         if self._escaped is not None:
             line = self._escaped.sub(b"", line)
         _, mark, last = line.rpartition(self._mark)
@@ -431,12 +436,12 @@ class _Fields:
                     return part.end()
                 continue
             breaks = _BREAK.findall(text)
-            if close is not None:
-                for each in breaks:
-                    found[each] += 1
-            elif breaks or part.end() == len(self._content):
+            is_open = close is None and (bool(breaks) or part.end() == len(self._content))
+            if is_open or (_NUL in text and self._escaped_quote in text):
                 line = number + self._content[place : part.start()].count(self._end)
-                raise FileFault("open_quote", self._path, line)
+                raise FileFault("open_quote" if is_open else "nul", self._path, line)
+            for each in breaks:
+                found[each] += 1
         return len(self._content)
 
 

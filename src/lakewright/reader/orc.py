@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["read_orc"]
 
 
-def read_orc(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
+def read_orc(lake: Lake, session: SparkSession, source: Source, *, corrupt: str | None = None) -> DataFrame:
     """Return the rows of ORC files, lazily; columns of several files are merged by name.
 
     Only Spark reads their schemas. It merges them at once, unless a column has several types.
@@ -39,4 +39,4 @@ def read_orc(lake: Lake, session: SparkSession, source: Source) -> DataFrame:
     for file in source.files:
         own = session.read.format("orc").options(**source.options).load(uri(source.path(file)))
         by_schema.setdefault(own.schema.json(), []).append(file)
-    return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone)
+    return read_parts(session, source, by_schema.values(), zone=lake.settings.timezone, corrupt=corrupt)

@@ -61,6 +61,7 @@ def read_parquet(
     others: Sequence[str] = (),
     wanted: Collection[str] = (),
     keys: Collection[str] = (),
+    corrupt: str | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> DataFrame:
     """Return the rows of Parquet files, lazily; columns of several files are merged by name.
@@ -75,6 +76,7 @@ def read_parquet(
         others: Folders or files whose columns are the same, which are read with them.
         wanted: Names of columns that are declared.
         keys: Names of columns that have a type in any case.
+        corrupt: Column for the JSON of a row with a value that does not fit the type of all files.
         note: Receives what a user must know of columns that are left out.
 
     Raises:
@@ -107,7 +109,7 @@ def read_parquet(
             columns.setdefault(lower, replace(column, type=true_type(column.type)))
     frames = [(_group_frame(session, source, group, others), _true_columns(group)) for group in groups]
     rules = ValueRules(zone=lake.settings.timezone, owner=Owner.SLICE)
-    frame = union_of_groups(frames, columns, rules)
+    frame = union_of_groups(frames, columns, rules, corrupt)
     kept = {name.lower() for name in keys}
     if list(columns) == list(order):
         return frame
@@ -115,7 +117,8 @@ def read_parquet(
         *(
             name_sql(columns[lower].name) if lower in columns else _typeless_sql(name, is_key=lower in kept)
             for lower, name in order.items()
-        )
+        ),
+        *(name_sql(name) for name in frame.columns if name == corrupt),
     )
 
 

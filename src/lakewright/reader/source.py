@@ -47,6 +47,7 @@ _AT_ONCE = 32
 
 _REMEDIES = {
     "open_quote": "Close its quotes, double those inside them",
+    "nul": "Remove the NUL",
     "mixed_ends": "Use one kind of line ending",
     "long_header": "Check the separator and the line ends",
     "doubled_name": "Rename one of them in the source, whatever their case",
@@ -188,6 +189,7 @@ def writing_options(options: Mapping[str, str]) -> dict[str, str]:
 _FAULTS = {
     "undecodable": "there are bytes that are not {encoding}",
     "open_quote": "a quote that is opened here isn't closed where its field ends",
+    "nul": "a field has a NUL and a quote inside its quotes, where Spark loses the NUL",
     "mixed_ends": "its lines end in several ways: {ends}",
     "long_header": "its first record is longer than {size} bytes",
     "doubled_name": "its header has the column {name} twice",

@@ -13,7 +13,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.lake.parquet_footer import schema_fingerprint
 from lakewright.lake.paths import local_path
 from lakewright.reader.files import folder_columns, read_files
-from lakewright.reader.source import TEXTS, KnownColumns, Source, SourceFile, form_of_slices
+from lakewright.reader.source import KnownColumns, Source, SourceFile, form_of_slices
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import text_sql
 from lakewright.schema.types import TEXT, Scalar, Struct, StructField, Type
@@ -65,7 +65,7 @@ def read_slice(
 ) -> DataFrame:
     """Return the rows of a slice, lazily; columns of several files are merged by name.
 
-    If the entity puts bad rows aside, rows of text files that do not parse are in the column `CORRUPT`.
+    If the entity puts bad rows aside, those that can't be read as the others are in the column `CORRUPT`.
 
     Args:
         lake: The lake.
@@ -96,7 +96,7 @@ def read_slice(
             without_rows=_columns_without_rows(entity, wanted if is_json else lambda _: TEXT),
         ),
         others=[each.path for each in others],
-        corrupt=CORRUPT if form.kind in TEXTS and entity.settings.on_bad_rows == "quarantine" else None,
+        corrupt=CORRUPT if entity.settings.on_bad_rows == "quarantine" else None,
         note=note,
     )
 

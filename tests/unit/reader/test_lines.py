@@ -99,6 +99,8 @@ def test_signs_of_a_file(
         ('id,v\nA,"b\nb"\nC,"d', "open_quote", 4),
         ('id,v\nA,"two\nB,"y"\n', "open_quote", 2),
         ('id,v\nA,"', "open_quote", 2),
+        ('id,v\nA,"b"\nC,"x""\0y"\n', "nul", 3),
+        ('id,v\nA,"x\n\0""y"\n', "nul", 2),
         ('id,v\rA,"b\rC,d\r', "open_quote", 2),
         ('id,v\nA,"two\nlines"\r\n', "mixed_ends", None),
         ("id,v\r\nA,b\rc\nB,d\r\n", "mixed_ends", None),
