@@ -8,7 +8,7 @@ Source: the rules of reading, "Two steps" and "What fits".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -30,7 +30,6 @@ from lakewright.reader.source import (
 )
 from lakewright.relations.csv_columns import columns_of_file, header_doubt
 from lakewright.schema.convert import convert
-from lakewright.schema.fault import placed_sql
 from lakewright.schema.rules import ValueRules
 from lakewright.schema.shape import plain_type, without_void
 from lakewright.schema.spark import type_of
@@ -280,7 +279,7 @@ class FileReader:
             if name is not None:
                 own = type_of(frame.schema[name].dataType)
                 made = convert(name_sql(name), own, field.type, column=field.name, rules=rules)
-                values.append(replace(made, fault=made.fault and placed_sql(made.fault, place)).strict)
+                values.append(made.placed(place).strict)
         if not values:
             return f"cast(null as {plain_type(field.type).ddl})"
         return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lakewright.schema.fault import Reason, misfit_sql, raised_sql
+from lakewright.schema.fault import Reason, misfit_sql, placed_sql, raised_sql
 from lakewright.schema.rules import STRICT, ValueRules
 from lakewright.schema.scalars import Leaf, class_of, convert_leaf, within_years_sql
 from lakewright.schema.shape import matched_fields, plain_type
@@ -30,6 +30,7 @@ class Conversion:
         value: SQL of the value as it was.
         sql: SQL of the converted value; what does not fit is null, as a whole or inside.
         fault: SQL of the first misfit, as JSON text, null if all fits; None if every value fits.
+        misfit: SQL of the misfit of a value that is known not to fit; None if `fault` finds it.
         why_never: Why no value of the type fits but null; None if values may fit.
         is_nested: Whether parts inside the value are converted, so that one may be null where the whole is
             not.
@@ -38,6 +39,7 @@ class Conversion:
     value: str
     sql: str
     fault: str | None = None
+    misfit: str | None = None
     why_never: Reason | None = None
     is_nested: bool = False
 
@@ -51,11 +53,20 @@ class Conversion:
         """SQL of the converted value that fails the query with the first misfit."""
         if self.fault is None:
             return self.sql
-        raised = raised_sql(self.fault)
+        raised = raised_sql(self.misfit or self.fault)
         if self.is_nested:
             return f"if(({self.fault}) is null, {self.sql}, {raised})"
         # The value is converted once; the fault is worked out only for a misfit.
         return f"coalesce({self.sql}, if({self.value} is null, null, {raised}))"
+
+    def placed(self, place: str) -> Conversion:
+        """Return the conversion with misfits that name where their row is from.
+
+        Args:
+            place: SQL of the place as a text.
+        """
+        fault, misfit = (each and placed_sql(each, place) for each in (self.fault, self.misfit))
+        return replace(self, fault=fault, misfit=misfit)
 
 
 def convert(value: str, source: Type, target: Type, *, column: str, rules: ValueRules = STRICT) -> Conversion:
@@ -126,12 +137,14 @@ class _Place:
 
     def _fault(self, value: str, source: Type, target: Type, reason: Reason, *, when: str) -> str:
         """Return SQL of the misfit if a condition holds."""
+        return f"if({when}, {self._misfit(value, source, target, reason)}, null)"
+
+    def _misfit(self, value: str, source: Type, target: Type, reason: Reason) -> str:
         if isinstance(source, Struct | Array | MapOf):
             shown = f"to_json({value})"
         else:
             shown = f"hex({value})" if source == Scalar("binary") else f"cast({value} as string)"
-        misfit = misfit_sql(shown, reason, column=self.column, target=target.ddl, owner=self.rules.owner)
-        return f"if({when}, {misfit}, null)"
+        return misfit_sql(shown, reason, column=self.column, target=target.ddl, owner=self.rules.owner)
 
     def _never(self, value: str, source: Type, target: Type, reason: Reason) -> Conversion:
         fault = self._fault(value, source, target, reason, when=f"{value} is not null")
@@ -148,8 +161,9 @@ class _Place:
             return self._never(value, source, target, self._why_never(source, target))
         if leaf.reason is None:
             return Conversion(value, leaf.sql)
-        is_misfit = f"{value} is not null and ({leaf.sql}) is null"
-        return Conversion(value, leaf.sql, self._fault(value, source, target, leaf.reason, when=is_misfit))
+        misfit = self._misfit(value, source, target, leaf.reason)
+        fault = f"if({value} is not null and ({leaf.sql}) is null, {misfit}, null)"
+        return Conversion(value, leaf.sql, fault, misfit)
 
     @staticmethod
     def _why_never(source: Type, target: Type) -> Reason:

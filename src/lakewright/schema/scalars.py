@@ -12,6 +12,7 @@ Source: the rules of reading, "What fits".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from lakewright.schema.fault import Reason
@@ -60,23 +61,41 @@ _EXACT_BITS = {"float": 24, "double": 53}
 _SAFE_DIGITS = {"float": 6, "double": 15}
 """Digits of the decimals that a type of floating point gives back as they were."""
 
-_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
-_OFFSET = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
-_ZONE = rf"( ?{_OFFSET}|( ?[A-Za-z]+(/[A-Za-z_]+)+| UTC))"
+# Java matches digits that are written out, groups that it need not keep, and an end that comes first faster.
+_TWO = "[0-9][0-9]"
+_DATE = f"{_TWO}{_TWO}-{_TWO}-{_TWO}"
+_CLOCK = rf"{_TWO}:{_TWO}(?::{_TWO}(?:[.][0-9]{{1,6}}0*)?)?"
+_OFFSET = rf"(?:Z|[+-]{_TWO}(?::?{_TWO})?)"
+_ZONE = rf"(?: ?{_OFFSET}|(?: ?[A-Za-z]+(?:/[A-Za-z_]+)+| UTC))"
 
-_IS_DATE = rf"^{_DATE}\\z"
-_IS_TIME = rf"^{_DATE}([T ]{_CLOCK}{_ZONE}?)?\\z"
+_IS_DATE = rf"^{_DATE}(?:\\z|[T ]00:00(?::00(?:[.]0+)?)?\\z)"
+"""A date, also as the first moment of it without a zone."""
+
+_IS_TIME = rf"^{_DATE}(?:\\z|[T ]{_CLOCK}(?:\\z|{_ZONE}\\z))"
 _HAS_ZONE = rf"^.{{16,}}{_ZONE}\\z"
 
 _IS_NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?\\z"
 _WITH_EXPONENT = r"^[+-]?([0-9]*)[.]?([0-9]*)[eE]([+-]?[0-9]{1,4})\\z"
 
+_CLOCK_FORMAT, _MIDNIGHT = "HHmmss.SSSSSS", "000000.000000"
+
 _FIRST, _LAST = "date'0001-01-01'", "date'9999-12-31'"
 _FIRST_TIME, _LAST_TIME = "-62135596800000000L", "253402300799999999L"
 """Microseconds since 1970 of the years 0001 to 9999."""
 
-_TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+
+def _in_any_case(*words: str) -> list[str]:
+    """Return all ways to write words in upper and lower case letters."""
+    return [
+        "".join(letters)
+        for word in words
+        for letters in product(*(dict.fromkeys((letter, letter.upper())) for letter in word))
+    ]
+
+
+# Spark's first `lower` in a process costs three seconds: it makes a table of all characters in title case.
+_TRUE = _in_any_case("true", "t", "yes", "y", "1")
+_FALSE = _in_any_case("false", "f", "no", "n", "0")
 
 
 def class_of(kind: Type) -> str:
@@ -180,11 +199,9 @@ def _text_to_decimal(value: str, source: Type, target: Type, rules: ValueRules) 
         return Leaf(f"if({value} rlike '{_IS_NUMBER}', {cast}, null)", Reason.NOT_WRITTEN_SO)
     fraction = f"([.][0-9]{{0,{scale}}}0*)?"
     plain = rf"^[+-]?([0-9]+{fraction}|[.][0-9]{{1,{scale}}}0*)\\z" if scale else r"^[+-]?[0-9]+([.]0*)?\\z"
-    return Leaf(
-        f"case when {value} rlike '{plain}' then {cast} "
-        f"when {value} rlike '{_IS_NUMBER}' and {_has_no_more_places(value, scale)} then {cast} end",
-        Reason.NOT_WRITTEN_SO,
-    )
+    # Spark works out what is common to both sides of an `or` for each value, but not what is in a later case.
+    fits = f"case when {value} rlike '{plain}' then true else {_has_no_more_places(value, scale)} end"
+    return Leaf(f"if({fits}, {cast}, null)", Reason.NOT_WRITTEN_SO)
 
 
 def _has_no_more_places(value: str, scale: int) -> str:
@@ -194,7 +211,8 @@ def _has_no_more_places(value: str, scale: int) -> str:
     zeros = f"length({whole}) - length(rtrim('0', {whole}))"
     places = f"if({digits} = '', -({zeros}), length({digits})) - cast({exponent} as int)"
     is_zero = f"rtrim('0', concat({whole}, {fraction})) = ''"
-    return f"{value} rlike '{_WITH_EXPONENT}' and ({is_zero} or {places} <= {scale})"
+    may_fit = f"{value} rlike '{_IS_NUMBER}' and {value} rlike '{_WITH_EXPONENT}'"
+    return f"case when {may_fit} then {is_zero} or {places} <= {scale} else false end"
 
 
 def _text_to_float(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
@@ -214,11 +232,10 @@ def _text_to_boolean(value: str, source: Type, target: Type, rules: ValueRules) 
         true, false = (
             [text for text, each in rules.booleans.items() if each is wanted] for wanted in (True, False)
         )
-        own = value
     else:
-        true, false, own = list(_TRUE), list(_FALSE), f"lower({value})"
+        true, false = _TRUE, _FALSE
     whens = [
-        f"when {own} in ({', '.join(map(text_sql, texts))}) then {name}"
+        f"when {value} in ({', '.join(map(text_sql, texts))}) then {name}"
         for texts, name in ((true, "true"), (false, "false"))
         if texts
     ]
@@ -231,14 +248,11 @@ def _text_to_date(value: str, source: Type, target: Type, rules: ValueRules) -> 
         return Leaf(f"if({found} between {_FIRST} and {_LAST}, {found}, null)", Reason.NOT_WRITTEN_SO)
     if rules.unit is not None:
         return _text_to_counted(value, source, target, rules)
-    cast = f"try_cast({value} as date)"
+    date = f"if({value} rlike '{_IS_DATE}' and {value} >= '0001', try_cast({value} as date), null)"
     time = _text_to_time(value, Scalar("string"), Scalar("timestamp_ntz"), rules).sql
-    of_time = f"if({time} = cast(cast({time} as date) as timestamp_ntz), cast({time} as date), null)"
-    return Leaf(
-        f"case when {value} rlike '{_IS_DATE}' then if({value} >= '0001', {cast}, null) "
-        f"when length({value}) > 10 then {of_time} end",
-        Reason.NOT_WRITTEN_SO,
-    )
+    is_midnight = f"date_format({time}, '{_CLOCK_FORMAT}') = '{_MIDNIGHT}'"
+    of_zoned = f"if({value} rlike '{_HAS_ZONE}' and {is_midnight}, cast({time} as date), null)"
+    return Leaf(f"coalesce({date}, if(length({value}) > 16, {of_zoned}, null))", Reason.NOT_WRITTEN_SO)
 
 
 def _text_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:
@@ -253,7 +267,9 @@ def _text_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> 
             return _bounded_time(local, target, Reason.NOT_WRITTEN_SO)
         naive = f"cast({local} as timestamp_ntz)"
         return _bounded_time(_instant(naive, rules.zone), target, Reason.NO_SUCH_TIME)
-    is_time = f"{value} rlike '{_IS_TIME}' and {value} >= '0001'"
+    is_time = f"{value} rlike '{_IS_TIME}'"
+    # No zone moves these out of the years that are taken, so that the time is computed once.
+    is_inside = f"{value} >= '0001-01-03' and {value} < '9999-12-30'"
     instant = f"try_cast({value} as timestamp)"
     naive = f"try_cast({value} as timestamp_ntz)"
     if target.ddl == "timestamp_ntz":
@@ -262,7 +278,8 @@ def _text_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> 
         made = instant
     else:
         made = f"if({value} rlike '{_HAS_ZONE}', {instant}, {_instant(naive, rules.zone)})"
-    return Leaf(f"if({is_time}, {_bounded(made, target)}, null)", Reason.NOT_WRITTEN_SO)
+    bounded = f"if({value} >= '0001', {_bounded(made, target)}, null)"
+    return Leaf(f"if({is_time}, if({is_inside}, {made}, {bounded}), null)", Reason.NOT_WRITTEN_SO)
 
 
 def _bounded_time(made: str, target: Type, reason: Reason) -> Leaf:
