@@ -251,25 +251,15 @@ def _apply(
         for each in claimed:
             each.request.check_lock()
 
-    last = claimed[-1]
-    whole = replace(
-        last.request,
-        slice_name=f"{claimed[0].slice_.name} to {last.slice_.name}",
-        slice_size=sum(each.slice_.size for each in claimed),
-        check_lock=check_locks,
-        token=Token(
-            processor.app_id,
-            last.claim.token,
-            {"run": last.claim.run_id, "record": last.claim.record_id},
-        ),
-    )
+    last = claimed[-1].claim
+    token = Token(processor.app_id, last.token, {"run": last.run_id, "record": last.record_id})
     processor.load_past(claimed[0].slice_, replace(claimed[0].request, check_lock=check_locks))
     slices = [(each.slice_, each.request) for each in claimed]
     sources = fold_sources(
         lake, processor.session, entity, slices, table_types(lake, entity), note=processor.note
     )
     reach_failpoint("after_read")
-    fold = prepare_fold(lake, processor.session, entity, sources, whole)
+    fold = prepare_fold(lake, processor.session, entity, sources, token=token, check_lock=check_locks)
     reach_failpoint("after_facts")
     if entity.settings.on_bad_rows == "quarantine":
         check_locks()

@@ -224,13 +224,9 @@ class _Replay:
         lake = self.context.lake
         sources = fold_sources(lake, session, self.entity, requests, table_types(lake, self.entity))
         carried = {"run": self.context.holder.run_id, "record": f"{self.app}/{last}"}
-        whole = replace(
-            requests[-1][1],
-            slice_size=sum(slice_.size for slice_, _ in requests),
-            token=Token(self.app, last, {**carried, "unwritten": list(self.unwritten)}),
-        )
+        token = Token(self.app, last, {**carried, "unwritten": list(self.unwritten)})
         reach_failpoint("before_replay")
-        fold = prepare_fold(self.context.lake, session, self.entity, sources, whole)
+        fold = prepare_fold(lake, session, self.entity, sources, token=token, check_lock=self.check)
         for (slice_, _), known, load in zip(requests, slices, fold.slices, strict=True):
             self._note_load(slice_, known, load)
         summaries, version = apply_fold(fold)

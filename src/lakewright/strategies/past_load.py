@@ -26,7 +26,6 @@ from lakewright.spec.words import counted, first_of
 from lakewright.strategies.drift import value_in
 from lakewright.strategies.schema_fit import aligned_to, prepare_rows
 from lakewright.strategies.slice_load import SliceLoad
-from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.table_properties import HISTORY_PROPERTY, history_text
 from lakewright.strategies.version_rows import (
     END,
@@ -278,16 +277,13 @@ def load_past(
         PAST: {**counted_rows, "place": history.place},
     }
     load = SliceLoad(
-        lake=lake,
-        session=session,
-        entity=entity,
-        request=replace(request, token=Token(past_app(request.token.app_id), (state.version or 0) + 1)),
-        address=address,
-        state=state,
-        prepared=prepared,
-        statistics=SliceStatistics(counted_rows["versions"], 0),
+        lake,
+        session,
+        entity,
+        replace(request, token=Token(past_app(request.token.app_id), (state.version or 0) + 1)),
+        state,
+        prepared,
         alignment=None if table is None else aligned_to(table, prepared, state, entity),
-        is_small=False,
         properties={HISTORY_PROPERTY: history_text(entity, lake.settings) or ""},
     )
     write = create(load, rows) if not state.exists else append(load, load.aligned(rows))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from lakewright.errors import TargetError
+    from lakewright.lake.commit import Token
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
     from lakewright.strategies.slice_load import LoadRequest
@@ -145,7 +146,9 @@ def prepare_fold(
     session: SparkSession,
     entity: Entity,
     sources: Sequence[FoldSource],
-    whole: LoadRequest,
+    *,
+    token: Token,
+    check_lock: Callable[[], None],
 ) -> Fold:
     """Return several slices that are prepared for one commit, after checks of each; nothing is written.
 
@@ -154,7 +157,8 @@ def prepare_fold(
         session: A strict session, in which the sources were read.
         entity: The entity.
         sources: The slices, in order.
-        whole: The request of all of them.
+        token: Numbers the commit of all of them.
+        check_lock: Raises an error if one of them may not be written any more.
 
     Raises:
         BadSlice: A slice can't be processed.
@@ -167,12 +171,14 @@ def prepare_fold(
     for source in sources:
         first = sum(len(part.requests) for part in parts)
         parts += _parts(fit, source, first, parts[-1].fit if parts else None)
-    slices = _loads(lake, session, entity, parts, size=whole.slice_size)
+    requests = [request for part in parts for request in part.requests]
+    size = sum(request.slice_size for request in requests)
+    slices = _loads(lake, session, entity, parts, size=size)
     after = parts[-1].fit.schema_after
     rows = _union([_aligned(part, after) for part in parts])
     load = replace(
         slices[-1],
-        request=whole,
+        request=replace(requests[-1], slice_size=size, token=token, check_lock=check_lock),
         prepared=replace(parts[-1].fit.prepared, frame=rows.drop(NUMBER)),
         statistics=SliceStatistics(
             records=sum(each.statistics.records for each in slices),
@@ -212,7 +218,6 @@ def _loads(
             session=session,
             entity=entity,
             request=request,
-            address=fit.address,
             state=state,
             prepared=fit.prepared,
             statistics=own,
@@ -242,7 +247,7 @@ def _statistics(entity: Entity, parts: Sequence[_Part], count: int) -> list[Slic
         )
     statistics = []
     for number in range(count):
-        own = found.get(number, SliceStatistics(0, 0))
+        own = found.get(number, SliceStatistics())
         if not isinstance(own, SliceStatistics):
             raise own if count == 1 else BadSlice(number, own)
         statistics.append(own)

@@ -13,7 +13,6 @@ from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table, read_table
 from lakewright.schema.spark import column_types, type_of
 from lakewright.schema.sql import name_sql
-from lakewright.spec.models.places import Address
 from lakewright.strategies.adoption.columns import adopted_columns, is_adoptable
 from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.drift import Alignment, align
@@ -40,7 +39,6 @@ class SchemaFit:
     """A prepared slice whose columns fit its table.
 
     Attributes:
-        address: The table.
         state: The table as it was observed.
         prepared: The prepared slice.
         alignment: How the slice's columns fit the table's; None if there is no table, or one that must be
@@ -48,7 +46,6 @@ class SchemaFit:
         table: The columns of the table as Spark reads them; None if there is none.
     """
 
-    address: Address
     state: TableState
     prepared: PreparedSlice
     alignment: Alignment | None
@@ -109,12 +106,12 @@ def fit_slice(
         check_storable(field.name, type_of(field.dataType), is_partition=is_partition)
     if is_adoptable(entity, state):
         adopted_columns(entity, state, prepared.system)
-        return SchemaFit(address, state, prepared, None)
+        return SchemaFit(state, prepared, None)
     if table is None:
-        return SchemaFit(address, state, prepared, None)
+        return SchemaFit(state, prepared, None)
     is_allowed = request.permissions.allow_data_loss
     check_table_compatible(state, request.strategy, entity, allow_data_loss=is_allowed, prepared=prepared)
-    return SchemaFit(address, state, prepared, aligned_to(table, prepared, state, entity), table)
+    return SchemaFit(state, prepared, aligned_to(table, prepared, state, entity), table)
 
 
 def aligned_to(table: StructType, prepared: PreparedSlice, state: TableState, entity: Entity) -> Alignment:

@@ -94,15 +94,19 @@ class SliceLoad:
     session: SparkSession
     entity: Entity
     request: LoadRequest
-    address: Address
     state: TableState
     prepared: PreparedSlice
-    statistics: SliceStatistics
-    alignment: Alignment | None
-    is_small: bool
+    statistics: SliceStatistics = field(default_factory=SliceStatistics)
+    alignment: Alignment | None = None
+    is_small: bool = False
     table: StructType | None = None
     bad_rows: tuple[BadRow, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> Address:
+        """The table."""
+        return self.entity.places(self.lake.settings).silver
 
     @property
     def system(self) -> SystemColumns:

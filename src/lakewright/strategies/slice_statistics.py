@@ -62,8 +62,8 @@ class SliceStatistics:
         latest: The greatest value of `sequence_by`; None without one.
     """
 
-    records: int
-    arrived_deleted: int
+    records: int = 0
+    arrived_deleted: int = 0
     watermarks: Mapping[str, Watermark] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     superseded: int = 0

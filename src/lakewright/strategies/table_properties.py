@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -156,8 +156,7 @@ def expression_digests(entity: Entity, given: Mapping[str, str]) -> dict[str, st
         given: Names that `-D` overrides, with the digests of their values; see `definition_digests`.
     """
     texts: dict[str, list[str]] = {}
-    for column, expression in expressions_of(entity.as_declared()):
-        name = TRANSFORMATIONS if column == expression else entity.silver_name(column)
+    for name, expression in _named_expressions(entity):
         behind = sorted(entity.entries_behind(expression, given).items())
         entries = [f"{key}={given.get(key) or _digest(text)}" for key, text in behind]
         texts.setdefault(name, []).append("\n".join([" ".join(expression.split()), *entries]))
@@ -191,11 +190,16 @@ def entries_used(
     """
     return frozenset(
         name
-        for column, expression in expressions_of(entity.as_declared())
-        if columns is None
-        or (TRANSFORMATIONS if column == expression else entity.silver_name(column)) in columns
+        for column, expression in _named_expressions(entity)
+        if columns is None or column in columns
         for name in entity.entries_behind(expression, given)
     )
+
+
+def _named_expressions(entity: Entity) -> Iterator[tuple[str, str]]:
+    """Yield each expression as the files declare it, after the name that its digest has."""
+    for column, expression in expressions_of(entity.as_declared()):
+        yield TRANSFORMATIONS if column == expression else entity.silver_name(column), expression
 
 
 def _digest(text: str) -> str:

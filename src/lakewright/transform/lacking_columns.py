@@ -9,11 +9,13 @@ take that of the table, and are left out if it has none. The rules are Lakewrigh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import SpecError, TargetError
 from lakewright.schema.convert import convert
+from lakewright.schema.fits import united
+from lakewright.schema.shape import arranged, mapped
 from lakewright.schema.spark import type_of
 from lakewright.schema.sql import name_sql
 from lakewright.schema.types import TEXT, VOID, Chars, Decimal, Scalar, Struct, StructField, Type
@@ -63,7 +65,7 @@ class LackingColumns:
             # A column that has another type by now is kept.
             if name in made or own is None or type_of(frame.schema[own].dataType) != after:
                 continue
-            wanted = _without_types(after, before)
+            wanted = arranged(before, mapped(after, lambda _: VOID))
             sql = "null" if wanted == VOID else convert(name_sql(own), after, wanted, column=own).sql
             frame = steps.with_columns(frame, {own: sql})
         return frame
@@ -125,13 +127,11 @@ def _lacking(frame: DataFrame, columns: Iterable[Column]) -> list[Column]:
 
     Expressions must have the same types for both.
     """
-    from pyspark.sql.types import NullType
-
     found = []
     for column in columns:
         name = steps.find_name(frame.columns, column.source)
         is_optional = column.optional and column.type is not None
-        if name is None or (is_optional and isinstance(frame.schema[name].dataType, NullType)):
+        if name is None or (is_optional and type_of(frame.schema[name].dataType) == VOID):
             found.append(column)
     return found
 
@@ -212,43 +212,17 @@ def _with_fields(
             continue
         found = steps.find_name(frame.columns, head)
         own, name = VOID if found is None else type_of(frame.schema[found].dataType), found or head
-        wanted = _with_field(own, rest, _read_type(column, kind))
-        if wanted is None:
-            continue
+        shape = _read_type(column, kind)
+        for part in reversed(rest):
+            shape = Struct((StructField(part, shape),))
+        wanted = united(own, shape, lambda one, other: other if one == VOID else one) or own
+        if wanted == own:
+            continue  # it has the field, or can't have it
         made = _null_sql(wanted) if own == VOID else convert(name_sql(name), own, wanted, column=name).sql
         frame = steps.with_columns(frame, {name: made})
         before, _ = filled.get(name.lower(), (own, wanted))
         filled[name.lower()] = (before, wanted)
     return frame
-
-
-def _with_field(kind: Type, path: Sequence[str], wanted: Type) -> Type | None:
-    """Return a type with the field at a path; None if it has the field, or can't have it."""
-    if kind == VOID and not path:
-        return wanted
-    fields = () if kind == VOID else kind.fields if isinstance(kind, Struct) else None
-    if fields is None or not path:
-        return None
-    own = next((field for field in fields if field.name.lower() == path[0].lower()), None)
-    inner = _with_field(VOID if own is None else own.type, path[1:], wanted)
-    if inner is None:
-        return None
-    if own is None:
-        return Struct((*fields, StructField(path[0], inner)))
-    return Struct(tuple(replace(field, type=inner) if field is own else field for field in fields))
-
-
-def _without_types(after: Type, before: Type) -> Type:
-    """Return a type in which the fields that another one lacks have no type."""
-    if before == VOID or not (isinstance(after, Struct) and isinstance(before, Struct)):
-        return VOID if before == VOID else after
-    known = {field.name: field.type for field in before.fields}
-    return Struct(
-        tuple(
-            replace(field, type=_without_types(field.type, known.get(field.name, VOID)))
-            for field in after.fields
-        )
-    )
 
 
 def _null_sql(kind: Type) -> str:

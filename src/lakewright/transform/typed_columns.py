@@ -70,21 +70,16 @@ class _Column:
     Attributes:
         name: Its name in the source.
         found: The type that the slice gives it.
+        target: The type that its values are converted to.
         conversion: How its values are converted.
         may_be_lost: Whether the values of a record that arrives deleted need not fit.
-        wanted: The type that its values are converted to; None if it is `found`.
     """
 
     name: str
     found: Type
+    target: Type
     conversion: Conversion
     may_be_lost: bool = False
-    wanted: Type | None = None
-
-    @property
-    def target(self) -> Type:
-        """The type that its values are converted to."""
-        return self.wanted or self.found
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +163,9 @@ def typed_columns(
         if name == flag:
             conversion = convert(name_sql(name), own, BOOLEAN, column=name)
             is_deleted = f"coalesce({conversion.sql}, false)"
-            column = _Column(name, BOOLEAN, conversion)
+            column = _Column(name, BOOLEAN, BOOLEAN, conversion)
         elif name.lower() == system.key.lower():
-            column = _Column(name, TEXT, convert(name_sql(name), own, TEXT, column=name))
+            column = _Column(name, TEXT, TEXT, convert(name_sql(name), own, TEXT, column=name))
         else:
             column = typing.column(field)
         # Numbers without a unit fail the query: a value of theirs tells which unit it may be.
@@ -199,7 +194,7 @@ class _Typing:
             if column.source.lower() == name.lower() and column.type is not None:
                 rules = column.rules(self.zone)
                 made = convert(name_sql(name), own, column.type, column=name, rules=rules)
-                return _Column(name, column.type, made)
+                return _Column(name, column.type, column.type, made)
         return self._undeclared(field, own)
 
     def _undeclared(self, field: StructField, own: Type) -> _Column:
@@ -224,7 +219,7 @@ class _Typing:
         value, own = _with_table_names(name_sql(field.name), own)
         made = convert(value, own, target, column=field.name, rules=rules)
         may_be_lost = known is not None and silver.lower() not in self.kept
-        return _Column(field.name, given, made, may_be_lost, target)
+        return _Column(field.name, given, target, made, may_be_lost)
 
 
 def _with_table_names(value: str, own: Type) -> tuple[str, Type]:

@@ -28,7 +28,7 @@ def matched(slice_: dict[str, DataType], table: dict[str, DataType], **settings:
     """Return the columns for a slice and a table with these columns, and with a key of all of the slice's."""
     system = SimpleNamespace(key="PK")
     frame = SimpleNamespace(schema=schema_of(slice_))
-    rest: dict[str, Any] = dict.fromkeys(("lake", "session", "request", "address", "statistics", "alignment"))
+    rest: dict[str, Any] = dict.fromkeys(("lake", "session", "request", "statistics", "alignment"))
     load = SliceLoad(
         **rest,
         entity=cast("Any", SimpleNamespace(settings=EntitySettings(**settings))),

@@ -39,6 +39,7 @@ class AdoptedColumns:
     """The effect of an adoption on a table's columns.
 
     Attributes:
+        adoption: The declaration.
         roles: Role of a column (`valid_from`, …) to its name in the table.
         kept: Name in the table to the name in silver.
         replaced: System columns of the table whose values are computed again.
@@ -46,6 +47,7 @@ class AdoptedColumns:
         added: System columns that are added.
     """
 
+    adoption: Adoption
     roles: Mapping[str, str]
     kept: Mapping[str, str]
     replaced: tuple[str, ...]
@@ -54,7 +56,7 @@ class AdoptedColumns:
 
     def changes(self, system: SystemColumns, rows: int | None) -> Iterator[str]:
         """Yield a text for each change that adoption makes, for a plan."""
-        renamed = {name: _role_name(system, role) for role, name in self.roles.items()}
+        renamed = {name: getattr(system, role) for role, name in self.roles.items()}
         renamed |= {old: new for old, new in self.kept.items() if old != new}
         count = "" if rows is None else f" of at most {rows:,} rows"
         yield f"adopt the table{count}: each row gets its key and hash, all in one commit"
@@ -77,19 +79,25 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
         MigrationError: A column that the entity names does not exist, or a partition column would be dropped,
             or the entity declares other partition columns.
     """
-    adoption = _adoption(entity)
+    adoption = entity.settings.adopt
+    if adoption is None:
+        raise RuntimeError("the entity declares no adoption")
     is_historic = entity.strategy is Strategy.HISTORIC
     declared = adoption.roles(state.names, prefix=system.prefix, with_times=is_historic)
     own = adoption.columns
     missing = [name for name in (*declared.values(), *own.values(), *adoption.drop) if not state.column(name)]
+    if is_historic and "valid_from" not in declared:
+        supposed = adoption.roles((), prefix="", with_times=True)
+        missing.append(supposed.get("valid_from", "valid_from"))
     if missing:
-        raise _lacking(missing, state)
-    roles = {role: _exact(state, name) for role, name in declared.items()}
-    if is_historic and "valid_from" not in roles:
-        raise _lacking(
-            [adoption.roles((), prefix="", with_times=True).get("valid_from", "valid_from")], state
+        raise MigrationError(
+            f"the table to adopt lacks {', '.join(map(repr, missing))}; it has {', '.join(state.names)}",
+            remedy="Correct the names in the entity's `adopt`.",
+            details={"missing": missing},
         )
-    given = {_exact(state, name): silver for silver, name in own.items()}
+    exact = {name.lower(): name for name in state.names}
+    roles = {role: exact[name.lower()] for role, name in declared.items()}
+    given = {exact[name.lower()]: silver for silver, name in own.items()}
     dropped = tuple(name for name in state.names if name.lower() in {n.lower() for n in adoption.dropped})
     others = [name for name in state.names if name not in {*roles.values(), *dropped}]
     made = {name.lower() for name in _made(system, is_historic=is_historic)}
@@ -98,32 +106,15 @@ def adopted_columns(entity: Entity, state: TableState, system: SystemColumns) ->
     _check_partitions_kept(state, kept)
     partitions = [kept[name] for name in state.partition_columns]
     check_partitions(partitions, entity.strategy, entity, remedy=_PARTITIONED)
-    there = {name.lower() for name in (*replaced, *(_role_name(system, role) for role in roles))}
+    there = {name.lower() for name in (*replaced, *(getattr(system, role) for role in roles))}
     added = tuple(name for name in _made(system, is_historic=is_historic) if name.lower() not in there)
-    return AdoptedColumns(roles, kept, replaced, dropped, added)
-
-
-def _adoption(entity: Entity) -> Adoption:
-    adoption = entity.settings.adopt
-    if adoption is None:
-        raise RuntimeError("the entity declares no adoption")
-    return adoption
+    return AdoptedColumns(adoption, roles, kept, replaced, dropped, added)
 
 
 def _made(system: SystemColumns, *, is_historic: bool) -> tuple[str, ...]:
     """Return the system columns that adoption computes, in order; an existing file name is kept."""
     times = system.temporal if is_historic else ()
     return (system.hash, *times, system.key, system.deleted, system.last_seen)
-
-
-def _role_name(system: SystemColumns, role: str) -> str:
-    name: str = getattr(system, role)
-    return name
-
-
-def _exact(state: TableState, name: str) -> str:
-    found = state.column(name)
-    return name if found is None else found.name
 
 
 def _final_names(names: Sequence[str], given: Mapping[str, str], system: SystemColumns) -> dict[str, str]:
@@ -143,11 +134,3 @@ def _check_partitions_kept(state: TableState, kept: Mapping[str, str]) -> None:
             remedy="Rewrite the table without these partitions first, or keep the columns.",
             details={"columns": lost},
         )
-
-
-def _lacking(missing: list[str], state: TableState) -> MigrationError:
-    return MigrationError(
-        f"the table to adopt lacks {', '.join(map(repr, missing))}; it has {', '.join(state.names)}",
-        remedy="Correct the names in the entity's `adopt`.",
-        details={"missing": missing},
-    )

@@ -22,7 +22,6 @@ from lakewright.schema.types import Scalar, StructField
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import AdoptedColumns, adopted_columns
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
-from lakewright.strategies.slice_statistics import SliceStatistics
 from lakewright.strategies.table_properties import silver_properties
 from lakewright.strategies.version_rows import (
     END,
@@ -42,10 +41,8 @@ if TYPE_CHECKING:
 
     from lakewright.lake.delta_log import TableState
     from lakewright.lake.lake import Lake
-    from lakewright.spec.models.adoption import Adoption
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.pipeline import PreparedSlice
-    from lakewright.transform.system_columns import SystemColumns
 
 __all__ = ["adopt"]
 
@@ -93,18 +90,8 @@ def adopt(
     columns = adopted_columns(entity, state, prepared.system)
     table, zone = read_table(session, address, state.version), lake.settings.timezone
     rows, counts = _adopted_rows(table, prepared, entity, columns, zone=zone, at=request.at)
-    load = SliceLoad(
-        lake=lake,
-        session=session,
-        entity=entity,
-        request=replace(request, token=Token(f"{token.app_id}/adopt", (state.version or 0) + 1)),
-        address=address,
-        state=state,
-        prepared=replace(prepared, frame=rows),
-        statistics=SliceStatistics(counts["rows"], 0),
-        alignment=None,
-        is_small=False,
-    )
+    numbered = replace(request, token=Token(f"{token.app_id}/adopt", (state.version or 0) + 1))
+    load = SliceLoad(lake, session, entity, numbered, state, replace(prepared, frame=rows))
     load.commit_content({**token.content, "adopted": dict(counts)}, _replacing(load, columns.kept))
     reach_failpoint("after_adopt")
     return counts
@@ -157,11 +144,9 @@ def _adopted_rows(
         MigrationError: The meaning of rows is not clear: keys that occur more than once, intervals that
             overlap or go backwards, times or flags that cannot be read.
     """
-    adoption = entity.settings.adopt
-    if adoption is None:
-        raise RuntimeError("the entity declares no adoption")
+    adoption = columns.adoption
     roles = Roles.of(columns.roles, table.schema, zone, adoption.sentinels)
-    rows = _Rows(prepared, adoption, columns, roles, is_historic=entity.strategy is Strategy.HISTORIC)
+    rows = _Rows(prepared, columns, roles, is_historic=entity.strategy is Strategy.HISTORIC)
     found = rows.keyed(table)
     found = rows.timed(found) if rows.is_historic else rows.flagged(found)
     is_current = f"{END} is null" if rows.is_historic else "true"
@@ -182,20 +167,14 @@ class _Rows:
     """The steps from the present rows of a table to its adopted rows; each is lazy."""
 
     prepared: PreparedSlice
-    adoption: Adoption
     columns: AdoptedColumns
     roles: Roles
     is_historic: bool
 
-    @property
-    def system(self) -> SystemColumns:
-        """The names of the system columns."""
-        return self.prepared.system
-
     def _require_keys(self, types: Mapping[str, StructField]) -> None:
         if not self.prepared.key_columns:
             raise MigrationError(
-                f"the slice contains the primary key {self.system.key}; no table can be adopted for it",
+                f"the slice has a primary key of its own, {self.prepared.system.key}: it can adopt no table",
                 remedy="Declare the business key's columns instead.",
             )
         missing = [name for name in self.prepared.key_columns if name.lower() not in types]
@@ -237,8 +216,8 @@ class _Rows:
         theirs = self.prepared.frame.selectExpr(
             f"{theirs_key} as {_SLICE_KEY}",
             f"{theirs_row} as {_SLICE_ROW}",
-            f"{name_sql(self.system.key)} as {_SLICE_PK}",
-            f"{name_sql(self.system.hash)} as {_SLICE_HASH}",
+            f"{name_sql(self.prepared.system.key)} as {_SLICE_PK}",
+            f"{name_sql(self.prepared.system.hash)} as {_SLICE_HASH}",
         ).dropDuplicates([_SLICE_KEY])
         joined = with_columns(
             table.drop(*self.columns.replaced), {_OWN_KEY: own_key, _OWN_ROW: own_row}
@@ -247,7 +226,7 @@ class _Rows:
         row = self._hash(self.prepared.hashed, types)
         found = {
             _KEY: f"coalesce({_SLICE_PK}, {key})",
-            self.system.hash: f"if({_OWN_ROW} = {_SLICE_ROW}, {_SLICE_HASH}, {row})",
+            self.prepared.system.hash: f"if({_OWN_ROW} = {_SLICE_ROW}, {_SLICE_HASH}, {row})",
         }
         return with_columns(joined, found)
 
@@ -287,18 +266,18 @@ class _Rows:
         end, names = END, self.roles.names
         if "valid_to" not in names and "is_current" in names:
             end = f"if(not {_CURRENT}, {NEXT}, null)"
-        elif self.adoption.ends == "inclusive":
+        elif self.columns.adoption.ends == "inclusive":
             next_ = f"{NEXT} > {END} and {NEXT} <= {END} + interval 1 day"
             step = "1 day" if self.roles.kinds.get("valid_to") == "date" else "1 microsecond"
             end = f"if({next_}, {NEXT}, {END} + interval {step})"
-        if self.adoption.are_deletes_rows or "last_seen" not in names:
+        if self.columns.adoption.are_deletes_rows or "last_seen" not in names:
             return end
         return f"if({end} is null and {_FLAG}, greatest({_SEEN}, {FROM}), {end})"
 
     def _deleted(self) -> str:
         """Return SQL of the deleted flag: set in flagged versions, and in those that a delete closed."""
         closed = f"{END} is not null and not {NEXT} <=> {END}"
-        if self.adoption.are_deletes_rows:
+        if self.columns.adoption.are_deletes_rows:
             closed = f"({closed}) or (coalesce({_NEXT_FLAG}, false) and {NEXT} <=> {END})"
         return f"coalesce({_FLAG}, false) or {closed}"
 
@@ -323,7 +302,7 @@ class _Rows:
         is_future = f"{FROM} > {instant_sql(at)} or {END} > {instant_sql(at)}"
         declare = "If such a time stands for no end, declare it as `sentinel` in `adopt`."
         yield RowCheck("version", "begins or ends", "in the future", is_future, declare)
-        if self.adoption.are_deletes_rows:
+        if self.columns.adoption.are_deletes_rows:
             yield RowCheck(
                 "deleted row",
                 "does",
@@ -342,7 +321,7 @@ class _Rows:
 
     def finished(self, rows: DataFrame) -> DataFrame:
         """Return the rows with only the columns of the silver table."""
-        system = self.system
+        system = self.prepared.system
         made: dict[str, str] = {}
         if self.is_historic:
             made = {system.valid_from: FROM, system.valid_to: END, system.is_current: f"{END} is null"}
