@@ -19,7 +19,7 @@ from lakewright.lake.object_storage import LOG_STORE
 from lakewright.spark.build import build_session
 from lakewright.spark.conf import SessionSettings
 from lakewright.spark.jars import POSTGRES_DRIVER
-from lakewright.strategies import slice_load
+from lakewright.strategies import tuning
 from lakewright.strategies.tuning import INTERPRETED
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = build_session(settings)
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("COMPILE_QUERIES"):
-            patch.setattr(slice_load, "TINY_TABLE", -1)
+            patch.setattr(tuning, "TINY_TABLE", -1)
         yield session
     session.stop()
 

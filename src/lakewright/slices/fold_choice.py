@@ -17,6 +17,7 @@ from lakewright.lake.observation import observe_table
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
 from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.table_properties import followed_by
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
@@ -41,9 +42,6 @@ MOST = 250
 
 MOST_BYTES = 128 << 20
 """Bytes of the slices of one fold, as files; chosen, not measured. Spark moves what it can't hold to disk."""
-
-_FOLLOWED = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
-"""Properties of tables whose readers follow each commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +71,8 @@ def one_by_one_reason(context: ProcessingContext, entity: Entity) -> str | None:
     if strategy is Strategy.HISTORIC and context.options.permissions.allow_backdated:
         return "--allow-backdated compares each slice with the table before it"
     state = observe_table(context.lake, entity.places(context.lake.settings).silver)
-    properties = {**state.properties, **settings.table_properties}
-    followed = [name for name in _FOLLOWED if properties.get(name, "").lower() == "true"]
-    return f"readers follow each slice's changes ({followed[0]})" if followed else None
+    followed = followed_by({**state.properties, **settings.table_properties})
+    return f"readers follow each slice's changes ({followed})" if followed else None
 
 
 def one_by_one_text(reason: str) -> str:

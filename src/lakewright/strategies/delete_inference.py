@@ -23,7 +23,7 @@ from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.watermark import Watermark
 from lakewright.spec.words import counted
-from lakewright.strategies.pruning import value_sql
+from lakewright.strategies.slice_statistics import value_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

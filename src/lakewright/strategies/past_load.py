@@ -23,6 +23,7 @@ from lakewright.schema.sql import name_sql
 from lakewright.schema.types import VOID
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
+from lakewright.strategies.apply import append, create
 from lakewright.strategies.drift import value_in
 from lakewright.strategies.schema_fit import aligned_to, prepare_rows
 from lakewright.strategies.slice_load import SliceLoad
@@ -37,7 +38,6 @@ from lakewright.strategies.version_rows import (
     check_rows,
     interval_checks,
 )
-from lakewright.strategies.write import append, create
 from lakewright.transform.bad_rows import CORRUPT, NO_COLUMN
 from lakewright.transform.steps import find_name, instant_sql
 from lakewright.transform.system_columns import SystemColumns

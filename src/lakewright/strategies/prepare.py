@@ -20,10 +20,9 @@ from lakewright.schema.types import VOID
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.bad_rows import collect_bad_rows
 from lakewright.strategies.drift import Alignment, align, value_in
-from lakewright.strategies.pruning import prunable_columns
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
 from lakewright.strategies.slice_load import SliceLoad
-from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics
+from lakewright.strategies.slice_statistics import SliceStatistics, collect_statistics, prunable_columns
 from lakewright.strategies.tuning import Tuning
 from lakewright.transform.steps import find_name, instant_sql
 

@@ -25,8 +25,7 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.strategies.bad_rows import BadRow
 from lakewright.strategies.drift import Alignment, Drift
-from lakewright.strategies.pruning import range_condition, value_sql
-from lakewright.strategies.slice_statistics import SliceStatistics
+from lakewright.strategies.slice_statistics import SliceStatistics, range_condition, value_sql
 from lakewright.strategies.summary import Summary
 from lakewright.strategies.table_properties import declared_properties, own_properties
 from lakewright.transform.steps import find_name

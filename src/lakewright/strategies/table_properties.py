@@ -35,6 +35,7 @@ __all__ = [
     "definition_digests",
     "entries_used",
     "expression_digests",
+    "followed_by",
     "history_text",
     "is_key_cast",
     "is_same_history",
@@ -63,6 +64,9 @@ The entries that `-D` overrode then stand under `GIVEN`.
 
 HISTORY_PROPERTY = "lakewright.historyFrom"
 """The declaration by which past versions were loaded before the first slice; see `history_text`."""
+
+_FOLLOWED = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
+"""Properties of tables whose readers follow each commit, and in it each row that changes."""
 
 _CAST = "cast"
 
@@ -240,6 +244,11 @@ def is_same_history(one: str, other: str) -> bool:
         if is_known:
             each["folder" if "folder" in each else "table"] = declared
     return bool(both[0] == both[1])
+
+
+def followed_by(properties: Mapping[str, str]) -> str | None:
+    """Return the property by which readers follow each commit to a table, and the rows that it changes."""
+    return next((name for name in _FOLLOWED if properties.get(name, "").lower() == "true"), None)
 
 
 def key_text(prepared: PreparedSlice) -> str:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from lakewright.schema.canonical import CanonicalForm
 from lakewright.schema.fault import Reason, fault_sql
 from lakewright.schema.shape import without_void
-from lakewright.schema.spark import columns_of, type_of
+from lakewright.schema.spark import column_types, columns_of, type_of
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.schema.types import StructField, Type
+from lakewright.schema.types import Struct, StructField, Type
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
 from lakewright.transform import steps
@@ -26,11 +26,7 @@ from lakewright.transform.bad_rows import (
     without_bad_rows,
 )
 from lakewright.transform.lacking_columns import LackingColumns, with_lacking_columns
-from lakewright.transform.required_columns import (
-    check_declared_columns,
-    lacking_setting_error,
-    struct_fields,
-)
+from lakewright.transform.required_columns import check_declared_columns, field_paths, lacking_setting_error
 from lakewright.transform.sequence import check_sequence_type, kept_rows, rank_by_sequence
 from lakewright.transform.storable import check_names, final_names
 from lakewright.transform.system_columns import SystemColumns
@@ -212,7 +208,8 @@ def _with_declared_columns(
 
     The second value is what the slice lacks.
     """
-    fields = struct_fields(frame.schema)
+    structs = {n: kind for n, kind in column_types(frame.schema).items() if isinstance(kind, Struct)}
+    fields = {name.lower(): list(field_paths(kind, name)) for name, kind in structs.items()}
     columns = (column.source for column in entity.columns if not column.is_calculated)
     names = tuple(dict.fromkeys((*columns, *entity.names_with_values)))
     frame, lacking = with_lacking_columns(frame, entity, system, names, may_lack_columns=may_lack_columns)

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import SchemaDriftError
 from lakewright.schema.names import look_alike, shown
+from lakewright.schema.types import Struct, Type
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import DataType, StructType
-
     from lakewright.spec.models.entity import Entity
     from lakewright.transform.system_columns import SystemColumns
 
 __all__ = [
     "check_columns",
     "check_declared_columns",
+    "field_paths",
     "lacking_setting_error",
     "other_separator",
-    "struct_fields",
 ]
 
 _CORRECT = "Correct the slice, or remove the column from the entity's `columns`."
@@ -185,24 +184,17 @@ def _fields(headers: Iterable[str], sign: str) -> Iterator[str]:
     return (part.strip(' "').lower() for each in headers for part in each.split(sign))
 
 
-def struct_fields(schema: StructType) -> dict[str, tuple[str, ...]]:
-    """Return the paths of the fields of structs, by the names of their columns in lower case.
+def field_paths(kind: Type, path: str) -> Iterator[str]:
+    """Yield the paths of the fields of a struct, and of those inside them.
 
     Example:
-        >>> from pyspark.sql.types import StringType, StructType
-        >>> place = StructType().add("x", StringType())
-        >>> address = StructType().add("city", StringType()).add("place", place)
-        >>> struct_fields(StructType().add("id", StringType()).add("Address", address))
-        {'address': ('Address.city', 'Address.place.x')}
+        >>> from lakewright.schema.types import Scalar, StructField
+        >>> fields = (StructField("City", Scalar("string")), StructField("place", Scalar("int")))
+        >>> list(field_paths(Struct(fields), "Address"))
+        ['Address.City', 'Address.place']
     """
-    from pyspark.sql.types import StructType
-
-    def paths(at: str, kind: DataType) -> Iterator[str]:
-        if not isinstance(kind, StructType):
-            yield at
-            return
-        for field in kind.fields:
-            yield from paths(f"{at}.{field.name}", field.dataType)
-
-    structs = (field for field in schema.fields if isinstance(field.dataType, StructType))
-    return {field.name.lower(): tuple(paths(field.name, field.dataType)) for field in structs}
+    if not isinstance(kind, Struct):
+        yield path
+        return
+    for field in kind.fields:
+        yield from field_paths(field.type, f"{path}.{field.name}")

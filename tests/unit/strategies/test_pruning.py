@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from lakewright.strategies.pruning import value_sql
+from lakewright.strategies.slice_statistics import value_sql
 
 EAST = timezone(timedelta(hours=1))
 
