@@ -249,6 +249,8 @@ def _key_condition(changes: Changes, first: str | None = None) -> str:
 
 def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
     """Return the write that applies changes: an append if no row matches, else a rewrite or a MERGE."""
+    from pyspark.sql import functions
+
     columns = [name_sql(name) for name in load.fit.columns]
     inserts = changes.actions.get(INSERT, 0)
     matches = sum(changes.actions.values()) - inserts
@@ -266,7 +268,8 @@ def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
 
     def write() -> None:
         load.session.conf.set(_DELETION_VECTORS, "false" if _is_mostly_changed(load, matches) else "true")
-        source = _with_hint(changes.rows, inserts + matches)
+        is_small = inserts + matches <= SMALL_SOURCE
+        source = functions.broadcast(changes.rows) if is_small else changes.rows
         builder = delta_table(load.session, load.address).alias("t").merge(source.alias("s"), condition)
         for action, assignments in effects.items():
             builder = builder.whenMatchedUpdate(f"s.{ACTION} = {text_sql(action)}", dict(assignments))
@@ -277,12 +280,6 @@ def write_changes(load: SliceLoad, changes: Changes) -> Callable[[], None]:
         builder.execute()
 
     return write
-
-
-def _with_hint(rows: DataFrame, count: int) -> DataFrame:
-    from pyspark.sql import functions
-
-    return functions.broadcast(rows) if count <= SMALL_SOURCE else rows
 
 
 def _is_mostly_changed(load: SliceLoad, matches: int) -> bool:

@@ -135,7 +135,13 @@ def _check_strategy(state: TableState, strategy: Strategy, entity: Entity, *, al
         if kept in {Strategy.MERGE, Strategy.HISTORIC} and not (allow_data_loss or state.is_empty):
             raise DataLossError(f"the table holds rows of the strategy {kept}, which full would replace")
     elif kept not in {strategy, Strategy.FULL} or (kept == Strategy.FULL and strategy is Strategy.HISTORIC):
-        raise _strategy_error(kept, strategy, entity)
+        found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
+        again = _reload(entity, "" if kept else " --over-foreign")
+        raise MigrationError(
+            f"the table holds {found}; {strategy} cannot continue from them",
+            remedy=f"Give the entity another destination, or {again}.",
+            details={"table": kept, "strategy": strategy.value},
+        )
 
 
 def _check_hash_version(properties: Mapping[str, str], entity: Entity) -> None:
@@ -186,14 +192,4 @@ def _key_error(kept: str, found: str, entity: Entity, *, is_undeclared: bool = F
         f"the table's rows are keyed by {kept}, the slice's by {found}: no row would be found again",
         remedy=f"{restore}, {'then' if is_undeclared else 'or'} {_reload(entity)}.",
         details={"table": kept, "slice": found},
-    )
-
-
-def _strategy_error(kept: str | None, strategy: Strategy, entity: Entity) -> MigrationError:
-    found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
-    again = _reload(entity, "" if kept else " --over-foreign")
-    return MigrationError(
-        f"the table holds {found}; {strategy} cannot continue from them",
-        remedy=f"Give the entity another destination, or {again}.",
-        details={"table": kept, "strategy": strategy.value},
     )

@@ -356,7 +356,8 @@ def versions_of(
     key, hash_, deleted = (name_sql(name) for name in (system.key, system.hash, system.deleted))
     end = f"coalesce({END}, {NEXT})"
     if are_exports_whole:
-        rows = rows.join(_exports(rows), FROM)
+        next_export = f"lead({FROM}) over (order by {FROM}) as {_NEXT_EXPORT}"
+        rows = rows.join(rows.select(FROM).distinct().selectExpr(FROM, next_export), FROM)
         end = f"least({end}, {_NEXT_EXPORT})"
     in_order = f"partition by {key} order by {FROM}"
     found = rows.selectExpr("*", f"if({end} < {instant_sql(before)}, {end}, null) as {_CLOSED}")
@@ -385,9 +386,3 @@ def versions_of(
     }
     names = [name for name in rows.columns if not name.startswith("_lakewright_")]
     return found.selectExpr(*(f"{values.get(name, name_sql(name))} as {name_sql(name)}" for name in names))
-
-
-def _exports(rows: DataFrame) -> DataFrame:
-    """Return the time of each export with that of the next one."""
-    times = rows.select(FROM).distinct()
-    return times.selectExpr(FROM, f"lead({FROM}) over (order by {FROM}) as {_NEXT_EXPORT}")

@@ -21,7 +21,6 @@ __all__ = [
     "check_declared_columns",
     "field_paths",
     "lacking_setting_error",
-    "other_separator",
 ]
 
 _CORRECT = "Correct the slice, or remove the column from the entity's `columns`."
@@ -147,7 +146,7 @@ def _sign(names: Sequence[str], wanted: Sequence[str]) -> str | None:
     """Return the sign that may separate the fields of a header in which no wanted column was found."""
     present = {name.lower() for name in names}
     is_found = any(name.lower() in present for name in wanted)
-    return None if is_found else other_separator(names, wanted)
+    return None if is_found else _other_separator(names, wanted)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -156,7 +155,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(found[:MOST_LISTED]) + more if found else "no columns"
 
 
-def other_separator(names: Iterable[str], wanted: Iterable[str]) -> str | None:
+def _other_separator(names: Iterable[str], wanted: Iterable[str]) -> str | None:
     """Return the sign that seems to separate the fields of a header, or None.
 
     Args:
@@ -164,7 +163,7 @@ def other_separator(names: Iterable[str], wanted: Iterable[str]) -> str | None:
         wanted: The columns that are declared, of which none is among them.
 
     Example:
-        >>> other_separator(["oid;day;amount"], ["oid"]), other_separator(["oid", "day"], ["id"])
+        >>> _other_separator(["oid;day;amount"], ["oid"]), _other_separator(["oid", "day"], ["id"])
         (';', None)
     """
     headers, declared = list(names), {name.lower() for name in wanted}
