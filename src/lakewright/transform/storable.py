@@ -49,7 +49,7 @@ def check_names(names: Iterable[str], reserved: Iterable[str]) -> None:
                 details={"columns": [name, taken[key]]},
             )
         if key in seen:
-            raise _clash(seen[key], name, name)
+            raise _clash(repr(seen[key]), name, name)
         seen[key] = name
 
 
@@ -82,17 +82,18 @@ def final_names(names: Iterable[str], renames: Mapping[str, str], reserved: Iter
                 details={"columns": [name]},
             )
         if key in owners or key in taken:
-            raise _clash(owners.get(key) or f"system column {taken[key]}", name, found)
+            other = repr(owners[key]) if key in owners else f"the system column {taken[key]!r}"
+            raise _clash(other, name, found)
         owners[key] = name
         final[name] = found
     return final
 
 
-def _clash(first: str, second: str, result: str) -> SchemaDriftError:
+def _clash(other: str, name: str, result: str) -> SchemaDriftError:
     return SchemaDriftError(
-        f"the columns {first!r} and {second!r} would both be {result!r} in the silver table",
+        f"the column {name!r} would be {result!r} in the silver table, as {other} is already",
         remedy="Give one of them a `newname`, or rename it with a transformation.",
-        details={"columns": [first, second]},
+        details={"columns": [other, name]},
     )
 
 
