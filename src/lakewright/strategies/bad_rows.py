@@ -106,15 +106,15 @@ def check_bad_rows(
         return
     remedy = _type_remedy(rows, entity, table, is_replayed=is_replayed)
     details: dict[str, Any] = {"max_bad_rows": most, "rows": [row.as_json() for row in rows[:SHOWN]]}
+    told = rows_text(rows, of_earlier_slices=is_replayed)
     if records:
-        what = f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows"
+        message = f"the slice has more than {counted(most, 'bad row')}, which is max_bad_rows: {told}"
         remedy = remedy if len(rows) > 1 else None
         remedy = remedy or "Correct the slice, or raise max_bad_rows; then resolve the item."
     else:
-        what = "every row of the slice is bad"
+        message = f"every row of the slice is bad: {told}"
         remedy, details[MAY_SKIP] = remedy or _declaration_remedy(rows, entity), True
-    told = rows_text(rows, of_earlier_slices=is_replayed)
-    raise BadRowsError(f"{what}: {told}", remedy=remedy, details=details)
+    raise BadRowsError(message, remedy=remedy, details=details)
 
 
 def _declaration_remedy(rows: Iterable[BadRow], entity: Entity) -> str:

@@ -307,21 +307,22 @@ def _duplicate_error(prepared: PreparedSlice, count: int) -> DuplicateBusinesske
     samples = [{name: str(row[name]) for name in columns} for row in rows]
     shown = "; ".join(", ".join(f"{name}={value}" for name, value in sample.items()) for sample in samples)
     more = " …" if count > len(samples) else ""
-    has, occurs = ("has", "occurs") if count == 1 else ("have", "occur")
-    what = f"{occurs} more than once in the slice"
+    message = (
+        f"{count} business {'key occurs' if count == 1 else 'keys occur'} more than once in the slice: "
+        f"{shown}{more}"
+    )
     remedy = (
         "Correct the slice, add the column that distinguishes these records to the business key, or set "
         "sequence_by and duplicates: latest if they are states of the same record."
     )
     if is_ranked:
-        what = f"{has} several latest rows in the slice, which differ although their value of "
-        what += f"{prepared.sequence} is the same"
+        message = (
+            f"{count} business {'key has' if count == 1 else 'keys have'} several latest rows in the slice, "
+            f"which differ although their value of {prepared.sequence} is the same: {shown}{more}"
+        )
         remedy = "Correct the slice, or name a column in sequence_by that tells which one is the latest."
-    return DuplicateBusinesskeyException(
-        f"{count} business {'key' if count == 1 else 'keys'} {what}: {shown}{more}",
-        remedy=remedy,
-        details={"duplicates": count, "samples": samples},
-    )
+    details = {"duplicates": count, "samples": samples}
+    return DuplicateBusinesskeyException(message, remedy=remedy, details=details)
 
 
 def _null_error(prepared: PreparedSlice, count: int) -> NullKeyError:

@@ -9,9 +9,9 @@ Source: `processing-strategies.md`, "Common Processing Pipeline", whose numbers 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, SchemaDriftError, SpecError, TargetError
 from lakewright.schema.canonical import CanonicalForm
@@ -65,11 +65,7 @@ def inject(frame: DataFrame, injections: Iterable[Injection]) -> DataFrame:
         if injection.column is not None and injection.expression is not None:
             frame = _with_expression(frame, injection.column, injection.expression)
         else:
-            what, remedy = (
-                f"the transformation {list(injection.select)!r}",
-                "Correct the entity's `transformations`.",
-            )
-            frame = _computed(what, remedy, frame.selectExpr, *injection.select)
+            frame = _selected(frame, injection.select)
     return frame
 
 
@@ -197,18 +193,14 @@ def find_name(names: Iterable[str], wanted: str) -> str | None:
 def expression_error(column: str, expression: str, error: BaseException) -> TargetError:
     """Return the error for an expression that can't be computed from the values of a slice."""
     return TargetError(
-        _not_computed(_named(column, expression), error),
+        _not_computed(column, expression, error),
         remedy="Correct the expression in the entity, or the slice.",
         details={"column": column, "expression": expression},
     )
 
 
-def _named(column: str, expression: str) -> str:
-    return f"column {column!r}: the expression {expression!r}"
-
-
-def _not_computed(what: str, error: BaseException) -> str:
-    return f"{what} can't be computed: {_rejection(str(error))}"
+def _not_computed(column: str, expression: str, error: BaseException) -> str:
+    return f"column {column!r}: the expression {expression!r} can't be computed: {_rejection(str(error))}"
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
@@ -219,25 +211,23 @@ def with_columns(frame: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 
 
 def _with_expression(frame: DataFrame, column: str, expression: str) -> DataFrame:
-    what, remedy = _named(column, expression), "Correct the expression in the entity."
-    return _computed(what, remedy, with_columns, frame, {column: expression})
-
-
-def _computed(what: str, remedy: str, make: Callable[..., DataFrame], *given: Any) -> DataFrame:
-    """Return the frame that a function makes of what is given.
-
-    Args:
-        what: The expressions, for messages.
-        remedy: What to do if Spark rejects them.
-        make: The function.
-        given: Its arguments.
-    """
     from pyspark.errors import PySparkException
 
     try:
-        return make(*given)
+        return with_columns(frame, {column: expression})
     except PySparkException as error:
-        raise _rejected(_not_computed(what, error), remedy, error) from error
+        message = _not_computed(column, expression, error)
+        raise _rejected(message, "Correct the expression in the entity.", error) from error
+
+
+def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
+    from pyspark.errors import PySparkException
+
+    try:
+        return frame.selectExpr(*expressions)
+    except PySparkException as error:
+        message = f"the transformation {list(expressions)!r} can't be computed: {_rejection(str(error))}"
+        raise _rejected(message, "Correct the entity's `transformations`.", error) from error
 
 
 def _rejected(message: str, remedy: str, error: PySparkException) -> LakewrightError:
