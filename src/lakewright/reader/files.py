@@ -103,6 +103,7 @@ def read_files(
             than its name says; or a column has types in two files that no type holds.
     """
     source.check_names()
+    source = source.visible
     filled = source.only(file for file in source.files if file.size)
     if source.kind in (*TEXTS, "text"):
         firsts = source.first_bytes(files_at(source.place, lake).begin)

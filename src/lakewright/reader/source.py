@@ -294,6 +294,12 @@ class Source:
             options |= {"fs.file.impl": _RAW, "fs.file.impl.disable.cache": "true"}
         return {**options, **self.given}
 
+    @property
+    def visible(self) -> Source:
+        """The source without the files that Spark's readers leave out by `options`."""
+        kept = tuple(each for each in self.files if not each.name.rpartition("/")[2].startswith(("_", ".")))
+        return self if len(kept) == len(self.files) else replace(self, files=kept)
+
     def only(self, files: Iterable[SourceFile]) -> Source:
         """Return the source with some of its files."""
         kept = tuple(files)
