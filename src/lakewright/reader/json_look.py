@@ -88,10 +88,10 @@ def texts_and_nulls(source: Source, names: Sequence[str]) -> list[tuple[int, int
                 block += stream.readline(_LONGEST_LINE)
                 if b'" :' in block or b'"\t:' in block:
                     return None
+                null = b" null" if b'": ' in block[: block.find(b"\n")] else b"null"
                 for number, start in enumerate(starts):
                     fields, nulls = found[number]
-                    own = block.count(start + b"null") + block.count(start + b" null")
-                    found[number] = fields + block.count(start), nulls + own
+                    found[number] = fields + block.count(start), nulls + block.count(start + null)
     return found
 
 
