@@ -143,12 +143,12 @@ def packed_files() -> dict[str, bytes]:
     with tarfile.open(fileobj=tarred, mode="w:gz") as archive:
         archive.addfile(tarfile.TarInfo("s1.csv"), io.BytesIO())
     return {
-        "gzip": gzip.compress(text),
+        "gzip": gzip.compress(text, mtime=0),
         "bzip2": bz2.compress(text),
         "zip": zipped.getvalue(),
         "tar": tarred.getvalue(),
         "plain": text,
-        "empty": gzip.compress(b"\n"),
+        "empty": gzip.compress(b"\n", mtime=0),
     }
 
 
