@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from lakewright.errors import NotInstalled
-from lakewright.lake.object_storage import Bucket, ObjectStorage
 from lakewright.lake.paths import is_s3, join, local_path, parent, split_url
 from lakewright.spark.jvm import full_text
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakewright.lake.lake import Lake
+    from lakewright.lake.object_storage import Bucket, ObjectStorage
 
 __all__ = [
     "MISSING_CLASS",
