@@ -166,7 +166,7 @@ class LocalFiles(Files):
         for folder, folders, names in os.walk(root):
             folders[:] = sorted(name for name in folders if not is_hidden(name))
             for name in sorted(names):
-                if not is_hidden(name):
+                if is_visible(name):
                     file = Path(folder, name)
                     yield _entry(file, file.relative_to(root).as_posix())
 
@@ -253,7 +253,7 @@ class HadoopFiles(Files):
             status = found.next()
             full = str(status.getPath().toUri().getPath())
             name = full.removeprefix(root).lstrip("/") or full.rpartition("/")[2]
-            if not any(is_hidden(part) for part in name.split("/")):
+            if is_visible(name):
                 entries.append(FileEntry(name, int(status.getLen()), int(status.getModificationTime())))
         yield from sorted(entries, key=lambda entry: entry.name)
 
@@ -328,8 +328,14 @@ class FileEntry:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether Spark's readers skip a name; that of a partition's folder may start with `_`."""
+    """Return whether Spark's readers skip a folder; that of a partition may start with `_`."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def is_visible(name: str) -> bool:
+    """Return whether a file is read: neither its own name nor one of its folders, joined by `/`, is hidden."""
+    *folders, own = name.split("/")
+    return bool(own) and not own.startswith(("_", ".")) and not any(map(is_hidden, folders))
 
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -363,7 +369,7 @@ class ObjectFiles(Files):
             return
         for each in sorted(found, key=lambda each: each.key):
             name = each.key.removeprefix(f"{key}/")
-            if not any(is_hidden(part) for part in name.split("/")) and not bucket.is_folder_mark(each):
+            if is_visible(name) and not bucket.is_folder_mark(each):
                 yield FileEntry(name, each.size, each.modified)
 
     def matching(self, pattern: str) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import NotInstalled, StorageUnavailable
-from lakewright.lake.files import FileEntry, HadoopFiles, file_system, is_hidden
+from lakewright.lake.files import FileEntry, HadoopFiles, file_system, is_hidden, is_visible
 from lakewright.lake.paths import join, split_url
 from lakewright.spark.jvm import is_jvm_failure
 
@@ -157,7 +157,7 @@ def _local_files(root: Path) -> Iterator[FileEntry]:
     for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
         folders[:] = [name for name in folders if not is_hidden(name)]
         for name in names:
-            if not is_hidden(name):
+            if is_visible(name):
                 file = Path(folder, name)
                 status = file.stat()
                 yield FileEntry(file.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns)
@@ -231,7 +231,6 @@ def _stored(bronze: str, name: str, found: list[tuple[str, StoredObject]], bucke
     files = tuple(
         FileEntry(key, each.size, each.modified)
         for key, each in inside
-        if key.rpartition("/")[2] and not any(map(is_hidden, key.split("/")))
-        if not bucket.is_folder_mark(each)
+        if is_visible(key) and not bucket.is_folder_mark(each)
     )
     return Slice(name, path, files, marks, is_folder=True)

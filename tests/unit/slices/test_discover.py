@@ -44,6 +44,14 @@ def test_hidden_names_and_folders_still_written_are_no_slices(tmp_path: Path) ->
     assert names(tmp_path) == ["done"]
 
 
+def test_a_slice_has_the_files_that_are_read_and_folders_of_partitions_may_start_with_an_underscore(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "s/a", "s/_h=1", "s/.b", "s/_p=1/a", "s/_p/a", "s/.q/a", "s/_p=1/_c")
+    (found,) = list_slices(str(tmp_path), NO_LAKE)
+    assert [file.name for file in found.files] == ["_p=1/a", "a"]
+
+
 def test_endings_of_files_that_are_being_copied_are_told_as_not_complete(tmp_path: Path) -> None:
     endings = ("_COPYING_", "tmp", "part", "filepart")
     put(
