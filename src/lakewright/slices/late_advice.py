@@ -151,30 +151,21 @@ class LateSlices:
         if undated := [name for name in self.names if name in self.undated]:
             dated = self.only(*(name for name in self.names if name not in self.undated))
             return f"{dated.remedy}; {', '.join(undated)}: {self.only(*undated).remedy}"
-        it = "it" if len(self.names) == 1 else "them"
-        requeue, skip = f"`{self.requeue}` {self.effect}", f"`{self.skip}` leaves {it} out"
-        if self.rebuild is not None:
-            placed = f"`{self.rebuild}` puts {it} in {self._its_place}, {skip}"
-            return placed if self.is_requeue_refused else f"{placed}, {requeue}"
-        return f"{skip}, {requeue}" if self.strategy is Strategy.FULL else f"{requeue}, {skip}"
+        return self._remedy()
 
     @property
     def remedy_of_failed(self) -> str:
-        """What to type about slices that failed for being late, as sentences."""
-        if self.is_undated:
-            return f"Leave {'it' if len(self.names) == 1 else 'them'} out with `{self.skip}`."
+        """What to type about slices that failed for being late, as a sentence."""
+        resolving = f"`{command('resolve', *self.typed)}`, then "
+        return f"{self.remedy if self.is_undated else self._remedy(resolving)}."
+
+    def _remedy(self, resolving: str = "") -> str:
         it = "it" if len(self.names) == 1 else "them"
-        requeue, skip = f"`{self.requeue}`", f"`{self.skip}`"
+        requeue, skip = f"`{self.requeue}` {self.effect}", f"`{self.skip}` leaves {it} out"
         if self.rebuild is not None:
-            first = (
-                f"Put {it} in {self._its_place}: `{command('resolve', *self.typed)}`, then `{self.rebuild}`."
-            )
-            other = "" if self.is_requeue_refused else f"; {requeue} {self.effect}"
-            return f"{first} Or leave {it} out with {skip}{other}."
-        if self.strategy is Strategy.FULL:
-            return f"Leave {it} out with {skip}; {requeue} {self.effect}."
-        by = "" if self.is_safe else f", which {self.overwrites}"
-        return f"Apply {it} with {requeue}{by}, or leave {it} out with {skip}."
+            placed = f"{resolving}`{self.rebuild}` puts {it} in {self._its_place}, {skip}"
+            return placed if self.is_requeue_refused else f"{placed}, {requeue}"
+        return f"{skip}, {requeue}" if self.strategy is Strategy.FULL else f"{requeue}, {skip}"
 
     @property
     def _its_place(self) -> str:
