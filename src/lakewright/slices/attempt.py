@@ -39,7 +39,7 @@ from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
 from lakewright.slices.result import SliceResult, is_slice_at_fault
 from lakewright.slices.time_check import is_late_allowed
-from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
+from lakewright.spark.jvm import full_text
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.apply import apply_slice
@@ -92,12 +92,9 @@ def slice_error(context: ProcessingContext, entity: Entity, name: str, error: Ex
 
     Raises:
         KeyboardInterrupt: The run was interrupted.
-        RetryableError: Spark's JVM failed.
     """
     if context.is_cut_off():
         raise KeyboardInterrupt from error
-    if is_jvm_failure(error):
-        raise jvm_failure(name, error) from error
     return translate_error(error, entity, name)
 
 
@@ -169,9 +166,6 @@ class SliceProcessor:
             if self.context.is_cut_off():
                 self.release(claim, heartbeat, "the run was interrupted")
                 raise KeyboardInterrupt from error
-            if is_jvm_failure(error):
-                self.release(claim, heartbeat, "Spark's JVM failed")
-                raise jvm_failure(name, error) from error
             ours = self.translated(error, name)
             if self.is_at_fault(ours):
                 heartbeat.drop(claim.lease)

@@ -39,7 +39,6 @@ from lakewright.slices.read import (
 )
 from lakewright.slices.recover_from_log import metrics_content
 from lakewright.slices.result import SliceReport, SliceResult
-from lakewright.spark.jvm import is_jvm_failure, jvm_failure
 from lakewright.strategies.fold import NotFoldable, apply_fold
 from lakewright.strategies.prepare import BadSlice, FoldSource, prepare_fold
 
@@ -148,9 +147,8 @@ def _after_error(
         _give_back(processor, held, heartbeat, "the run was interrupted")
         return KeyboardInterrupt() if isinstance(error, Exception) else error
     name = held[0].item_id.rpartition("/")[2]
-    is_of_jvm = is_jvm_failure(error)
-    ours = jvm_failure(name, error) if is_of_jvm else processor.translated(error, name)
-    _give_back(processor, held, heartbeat, "Spark's JVM failed" if is_of_jvm else f"not done: {ours.message}")
+    ours = processor.translated(error, name)
+    _give_back(processor, held, heartbeat, f"not done: {ours.message}")
     return ours
 
 
@@ -215,7 +213,7 @@ def _blaming(processor: SliceProcessor, claims: Sequence[Claim], error: Exceptio
     cause = error.error if isinstance(error, BadSlice) else error
     if cause is None or isinstance(error, NotFoldable):
         return error
-    if processor.context.is_cut_off() or is_jvm_failure(cause):
+    if processor.context.is_cut_off():
         return cause
     ours = processor.translated(cause, slice_name(claims[0].item))
     if isinstance(ours, _OF_NO_SLICE):

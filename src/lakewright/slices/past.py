@@ -26,7 +26,6 @@ from lakewright.schema.sql import text_sql
 from lakewright.slices.discover import find_unchanged_slice, list_bronze, slice_name
 from lakewright.slices.read import read_slice, read_together, same_columns
 from lakewright.slices.result import NOT_OF_SLICE
-from lakewright.spark.jvm import is_jvm_failure
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.models.places import Address
 from lakewright.spec.words import first_of
@@ -125,7 +124,7 @@ def load_past_before(
         reach_failpoint("before_past")
         done = load_past(lake, session, entity, _together(parts), request=request, history=history)
     except Exception as error:
-        if context.is_cut_off() or is_jvm_failure(error) or isinstance(error, NOT_OF_SLICE):
+        if context.is_cut_off() or isinstance(error, NOT_OF_SLICE):
             raise
         ours = translate_error(error, entity, history.place)
         raise ours if isinstance(ours, NOT_OF_SLICE) else _not_loaded(history, ours) from error

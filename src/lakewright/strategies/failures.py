@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from lakewright.errors import (
+    JvmEnded,
     LakewrightError,
     SchemaDriftError,
     SliceError,
@@ -26,7 +27,7 @@ from lakewright.lake.spark_errors import (
     unreadable_reason,
 )
 from lakewright.manifest.payload import MAY_SKIP
-from lakewright.spark.jvm import full_text
+from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.fault_words import fault_error
 from lakewright.transform.pipeline import expressions_of
@@ -45,11 +46,13 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
     """Return the error to raise for an error that occurred while a slice was processed.
 
     Args:
-        error: The error; one of Lakewright's own is returned unchanged.
+        error: The error; one of Lakewright's own is returned unchanged, unless the JVM has failed.
         entity: The entity.
         slice_name: Name of the slice.
         table: Path of its table, to distinguish a damaged file of the table from one of the slice.
     """
+    if is_jvm_failure(error):
+        return error if isinstance(error, JvmEnded) else jvm_failure(slice_name, error)
     if isinstance(error, LakewrightError):
         return error
     text = full_text(error)

@@ -374,7 +374,7 @@ def test_the_end_of_the_jvm_is_no_failure_of_the_slice(
     """Nobody has to resolve what the next run does all the same."""
     things = entity()
     lake.put(things, "s1", SLICES[0])
-    monkeypatch.setattr("lakewright.slices.attempt.is_jvm_failure", lambda _: True)
+    monkeypatch.setattr("lakewright.strategies.failures.is_jvm_failure", lambda _: True)
     monkeypatch.setenv("LAKEWRIGHT_FAILPOINT", "before_commit:raise")
     error = lake.process(things).error
     assert error is not None
