@@ -32,6 +32,7 @@ from lakewright.spec.words import first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.discovery import DiscoveredSlice
+    from lakewright.slices.bronze import Slice
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
     from lakewright.slices.discover import Listing
@@ -41,6 +42,7 @@ __all__ = [
     "find_deviations",
     "is_folder_missed",
     "is_requeued_here",
+    "items_in_bronze",
     "new_item",
     "requeue_changed",
     "vanished_slices",
@@ -87,47 +89,31 @@ def _corrected(
         return None
     number = len(changed[:MOST_TYPED])
     it = "it" if len(changed) == 1 else "them" if number == len(changed) else f"the first {number}"
-    found = CorrectedSlices(entity.called, changed, (), "")
-    return _processing(context, entity, deviations, items, found, it=it)
-
-
-def _processing(
-    context: ProcessingContext,
-    entity: Entity,
-    deviations: Deviations,
-    items: Mapping[str, Item],
-    found: CorrectedSlices,
-    *,
-    it: str,
-) -> CorrectedSlices:
-    """Return skipped slices with the commands that have the first of them processed."""
-    first = found.items[:MOST_TYPED]
-    names = [slice_name(item) for item in first]
-    jobs = _jobs(context, names)
+    first = changed[:MOST_TYPED]
+    jobs = _jobs(context, list(map(slice_name, first)))
     later = later_processed(first[0], items.values(), context.application)
-    if not later:
-        requeue = command("requeue", *(called_name(entity.called, item) for item in first))
-        said = f"To process {it}: `{requeue}`{_then(jobs)}."
-        return replace(found, commands=(requeue, *jobs), process=said)
     late = late_slices_in(context, entity, first)
-    if late.rebuild is not None:
-        unskip = command("unskip", *late.typed)
+    accept, is_older = command("accept", *late.typed), False
+    commands: tuple[str, ...] = (accept,)
+    if not later:
+        requeue = command("requeue", *late.typed)
+        commands, said = (requeue, *jobs), f"To process {it}: `{requeue}`{_then(jobs)}."
+    elif late.rebuild is not None:
+        unskip, after = command("unskip", *late.typed), slice_name(later[0])
         place = "its place" if len(first) == 1 else "their places"
-        after = slice_name(later[0])
+        last: tuple[str, ...] = (late.rebuild,)
         if _archived_for_undo(context, entity, deviations, after) == ():
-            undo = requeueing_undo(entity.called, after)
-            runs = _jobs(context, [*names, *map(slice_name, later)])
-            said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{undo}`{_then(runs)}."
-            return replace(found, commands=(unskip, undo, *runs), process=said)
-        said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{late.rebuild}`."
-        return replace(found, commands=(unskip, late.rebuild), process=said)
-    if late.command == late.requeue:
+            runs = _jobs(context, list(map(slice_name, (*first, *later))))
+            last = (requeueing_undo(entity.called, after), *runs)
+        commands = (unskip, *last)
+        said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{last[0]}`{_then(last[1:])}."
+    elif late.command == late.requeue:
+        is_older = not late.is_safe
+        commands = (accept,) if is_older else (late.requeue, *jobs)
         said = f"To process {it}: `{late.requeue}`{_then(jobs)}; that {late.effect}."
-        accept = (command("accept", *late.typed),) if not late.is_safe else ()
-        commands = accept or (late.requeue, *jobs)
-        return replace(found, commands=commands, process=said, is_older=bool(accept))
-    said = f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
-    return replace(found, commands=(command("accept", *late.typed),), process=said)
+    else:
+        said = f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
+    return CorrectedSlices(entity.called, changed, commands, said, is_older)
 
 
 def _then(commands: Iterable[str]) -> str:
@@ -345,6 +331,14 @@ def requeue_changed(
         new = {name: new_item(each) for name, each in found.items()}
     names = tuple(map(slice_name, again))
     return replace(deviations, changed=(), repetition=None, requeued=names), {**items, **new}
+
+
+def items_in_bronze(chain: SliceChain, slices: Iterable[Slice]) -> dict[str, Item]:
+    """Return the items of slices by id; those that the manifest does not know are as if just recorded."""
+    new = {
+        each.item_id: new_item(each) for each in discovered(slices, chain.application, chain.entity.called)
+    }
+    return {**new, **chain.store.read(list(new))}
 
 
 def new_item(found: DiscoveredSlice) -> Item:

@@ -21,7 +21,7 @@ from lakewright.slices.chain import OPEN
 from lakewright.slices.changed import (
     find_deviations,
     is_requeued_here,
-    new_item,
+    items_in_bronze,
     requeue_changed,
 )
 from lakewright.slices.discover import (
@@ -156,9 +156,7 @@ def find_pending(
         if is_rewound:
             count_commits(context, entity)
     else:
-        new = discovered(slices, context.application, entity.called)
-        items = {each.item_id: new_item(each) for each in new}
-        items |= chain.store.read(list(items))
+        items = items_in_bronze(chain, slices)
         rewound = as_if_rewound(chain) if looks_at_log else {}
         items |= rewound
         recovered = as_if_recovered(chain, items.values())

@@ -32,10 +32,9 @@ from lakewright.lake.paths import local_path
 from lakewright.lake.table import drop_table, remove_uncommitted
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.slices.attempt import slice_error, slice_request
-from lakewright.slices.changed import new_item
+from lakewright.slices.changed import items_in_bronze
 from lakewright.slices.discover import (
     check_not_empty,
-    discovered,
     find_slice,
     list_bronze,
     natural_key,
@@ -130,8 +129,7 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
     """
     lake = context.lake
     slice_ = _find(context, entity, name)
-    found = next(iter(discovered((slice_,), context.application, entity.called)))
-    item = context.ledger.store.read([found.item_id]).get(found.item_id) or new_item(found)
+    (item,) = items_in_bronze(context.chain(entity), (slice_,)).values()
     side = side_of(entity, lake, REHEARSAL)
     silver = entity.places(lake.settings).silver
     with _alone(context, entity, silver):
@@ -184,24 +182,15 @@ def _alone(context: ProcessingContext, entity: Entity, silver: Address) -> Itera
         return
     turn = path.with_name(f"{path.name}{REHEARSAL}_turn")
     has_folder = path.parent.exists()
-    with (
-        _refused_as_rehearsal(entity),
-        commit_lock(Address(location=str(turn)), str(context.holder), patience=0),
-    ):
-        try:
-            yield
-        finally:
-            lock_file(turn).unlink(missing_ok=True)
-            lock_file(path.with_name(f"{path.name}{REHEARSAL}")).unlink(missing_ok=True)
-            if not has_folder and not any(path.parent.iterdir()):
-                path.parent.rmdir()
-
-
-@contextmanager
-def _refused_as_rehearsal(entity: Entity) -> Iterator[None]:
-    """Say of a lock that is held that another rehearsal holds it."""
     try:
-        yield
+        with commit_lock(Address(location=str(turn)), str(context.holder), patience=0):
+            try:
+                yield
+            finally:
+                lock_file(turn).unlink(missing_ok=True)
+                lock_file(path.with_name(f"{path.name}{REHEARSAL}")).unlink(missing_ok=True)
+                if not has_folder and not any(path.parent.iterdir()):
+                    path.parent.rmdir()
     except LeaseHeld as held:
         if "holder" not in held.details or REHEARSAL not in str(held.details.get("key")):
             raise

@@ -14,8 +14,8 @@ from lakewright.lake.observation import table_log
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.rewind import RewoundSlice, rewound_slices
 from lakewright.slices.chain import OPEN, AppliedSlice, counter_of, slices_in
-from lakewright.slices.changed import new_item
-from lakewright.slices.discover import discovered, list_slices, slice_of_id
+from lakewright.slices.changed import items_in_bronze
+from lakewright.slices.discover import list_slices, slice_of_id
 from lakewright.slices.processed import place_of
 from lakewright.slices.recover_from_log import as_if_recovered, unwritten_mark
 from lakewright.slices.rewind.plan import greatest_marks
@@ -248,11 +248,6 @@ def unrecorded_items(chain: SliceChain, *, lists_bronze: bool = True) -> tuple[I
     if chain.lacks_commits:
         items = {item.item_id: item for item in chain.items(*OPEN)}
         if lists_bronze:
-            slices = list_slices(chain.bronze, chain.lake)
-            new = {
-                each.item_id: new_item(each)
-                for each in discovered(slices, chain.application, chain.entity.called)
-            }
-            items = {**new, **chain.store.read(list(new)), **items}
+            items = items_in_bronze(chain, list_slices(chain.bronze, chain.lake)) | items
         found |= as_if_recovered(chain, (items | found).values())
     return tuple(sorted(found.values(), key=place_of))
