@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lakewright.errors import (
     CommitConflict,
     ExecutorLost,
+    JvmEnded,
     LakewrightError,
     LateSliceError,
     LeaseLost,
@@ -36,8 +37,7 @@ from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.processing_time import future_warning
 from lakewright.slices.quarantine import name_bad_rows, quarantine_folder, save_bad_rows
 from lakewright.slices.read import read_slice, table_types
-from lakewright.slices.recover_from_log import metrics_content, summary_from_commit
-from lakewright.slices.result import SliceResult, is_slice_at_fault
+from lakewright.slices.result import SliceResult, is_slice_at_fault, metrics_content, summary_from_commit
 from lakewright.slices.time_check import is_late_allowed
 from lakewright.spark.jvm import full_text
 from lakewright.spec.models.entity import Strategy
@@ -92,10 +92,14 @@ def slice_error(context: ProcessingContext, entity: Entity, name: str, error: Ex
 
     Raises:
         KeyboardInterrupt: The run was interrupted.
+        JvmEnded: Spark's JVM failed.
     """
     if context.is_cut_off():
         raise KeyboardInterrupt from error
-    return translate_error(error, entity, name)
+    ours = translate_error(error, entity, name)
+    if isinstance(ours, JvmEnded):
+        raise ours from error
+    return ours
 
 
 @dataclass(frozen=True, slots=True)

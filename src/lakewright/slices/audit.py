@@ -24,7 +24,7 @@ from lakewright.slices.discover import called_name, item_id, list_slices, slice_
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.slices.rewind.unrecorded import UNRECORDED_ADVICE, unrecorded_items, unrecorded_rewinds
+from lakewright.slices.recover_from_log import UNRECORDED_ADVICE, unrecorded_items, unrecorded_rewinds
 from lakewright.spec.models.entity import Entity
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.outdated import rebuild_command

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.errors import (
     BadRowsError,
+    JvmEnded,
     LakewrightError,
     LeaseLost,
     MigrationError,
@@ -37,8 +38,7 @@ from lakewright.slices.read import (
     table_types,
     with_types_of,
 )
-from lakewright.slices.recover_from_log import metrics_content
-from lakewright.slices.result import SliceReport, SliceResult
+from lakewright.slices.result import SliceReport, SliceResult, metrics_content
 from lakewright.strategies.fold import NotFoldable, apply_fold
 from lakewright.strategies.prepare import BadSlice, FoldSource, prepare_fold
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FoldResult", "fold_slices", "fold_sources"]
 
-_OF_NO_SLICE = (MigrationError, NotInstalled, RetryableError, SparkUnavailable)
+_OF_NO_SLICE = (JvmEnded, MigrationError, NotInstalled, RetryableError, SparkUnavailable)
 """Errors that no smaller fold avoids."""
 
 

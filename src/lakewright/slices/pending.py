@@ -35,11 +35,12 @@ from lakewright.slices.discover import (
 )
 from lakewright.slices.moved_lake import former_name_error, moved_lake_error, processed_by
 from lakewright.slices.processed import Place, is_late, last_processed, place_of, processed_items
-from lakewright.slices.recover_from_log import as_if_recovered, recover_slices
-from lakewright.slices.rewind.unrecorded import (
+from lakewright.slices.recover_from_log import (
+    as_if_recovered,
     as_if_rewound,
     count_commits,
     record_rewinds,
+    recover_slices,
 )
 
 if TYPE_CHECKING:

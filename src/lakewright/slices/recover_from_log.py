@@ -1,39 +1,69 @@
-"""Recovery of the manifest from tables' logs: slices that a table holds and the manifest does not know of.
+"""Recovery of the manifest from tables' logs: slices and rewinds that a table holds and the manifest lacks.
+
+The manifest was lost, or put back to an older copy. The next run records what the log tells.
 
 Source: `processing-manifest.md`, "State" (Processed); each commit carries its item, fingerprint and metrics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from lakewright.lake.commit import Commit, LandedCommit, slice_key
+from lakewright.lake.commit import (
+    Commit,
+    LandedCommit,
+    commits_since,
+    replaces_all,
+    restored_version,
+    slice_key,
+)
+from lakewright.lake.observation import table_log
 from lakewright.manifest.commit_counter import raise_counter
 from lakewright.manifest.item import Item, Mark, Verdict
-from lakewright.slices.chain import counter_of
-from lakewright.slices.discover import slice_name
+from lakewright.manifest.rewind import RewoundSlice, rewound_slices
+from lakewright.slices.chain import OPEN, AppliedSlice, counter_of, slices_in
+from lakewright.slices.changed import items_in_bronze
+from lakewright.slices.discover import list_slices, slice_name, slice_of_id
 from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.spec.words import counted
-from lakewright.strategies.summary import Summary
+from lakewright.slices.processed import place_of
+from lakewright.slices.result import metrics_content, summary_from_commit
+from lakewright.slices.rewind.plan import greatest_marks
+from lakewright.slices.rewind.settle import record_landed
+from lakewright.spec.words import counted, first_of
+from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
     from lakewright.manifest.record import Application
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
-    from lakewright.spec.models.entity import Entity, Strategy
+    from lakewright.spec.models.entity import Entity
 
 __all__ = [
+    "UNRECORDED_ADVICE",
     "as_if_recovered",
+    "as_if_rewound",
+    "count_commits",
     "find_recovery",
-    "metrics_content",
+    "record_rewinds",
     "recover_slices",
-    "summary_from_commit",
     "unrecorded_commits",
-    "unwritten_mark",
+    "unrecorded_items",
+    "unrecorded_rewinds",
 ]
+
+
+_MOST_NAMED = 3
+
+_MOST_COMMITS = 20
+"""Number of a table's last commits among which Lakewright's last one is looked for."""
+
+UNRECORDED_ADVICE = (
+    "If the manifest is an older copy, bring the newer one back if there is one. Otherwise the next run "
+    "records these slices as the table's log tells them, without applying any of them twice"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +108,12 @@ def as_if_recovered(chain: SliceChain, items: Iterable[Item]) -> dict[str, Item]
     found, by = find_recovery(chain, items), chain.application
     if found is None:
         return {}
-    held = (replace(item, processed=(*item.processed, unwritten_mark(item, by))) for item, _ in found.held)
-    undone = (replace(item, skipped=(*item.skipped, unwritten_mark(item, by))) for item, _ in found.undone)
+    held = (replace(item, processed=(*item.processed, _unwritten_mark(item, by))) for item, _ in found.held)
+    undone = (replace(item, skipped=(*item.skipped, _unwritten_mark(item, by))) for item, _ in found.undone)
     return {item.item_id: item for item in (*held, *undone)}
 
 
-def unwritten_mark(item: Item, application: Application) -> Mark:
+def _unwritten_mark(item: Item, application: Application) -> Mark:
     """Return the mark of a record that is still to be written."""
     since = item.since or datetime.fromtimestamp(0, UTC)
     return Mark("", application, None, since, item.sequence)
@@ -162,23 +192,6 @@ def unrecorded_commits(chain: SliceChain, items: Iterable[Item]) -> Iterator[tup
             yield item, commit
 
 
-def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
-    """Return the summary that a commit carries, and the content of a PROCESSED record except the metrics."""
-    metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
-    metrics.setdefault("strategy", strategy.value)
-    summary = Summary.from_json(metrics)
-    names = {"processingTime": "processing_time"}
-    kept = ("fingerprint", "watermarks", "drift", "strategy", "processingTime")
-    told = {names.get(key, key): fact.content[key] for key in kept if key in fact.content}
-    return summary, {**told, "adopted": True, "commit_run": fact.content.get("run")}
-
-
-def metrics_content(summary: Summary) -> dict[str, Any]:
-    """Return the summary as a PROCESSED record holds it."""
-    content = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
-    return {**content, "quarantined": summary.quarantined} if summary.quarantined else content
-
-
 def _is_untouched(item: Item, application: Application) -> bool:
     """Return whether an item is ready for an application that never locked it."""
     is_ready = item.verdict(application) is Verdict.READY and item.fingerprint is not None
@@ -193,3 +206,204 @@ def _is_commit_of(commit: Commit, item: Item) -> bool:
         return True
     is_later = commit.at is not None and commit.at.astimezone(UTC) >= item.new.since
     return is_later and commit.content.get("revision") == item.revision
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedRewind:
+    """A rewind on which a table builds and that the manifest lacks.
+
+    Attributes:
+        slices: The slices that the manifest still has as they were before it. One that was processed again
+            after it has the number and content of its last commit.
+        watermarks: The watermarks that change, of the last rewind: they follow from what the table holds.
+    """
+
+    commit: Commit
+    slices: tuple[RewoundSlice, ...]
+    watermarks: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """What it has made of its slices."""
+        return first_of(list(self._words()), _MOST_NAMED)
+
+    def _words(self) -> Iterator[str]:
+        kinds = {
+            "skipped": [each for each in self.slices if each.is_skipped],
+            "ready again": [each for each in self.slices if not each.is_skipped and each.token is None],
+            "in the table": [each for each in self.slices if each.token is not None],
+        }
+        for what, found in kinds.items():
+            if len(found) == 1:
+                yield f"{slice_of_id(found[0].item_id)} is {what}"
+            elif found:
+                yield f"{counted(len(found), 'slice')} are {what}"
+
+
+def unrecorded_rewinds(chain: SliceChain) -> tuple[UnrecordedRewind, ...]:
+    """Return the rewinds that stand in a table's log and that the manifest lacks, oldest first.
+
+    A rewind that is recorded has begun new revisions of its slices. One that a RESTORE of another program
+    has reverted does not stand. Usually one commit is read. Only a table in a folder whose log can be read
+    without Spark is looked at.
+    """
+    app, silver = chain.app, chain.silver
+    if silver.location is None or table_log(chain.lake, silver) is None:
+        return ()
+    newest = commits_since(chain.lake, silver, lambda each: _is_own(each, app), most=_MOST_COMMITS)
+    if newest is None or chain.rewind is not None:
+        return ()
+    # What was recorded after a rewind was not put back to before it.
+    if not chain.lacks_commits and not _lacking(chain, newest.start):
+        return ()
+    # A slice is in the table by its last commit; what a later rewind took back has none.
+    last: dict[str, tuple[AppliedSlice, Commit]] = {}
+    for commit in reversed(chain.commits):
+        for applied in reversed(slices_in(commit, app)):
+            last.setdefault(applied.item_id, (applied, commit))
+    found: list[UnrecordedRewind] = []
+    seen: dict[str, int] = {}
+    for commit in _standing(chain.log, app):
+        slices: list[RewoundSlice] = []
+        for each, revision in _lacking(chain, commit):
+            # Each rewind begins a revision, as it is recorded.
+            number = seen[each.item_id] = seen.get(each.item_id, revision - 1) + 1
+            rewound = _as_applied(each, commit, *last.get(each.item_id, (None, None)))
+            slices.append(replace(rewound, revision=number))
+        if slices:
+            found.append(UnrecordedRewind(commit, tuple(slices)))
+    if found:
+        columns = {name for each in found for name in each.commit.content["rewind"]["watermarks"]}
+        greatest = greatest_marks(applied for applied, _ in last.values())
+        found[-1] = replace(found[-1], watermarks={name: greatest.get(name) for name in columns})
+    return tuple(found)
+
+
+def _is_own(commit: Commit, app: str) -> bool:
+    """Return whether a commit is of a slice, a rewind, a repair or past versions of an entity."""
+    return str(commit.content.get("app") or "").partition("/repair")[0] in (app, f"{app}/undo", past_app(app))
+
+
+def _standing(log: Sequence[Commit], app: str) -> list[Commit]:
+    """Return the rewinds of an entity that no RESTORE of another program has reverted, oldest first.
+
+    Unlike the commits on which the table builds, these have also what a later rewind went behind.
+    """
+    by_version = {commit.version: commit for commit in log}
+    found: list[Commit] = []
+    commit = log[-1] if log else None
+    while commit is not None:
+        is_own, before = _is_own(commit, app), commit.version - 1
+        if is_own and "rewind" in commit.content:
+            found.insert(0, commit)
+        elif not is_own and commit.operation == "RESTORE":
+            restored = restored_version(commit, log)
+            before = before if restored is None or restored >= commit.version else restored
+        elif not is_own and replaces_all(commit):
+            break
+        commit = by_version.get(before)
+    return found
+
+
+def _lacking(chain: SliceChain, commit: Commit) -> tuple[tuple[RewoundSlice, int], ...]:
+    """Return the slices of a rewind that were processed before it, and have no new revision since.
+
+    Each has its present revision. What was recovered from the log counts as processed later than the rewind.
+    """
+    rewind = commit.content.get("rewind")
+    slices = () if rewind is None else rewound_slices(rewind["slices"])
+    items = chain.store.read([each.item_id for each in slices]) if slices else {}
+
+    def is_lacking(rewound: RewoundSlice) -> bool:
+        item = items.get(rewound.item_id)
+        if item is None or item.revision > rewound.revision or item.processing is not None:
+            return False
+        marks = (mark for mark in item.processed if mark.application.covers(chain.application))
+        return any(commit.at is not None and mark.since < commit.at for mark in marks)
+
+    return tuple((each, items[each.item_id].revision) for each in slices if is_lacking(each))
+
+
+def _as_applied(
+    rewound: RewoundSlice, rewind: Commit, applied: AppliedSlice | None, commit: Commit | None
+) -> RewoundSlice:
+    """Return a slice of a rewind as the table has it now: it may have been processed again since."""
+    if applied is None or commit is None or rewound.token is not None or commit.version < rewind.version:
+        return rewound
+    told = applied.content
+    metrics = {**told.get("metrics", {}), "deltaVersion": commit.version}
+    content = {
+        "slice": slice_of_id(applied.item_id),
+        "strategy": told.get("strategy"),
+        "processing_time": told.get("processingTime"),
+        "fingerprint": told.get("fingerprint"),
+        "watermarks": told.get("watermarks"),
+        "metrics": metrics,
+        "delta_version": commit.version,
+    }
+    note = {**rewound.note, "fingerprint": applied.fingerprint}
+    return replace(rewound, note=note, is_skipped=False, token=applied.number, content=content)
+
+
+def as_if_rewound(chain: SliceChain) -> dict[str, Item]:
+    """Return the items of slices as they are once the rewinds that the manifest lacks are recorded, by id."""
+    found: dict[str, Item] = {}
+    for rewind in unrecorded_rewinds(chain):
+        items: Mapping[str, Item] = {**chain.store.read([each.item_id for each in rewind.slices]), **found}
+        found |= {
+            each.item_id: _rewound(items[each.item_id], each, chain.application)
+            for each in rewind.slices
+            if each.item_id in items
+        }
+    return found
+
+
+def _rewound(item: Item, rewound: RewoundSlice, application: Application) -> Item:
+    """Return an item as it is once a rewind of its slice is recorded."""
+    if rewound.token is not None:
+        return item
+    processed = tuple(mark for mark in item.processed if not mark.application.covers(application))
+    tokens = {key: number for key, number in item.tokens.items() if key != application.key}
+    skipped = (*item.skipped, _unwritten_mark(item, application)) if rewound.is_skipped else item.skipped
+    return replace(item, processed=processed, skipped=skipped, tokens=tokens, revision=item.revision + 1)
+
+
+def record_rewinds(context: ProcessingContext, entity: Entity) -> bool:
+    """Record the rewinds that the log of an entity's table tells and the manifest lacks; return whether any.
+
+    The counter of commits is left as it is: slices that the manifest lacks as well are found by it.
+    """
+    rewinds = unrecorded_rewinds(context.chain(entity))
+    for rewind in rewinds:
+        slices = list(map(asdict, rewind.slices))
+        told = {**rewind.commit.content["rewind"], "slices": slices, "watermarks": rewind.watermarks}
+        commit = replace(rewind.commit, content={**rewind.commit.content, "rewind": told})
+        if record_landed(context, entity, None, commit):
+            context.warn(
+                f"{entity.called}: the manifest lacked version {commit.version} of the table, and it is "
+                f"recorded now: {rewind.words} ({told['reason']})"
+            )
+    return bool(rewinds)
+
+
+def count_commits(context: ProcessingContext, entity: Entity) -> None:
+    """Raise the manifest's counter of commits to the last one of an entity's table."""
+    chain = context.chain(entity)
+    if (last := chain.last_number) is not None:
+        raise_counter(chain.store, counter_of(chain.silver), last)
+
+
+def unrecorded_items(chain: SliceChain, *, lists_bronze: bool = True) -> tuple[Item, ...]:
+    """Return the items that the next run of an entity records from the table's log, as they are then.
+
+    Args:
+        chain: The slices of the entity.
+        lists_bronze: Whether slices are looked for that the manifest does not list at all.
+    """
+    found = as_if_rewound(chain)
+    if chain.lacks_commits:
+        items = {item.item_id: item for item in chain.items(*OPEN)}
+        if lists_bronze:
+            items = items_in_bronze(chain, list_slices(chain.bronze, chain.lake)) | items
+        found |= as_if_recovered(chain, (items | found).values())
+    return tuple(sorted(found.values(), key=place_of))

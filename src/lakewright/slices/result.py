@@ -11,6 +11,7 @@ from lakewright.errors import (
     CommitTooLate,
     DataLossError,
     Fault,
+    JvmEnded,
     LakewrightError,
     LateSliceError,
     MigrationError,
@@ -33,10 +34,20 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 
 if TYPE_CHECKING:
+    from lakewright.lake.commit import LandedCommit
     from lakewright.lake.lake import Lake
     from lakewright.spec.models.entity import Entity
 
-__all__ = ["NOT_OF_SLICE", "ProcessResult", "SliceReport", "SliceResult", "is_slice_at_fault", "named_fault"]
+__all__ = [
+    "NOT_OF_SLICE",
+    "ProcessResult",
+    "SliceReport",
+    "SliceResult",
+    "is_slice_at_fault",
+    "metrics_content",
+    "named_fault",
+    "summary_from_commit",
+]
 
 
 def named_fault(error: LakewrightError) -> Fault:
@@ -245,8 +256,26 @@ class ProcessResult:
         return self.errors[0] if self.errors else None
 
 
+def summary_from_commit(fact: LandedCommit, strategy: Strategy) -> tuple[Summary, dict[str, Any]]:
+    """Return the summary that a commit carries, and the content of a PROCESSED record except the metrics."""
+    metrics = {**fact.content.get("metrics", {}), "deltaVersion": fact.version}
+    metrics.setdefault("strategy", strategy.value)
+    summary = Summary.from_json(metrics)
+    names = {"processingTime": "processing_time"}
+    kept = ("fingerprint", "watermarks", "drift", "strategy", "processingTime")
+    told = {names.get(key, key): fact.content[key] for key in kept if key in fact.content}
+    return summary, {**told, "adopted": True, "commit_run": fact.content.get("run")}
+
+
+def metrics_content(summary: Summary) -> dict[str, Any]:
+    """Return the summary as a PROCESSED record holds it."""
+    content = {"metrics": summary.as_json(), "delta_version": summary.delta_version}
+    return {**content, "quarantined": summary.quarantined} if summary.quarantined else content
+
+
 NOT_OF_SLICE = (
     BackdatedError,
+    JvmEnded,
     MigrationError,
     NotInstalled,
     OperatorError,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from lakewright.errors import (
-    JvmEnded,
     LakewrightError,
     SchemaDriftError,
     SliceError,
@@ -52,7 +51,7 @@ def translate_error(error: Exception, entity: Entity, slice_name: str, *, table:
         table: Path of its table, to distinguish a damaged file of the table from one of the slice.
     """
     if is_jvm_failure(error):
-        return error if isinstance(error, JvmEnded) else jvm_failure(slice_name, error)
+        return jvm_failure(slice_name, error)
     if isinstance(error, LakewrightError):
         return error
     text = full_text(error)

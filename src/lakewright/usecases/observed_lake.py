@@ -10,7 +10,7 @@ from datetime import datetime
 from lakewright.app import App
 from lakewright.errors import Fault
 from lakewright.slices.application import application_of
-from lakewright.slices.rewind.unrecorded import UNRECORDED_ADVICE
+from lakewright.slices.recover_from_log import UNRECORDED_ADVICE
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.bronze_status import BronzeStatus, look_at_bronze
 from lakewright.usecases.concerns import MOST, Concern, fault_concern

@@ -160,7 +160,7 @@ def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) ->
 
 
 def _behind(found: Unrecorded) -> Branch:
-    from lakewright.slices.rewind.unrecorded import UNRECORDED_ADVICE
+    from lakewright.slices.recover_from_log import UNRECORDED_ADVICE
 
     typed = ", then ".join(f"`{command}`" for command in found.commands)
     said = f": {found.words}"

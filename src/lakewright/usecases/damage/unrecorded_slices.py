@@ -18,7 +18,7 @@ from lakewright.manifest.item import Verdict
 from lakewright.plan.other_runs import commands_of
 from lakewright.slices.discover import slice_name
 from lakewright.slices.other_runs import entity_targets, find_other_runs
-from lakewright.slices.rewind.unrecorded import unrecorded_items
+from lakewright.slices.recover_from_log import unrecorded_items
 from lakewright.spec.words import counted, first_of
 from lakewright.usecases.placed import chain_of, placed_entities
 from lakewright.usecases.staleness.readers import dependents
