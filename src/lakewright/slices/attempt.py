@@ -239,28 +239,25 @@ class SliceProcessor:
         self._check_not_late(claim)
         slice_ = self.unchanged_slice(claim)
         request = self.request(claim, slice_, check_lease)
+        lake = self.context.lake
         try:
-            lake = self.context.lake
             known = table_types(lake, self.entity)
             frame = read_slice(lake, self.session, slice_, self.entity, known=known, note=self.note)
             reach_failpoint("after_read")
             applied = self._apply_strategy(frame, request, slice_)
         except Exception as error:
             ours = self.translated(error, slice_.name)
-            named = self._with_bad_rows(ours, slice_, request)
+            named = name_bad_rows(ours, slice_, request, lake=lake, session=self.session, entity=self.entity)
             if named is error:
                 raise
             raise named from error
         summary = replace(applied.summary, seconds=round(time.monotonic() - started, 3))
         adopted = {} if applied.adopted is None else {"adopted_table": dict(applied.adopted)}
         self._record(claim, summary, {**self.record_content(slice_, applied.load), **adopted})
-        warnings, revision = self._warn(slice_, applied), claim.item.revision
+        if applied.adopted is not None:
+            self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
+        warnings, revision = self.warn_of(slice_, applied.load, applied.summary), claim.item.revision
         return SliceResult(slice_.name, claim.item_id, summary, revision=revision, warnings=warnings)
-
-    def _with_bad_rows(self, error: LakewrightError, slice_: Slice, request: LoadRequest) -> LakewrightError:
-        """Return the error with the first rows that caused it."""
-        lake, entity = self.context.lake, self.entity
-        return name_bad_rows(error, slice_, request, lake=lake, session=self.session, entity=entity)
 
     def _apply_strategy(self, frame: DataFrame, request: LoadRequest, slice_: Slice) -> _Applied:
         """Apply the strategy in one commit, or in none if nothing changes.
@@ -292,12 +289,6 @@ class SliceProcessor:
         if text not in self._noted:
             self._noted.add(text)
             self.context.warn(f"{self.entity.name}: {text}")
-
-    def _warn(self, slice_: Slice, applied: _Applied) -> tuple[str, ...]:
-        """Warn of an adopted table and of the slice; return the warnings about the slice."""
-        if applied.adopted is not None:
-            self.context.warn(f"{self.entity.name}: the table was adopted, {applied.adopted['rows']} rows")
-        return self.warn_of(slice_, applied.load, applied.summary)
 
     def warn_of(self, slice_: Slice, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
         """Warn of drift and of all else that the user must know of a slice; return the warnings."""

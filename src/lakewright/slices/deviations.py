@@ -9,8 +9,9 @@ Source: `processing-manifest.md`, "Use cases" (command post). `changed_slices` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, SliceError
@@ -18,7 +19,7 @@ from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
-from lakewright.spec.words import first_of
+from lakewright.spec.words import counted, first_of
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
@@ -239,16 +240,17 @@ class Deviations:
             )
         if self.listing.unreadable:
             found = self.listing.unreadable
-            each = "; ".join(f"{name} ({why})" for name, why in _first(found))
+            each = "; ".join(f"{name} ({why})" for name, why in islice(found.items(), MOST_NAMED))
             yield (
-                f"{_slices(len(found))} of {self.entity} can't be read and {_are(found)} left out: {each}",
+                f"{counted(len(found), 'slice')} of {self.entity} can't be read and {_are(found)} left out: "
+                f"{each}",
                 "Make them readable, or remove them.",
                 BRONZE_UNREADABLE,
             )
         if self.gone:
             yield (
-                f"{_slices(len(self.gone))} of {self.entity} {_are(self.gone)} to be processed again, but "
-                f"{_are(self.gone)} gone from {self.bronze}: {_named(self.gone)}",
+                f"{counted(len(self.gone), 'slice')} of {self.entity} {_are(self.gone)} to be processed "
+                f"again, but {_are(self.gone)} gone from {self.bronze}: {_named(self.gone)}",
                 "Bring them back, or skip them with "
                 f"`{command('skip', *(f'{self.entity}/{name}' for name in self.gone))}`.",
                 SLICES_GONE,
@@ -260,7 +262,7 @@ class Deviations:
         names = tuple(map(slice_name, self.changed))
         was = "it was" if len(names) == 1 else "they were"
         yield (
-            f"{_slices(len(names))} of {self.entity} changed since {was} processed: {_named(names)}",
+            f"{counted(len(names), 'slice')} of {self.entity} changed since {was} processed: {_named(names)}",
             self._remedy,
             SLICES_CHANGED,
         )
@@ -309,16 +311,8 @@ def later_processed(first: Item, items: Iterable[Item], application: Application
     return tuple(found[key] for key in sorted(found) if key > after)
 
 
-def _first(unreadable: Mapping[str, str]) -> list[tuple[str, str]]:
-    return list(unreadable.items())[:MOST_NAMED]
-
-
 def _named(names: Iterable[str]) -> str:
     return first_of(list(names), MOST_NAMED)
-
-
-def _slices(count: int) -> str:
-    return f"{count} {'slice' if count == 1 else 'slices'}"
 
 
 def _are(things: Sized) -> str:

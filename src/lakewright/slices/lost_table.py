@@ -58,6 +58,7 @@ __all__ = [
     "mismatches",
     "older_table_error",
     "others_fault",
+    "table_refusal",
 ]
 
 _MOST_ITEMS = 100
@@ -124,26 +125,24 @@ def lacked_items(chain: SliceChain, last: int | None) -> tuple[Item, ...]:
     """
     if (last or 0) >= chain.last_given_number:
         return ()
-    return tuple(_lacked_items(chain.store, chain.application, last or 0))
-
-
-def _lacked_items(store: Store, application: Application, last: int) -> Iterator[Item]:
-    """Yield processed items whose commits come after a number, the newest first.
-
-    Those that have changed nothing are left out, as they never had a commit.
-    """
+    store, application = chain.store, chain.application
     processed = {each for each in store.standings() if each.verdict(application) is Verdict.PROCESSED}
     newest = store.queue(Group(frozenset(processed)), Reading(is_newest_first=True, limit=_MOST_ITEMS))
-    later = [item for item in newest if item.tokens.get(application.key, 0) > last]
+    later = [item for item in newest if item.tokens.get(application.key, 0) > (last or 0)]
     marks = {
         (item.item_id, mark.sequence): item
         for item in later
         for mark in item.processed
         if mark.application.covers(application)
     }
-    for place, record in store.find_records(list(marks)).items():
-        if isinstance(record, Record) and record.content.get("delta_version") is not None:
-            yield marks[place]
+    found = store.find_records(list(marks)).items()
+    # Slices that have changed nothing never had a commit.
+    wrote = (
+        place
+        for place, each in found
+        if isinstance(each, Record) and each.content.get("delta_version") is not None
+    )
+    return tuple(marks[place] for place in wrote)
 
 
 def check_table_not_lost(context: ProcessingContext, entity: Entity) -> TableState:
@@ -300,20 +299,20 @@ def find_other_writers(context: ProcessingContext, entity: Entity) -> Fault | No
     commits = commits_of_others(chain.lake, chain.silver)
     if not commits or chain.first_processed is None:
         return None
-    return others_fault(entity, commits, is_refused=_is_refused(context, entity))
+    state = observe_table(chain.lake, chain.silver)
+    return others_fault(entity, commits, is_refused=table_refusal(context, entity, state) is not None)
 
 
-def _is_refused(context: ProcessingContext, entity: Entity) -> bool:
-    """Return whether no slice is processed into the table as it is now."""
-    state = observe_table(context.lake, entity.places(context.lake.settings).silver)
+def table_refusal(context: ProcessingContext, entity: Entity, state: TableState) -> LakewrightError | None:
+    """Return why no slice is processed into a table as it is now; None if slices are."""
     if is_adoptable(entity, state):
-        return False
+        return None
     try:
         allowed = context.options.permissions.allow_data_loss
         check_table_compatible(state, context.strategy_for(entity), entity, allow_data_loss=allowed)
-    except LakewrightError:
-        return True
-    return False
+    except LakewrightError as error:
+        return error
+    return None
 
 
 def others_fault(entity: Entity, commits: Sequence[Commit], *, is_refused: bool = False) -> Fault:

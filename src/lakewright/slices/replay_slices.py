@@ -266,7 +266,11 @@ class _Replay:
         content = self._content(number, known)
         reach_failpoint("before_replay")
         try:
-            load = self._load(number, known, content)
+            lake, entity = self.context.lake, self.entity
+            slice_, request = self._request(number, known, content)
+            frame = read_slice(lake, self.session, slice_, entity, known=table_types(lake, entity))
+            load = prepare_load(lake, self.session, entity, frame, request)
+            self._note_load(slice_, known, load)
             summary = apply_slice(load)
         except Exception as error:
             raise _failed(self.context, self.entity, known, error) from error
@@ -284,19 +288,6 @@ class _Replay:
             "processingTime": known.at.isoformat(),
             "fingerprint": dict(known.fingerprint),
         }
-
-    def _load(self, number: int, known: KnownSlice, content: Mapping[str, Any]) -> SliceLoad:
-        """Return a slice ready for its strategy.
-
-        Raises:
-            TargetError: It is gone, or cannot be applied.
-        """
-        lake, entity = self.context.lake, self.entity
-        slice_, request = self._request(number, known, content)
-        frame = read_slice(lake, self.session, slice_, entity, known=table_types(lake, entity))
-        load = prepare_load(lake, self.session, entity, frame, request)
-        self._note_load(slice_, known, load)
-        return load
 
     def _note_load(self, slice_: Slice, known: KnownSlice, load: SliceLoad) -> None:
         """Put the bad rows of a slice aside, and note the columns that it lacks.

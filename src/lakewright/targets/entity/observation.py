@@ -14,7 +14,7 @@ from lakewright.slices.application import entity_of
 from lakewright.slices.context import ALL_SLICES
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
-from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error
+from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error, table_refusal
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.rewind.side_table import left_beside
@@ -22,7 +22,6 @@ from lakewright.slices.time_check import check_times_known
 from lakewright.slices.validation import preview_next_slice
 from lakewright.spec.words import counted, first_of
 from lakewright.strategies.adoption.columns import adopted_columns
-from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import narrowed_columns, outdated_rows
 from lakewright.targets.entity.time_notes import future_fault, late_note, late_others, refused_note, time_note
 from lakewright.targets.entity.work import EntityWork
@@ -50,7 +49,7 @@ def observe_entity(work: EntityWork) -> Observation:
     # In this order: a run that goes on meanwhile makes the table first, and then records its slice.
     processed = work.chain.first_processed
     state = work.table_state()
-    lost, misfit = _loss(work, state, processed), _table_error(work, state)
+    lost, misfit = _loss(work, state, processed), table_refusal(work.processing, work.entity, state)
     holding = (lost, misfit, _time_error(work, pending), _rewind_error(work)) if pending.ready else ()
     if (error := next(filter(None, holding), None)) is not None:
         is_locked = isinstance(error, LeaseHeld)
@@ -270,22 +269,6 @@ def _loss(work: EntityWork, state: TableState, processed: Item | None) -> Target
     if not state.exists:
         return lost_table_error(work.chain, processed)
     return None if processed is None else find_older_table(work.chain)
-
-
-def _table_error(work: EntityWork, state: TableState) -> LakewrightError | None:
-    """Return why the table is not one that the entity can write; None if it is."""
-    if work.is_adoptable(state):
-        return None
-    try:
-        check_table_compatible(
-            state,
-            work.strategy or work.entity.strategy,
-            work.entity,
-            allow_data_loss=work.context.options.permissions.allow_data_loss,
-        )
-    except LakewrightError as error:
-        return error
-    return None
 
 
 def _misfit_note(misfit: LakewrightError | None, hold: Hold | None) -> tuple[str, ...]:
