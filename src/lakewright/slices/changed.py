@@ -25,8 +25,9 @@ from lakewright.slices.deviations import (
 )
 from lakewright.slices.discover import called_name, discovered, natural_key, slice_name
 from lakewright.slices.late_advice import late_slices_in
-from lakewright.slices.processed import continued_in, last_processed, place_of
-from lakewright.slices.time_check import MOST_TYPED, rebuild_with, repetition_commands, requeueing_undo
+from lakewright.slices.processed import continued_in, place_of
+from lakewright.slices.processing_time import MOST_TYPED
+from lakewright.slices.time_check import rebuild_with, repetition_commands, requeueing_undo
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import first_of
 
@@ -55,7 +56,8 @@ def find_deviations(
     """Return how bronze deviates from the recorded items of the slices that it holds."""
     chain = context.chain(entity)
     takes = context.options.selection.takes
-    skipped = [i for i in items.values() if i.skipped and i.verdict(context.application) is Verdict.SKIPPED]
+    verdicts = [(item, item.verdict(context.application)) for item in items.values()]
+    skipped = [item for item, verdict in verdicts if verdict is Verdict.SKIPPED]
     found = Deviations(
         entity=entity.called,
         bronze=chain.bronze,
@@ -66,8 +68,9 @@ def find_deviations(
     )
     if entity.settings.changed_slices == "ignore":
         return found
-    changed = sorted(changed_items(items.values(), listing, context.application), key=place_of)
-    corrected = changed_items(skipped, listing, context.application, Verdict.SKIPPED) if skipped else ()
+    processed = (item for item, verdict in verdicts if verdict is Verdict.PROCESSED)
+    changed = sorted(changed_items(processed, listing.slices), key=place_of)
+    corrected = changed_items(skipped, listing.slices)
     return replace(
         found,
         changed=tuple(changed),
@@ -223,8 +226,7 @@ def _requeue_command(
     if entity.settings.late_slices == "apply":
         return command("requeue", *names)
     first, last_here = place_of(changed[0]), max(map(place_of, items.values()))
-    bronze = entity.places(context.lake.settings).bronze
-    last = last_processed(context.ledger.store, context.application, bronze, items)
+    last = context.chain(entity).last_processed(items)
     if last is not None and last > last_here:
         return f"{command('requeue', *names)} --late"
     return f"{command('requeue', names[0])} --cascade" if last_here > first else command("requeue", *names)

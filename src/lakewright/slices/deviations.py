@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, SliceError
-from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
+from lakewright.manifest.item import has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
 from lakewright.slices.discover import called_name, item_id, natural_key, slice_name
@@ -282,26 +282,18 @@ class Deviations:
 
     @property
     def _have_same_amounts(self) -> bool:
-        present = _by_item(self.listing)
+        present = {item_id(slice_.path): slice_ for slice_ in self.listing.slices}
         found = ((item.fingerprint, present.get(item.item_id)) for item in self.changed)
         return all(then and now and has_same_amounts(then, now.fingerprint) for then, now in found)
 
 
-def changed_items(
-    items: Iterable[Item], listing: Listing, application: Application, verdict: Verdict = Verdict.PROCESSED
-) -> Iterator[Item]:
-    """Yield the items of a verdict whose slice has another fingerprint now."""
-    present = _by_item(listing)
+def changed_items(items: Iterable[Item], slices: Iterable[Slice]) -> Iterator[Item]:
+    """Yield the items whose slice has another fingerprint now than the one that is recorded."""
+    present = {item_id(slice_.path): slice_ for slice_ in slices}
     for item in items:
         slice_, recorded = present.get(item.item_id), item.fingerprint
-        if slice_ is None or recorded is None or item.verdict(application) is not verdict:
-            continue
-        if is_changed(recorded, slice_.fingerprint):
+        if slice_ is not None and recorded is not None and is_changed(recorded, slice_.fingerprint):
             yield item
-
-
-def _by_item(listing: Listing) -> dict[str, Slice]:
-    return {item_id(slice_.path): slice_ for slice_ in listing.slices}
 
 
 def later_processed(first: Item, items: Iterable[Item], application: Application) -> tuple[Item, ...]:

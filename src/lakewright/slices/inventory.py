@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import StorageUnavailable, TargetError
-from lakewright.manifest.item import Verdict, has_same_amounts, is_changed
+from lakewright.manifest.item import Verdict, has_same_amounts
 from lakewright.manifest.store import Query
-from lakewright.slices.bronze import Slice
+from lakewright.slices.deviations import changed_items
 from lakewright.slices.discover import (
     discovered,
     find_slice,
@@ -108,7 +108,7 @@ class Inventory:
                 **_entry(item, application),
                 "is_same_size": has_same_amounts(item.fingerprint or {}, present[item.item_id].fingerprint),
             }
-            for item in _changed(known, present)
+            for item in changed_items(known, slices)
         )
         differences.missing += (
             {**_entry(item, application), "is_elsewhere": not item.item_id.startswith(chain.prefix)}
@@ -140,9 +140,9 @@ class Inventory:
     def changed(self, entities: Iterable[Entity]) -> Iterator[Item]:
         """Yield items whose slices no longer have the recorded fingerprint; nothing is recorded."""
         for chain in map(self.chain_of, entities):
-            present = {item_id(slice_.path): slice_ for slice_ in list_slices(chain.bronze, chain.lake)}
-            known = chain.store.read(list(present))
-            yield from _changed((known[each] for each in present if each in known), present)
+            slices = list_slices(chain.bronze, chain.lake)
+            known = chain.store.read([item_id(slice_.path) for slice_ in slices])
+            yield from changed_items(known.values(), slices)
 
     def names(self, item: Item) -> dict[str, str]:
         """Return the `entity` and `slice` for a NEW record of an item, or nothing if they are not known."""
@@ -215,14 +215,6 @@ def _unrecorded(chain: SliceChain, known: Sequence[Item]) -> Iterator[dict[str, 
     for item in numbered:
         if not item.is_processed_by(chain.application) and chain.has_landed(item):
             yield {**_entry(item), "number": last}
-
-
-def _changed(known: Iterable[Item], present: Mapping[str, Slice]) -> Iterator[Item]:
-    for item in known:
-        slice_ = present.get(item.item_id)
-        recorded = item.fingerprint
-        if slice_ is not None and recorded is not None and is_changed(recorded, slice_.fingerprint):
-            yield item
 
 
 def _entry(item: Item, application: Application | None = None) -> dict[str, Any]:

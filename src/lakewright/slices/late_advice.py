@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from lakewright.errors import LakewrightError
 from lakewright.manifest.lock import command
 from lakewright.slices.discover import called_name, slice_name
-from lakewright.slices.time_check import MOST_TYPED, placement_in, rebuild_with
+from lakewright.slices.processing_time import MOST_TYPED
+from lakewright.slices.time_check import placement_in, rebuild_with
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:

@@ -135,14 +135,12 @@ def lacked_items(chain: SliceChain, last: int | None) -> tuple[Item, ...]:
         for mark in item.processed
         if mark.application.covers(application)
     }
-    found = store.find_records(list(marks)).items()
-    # Slices that have changed nothing never had a commit.
-    wrote = (
-        place
-        for place, each in found
-        if isinstance(each, Record) and each.content.get("delta_version") is not None
+    return tuple(
+        marks[place]
+        for place, record in store.find_records(list(marks)).items()
+        # Slices that have changed nothing never had a commit.
+        if isinstance(record, Record) and record.content.get("delta_version") is not None
     )
-    return tuple(marks[place] for place in wrote)
 
 
 def check_table_not_lost(context: ProcessingContext, entity: Entity) -> TableState:

@@ -6,7 +6,7 @@ follow it is Lakewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from lakewright.slices.discover import (
     without_unsettled,
 )
 from lakewright.slices.moved_lake import former_name_error, moved_lake_error, processed_by
-from lakewright.slices.processed import Place, is_late, last_processed, place_of, processed_items
+from lakewright.slices.processed import Place, is_late, place_of, processed_items
 from lakewright.slices.recover_from_log import (
     as_if_recovered,
     as_if_rewound,
@@ -168,7 +168,9 @@ def find_pending(
     gone = _add_open_items(chain, items)
     takeable = _takeable(context, items.values())
     before = applications_before(entity)
-    last = _last_processed(context, chain.bronze, items)
+    # The last processed slice matters only to those that are ready.
+    is_ready = any(item.verdict(context.application) is Verdict.READY for item in items.values())
+    last = chain.last_processed(items) if is_ready else None
     pending = sort_pending(items.values(), context.application, takeable=takeable, after=before, last=last)
     deviations = _limited(replace(deviations, gone=gone), context.options.selection)
     pending = _after_unsettled(pending, listing)
@@ -210,14 +212,6 @@ def _add_open_items(chain: SliceChain, items: dict[str, Item]) -> tuple[str, ...
         elif item.item_id not in items and item.revision > 1:
             gone.append(slice_name(item))
     return tuple(sorted(gone, key=natural_key))
-
-
-def _last_processed(context: ProcessingContext, bronze: str, items: Mapping[str, Item]) -> Place | None:
-    """Return the place of the last processed slice; None also if no slice is ready, which it matters to."""
-    application = context.application
-    if all(item.verdict(application) is not Verdict.READY for item in items.values()):
-        return None
-    return last_processed(context.ledger.store, application, bronze, items)
 
 
 def _after_unsettled(pending: Pending, listing: Listing) -> Pending:

@@ -31,16 +31,26 @@ if TYPE_CHECKING:
 
     from lakewright.manifest.item import Item
 
-__all__ = ["ProcessingTimes", "depends_on_slice", "future_times_fault", "future_warning", "unknown_members"]
+__all__ = [
+    "APART",
+    "MOST_TYPED",
+    "ProcessingTimes",
+    "depends_on_slice",
+    "future_times_fault",
+    "future_warning",
+    "process_commands",
+    "unknown_members",
+]
 
 SLICE = "slice"
 """Name of the slice in expressions."""
 
 _ISO = re.compile(r"(?<!\d)(\d{4})([-_/.]?)(\d{2})\2(\d{2})(?!\d)")
-_APART = timedelta(seconds=1)
-"""How far apart the times of two slices are that a remedy names."""
+APART = timedelta(seconds=1)
+"""The time between slices that declare the same processing time, and between those that a remedy names."""
 
-_MOST_TYPED = 3
+MOST_TYPED = 3
+"""Commands in a remedy; the slices after them follow the same pattern."""
 
 _REMEDY = "Give it in ISO 8601, such as 2024-05-01 or 2024-05-01T06:00:00+02:00."
 
@@ -153,7 +163,7 @@ class ProcessingTimes:
         """
         one = self.at("") if self.is_one else None
         if is_historic and one is not None and len(names) > 1:
-            apart = [(name, one + number * _APART) for number, name in enumerate(names)]
+            apart = [(name, one + number * APART) for number, name in enumerate(names)]
             raise UsageError(
                 f"one processing time is given for {len(names)} pending slices",
                 remedy=f"Process them one by one: {_one_by_one(entity, apart)}. Or give each its own time by "
@@ -164,7 +174,7 @@ class ProcessingTimes:
             at = self.at(name)
             if is_historic and at is not None and former is not None and at <= former[1]:
                 same = at == former[1]
-                apart = [former, (name, at + _APART)]
+                apart = [former, (name, at + APART)]
                 first = f"Process them one by one: {_one_by_one(entity, apart)}. Or give" if same else "Give"
                 raise UsageError(
                     f"the processing time {at.isoformat()} of slice {name} is not later than that of slice "
@@ -253,13 +263,16 @@ def _as_regex(piece: str) -> str:
     )
 
 
-def _one_by_one(entity: str, times: Sequence[tuple[str, datetime]]) -> str:
+def process_commands(entity: str, times: Iterable[tuple[str, datetime]], *options: str) -> list[str]:
     """Return the commands that process slices of an entity, each at a time of its own."""
-    typed = (
-        shlex.join(("lakewright", "process", entity, name, "--processing-time", at.isoformat()))
+    return [
+        shlex.join(("lakewright", "process", entity, name, "--processing-time", at.isoformat(), *options))
         for name, at in times
-    )
-    return first_of([f"`{each}`" for each in typed], _MOST_TYPED)
+    ]
+
+
+def _one_by_one(entity: str, times: Sequence[tuple[str, datetime]]) -> str:
+    return first_of([f"`{each}`" for each in process_commands(entity, times)], MOST_TYPED)
 
 
 TOLERANCE = timedelta(days=1)
@@ -299,10 +312,10 @@ def future_times_fault(
     if not told:
         return None
     names = [name for name, _ in told]
-    skipping = command("skip", *(called_name(called, name) for name in names[:_MOST_TYPED]))
+    skipping = command("skip", *(called_name(called, name) for name in names[:MOST_TYPED]))
     if len(told) == 1:
         return Fault(f"{names[0]}: {told[0][1]}", remedy=f"If its date is wrong, leave it out: `{skipping}`.")
     lines = [f"{name}: {why}" for name, why in told]
     return Fault(
-        first_of(lines, _MOST_TYPED, "\n"), remedy=f"If their dates are wrong, leave them out: `{skipping}`."
+        first_of(lines, MOST_TYPED, "\n"), remedy=f"If their dates are wrong, leave them out: `{skipping}`."
     )

@@ -44,7 +44,7 @@ from lakewright.slices.discover import (
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.past import adopt_first, load_past_before
 from lakewright.slices.pending import find_pending
-from lakewright.slices.processed import is_late, last_processed
+from lakewright.slices.processed import is_late
 from lakewright.slices.processing_time import future_warning
 from lakewright.slices.read import read_slice, table_types
 from lakewright.slices.rewind.side_table import REHEARSAL, begin_beside, error_of_table, side_of
@@ -65,7 +65,6 @@ from lakewright.strategies.prepare import prepare_load
 from lakewright.strategies.slice_load import LoadRequest, SliceLoad
 
 if TYPE_CHECKING:
-    from lakewright.lake.lake import Lake
     from lakewright.slices.bronze import Slice
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
@@ -142,7 +141,9 @@ def rehearsed(context: ProcessingContext, entity: Entity, name: str) -> Iterator
             warnings = [*narrowed_columns(state, entity)]
             yield _Attempt(context, entity, side, slice_, item, app, warnings=warnings).rehearse(base)
         finally:
-            _remove(lake, side)
+            address = side.places(lake.settings).silver
+            drop_table(lake, address)
+            remove_uncommitted(address)
 
 
 def _find(context: ProcessingContext, entity: Entity, name: str) -> Slice:
@@ -201,13 +202,6 @@ def _alone(context: ProcessingContext, entity: Entity, silver: Address) -> Itera
         ) from None
 
 
-def _remove(lake: Lake, side: Entity) -> None:
-    """Remove the clone, whether or not anything was committed to it."""
-    address = side.places(lake.settings).silver
-    drop_table(lake, address)
-    remove_uncommitted(address)
-
-
 @dataclass(slots=True)
 class _Attempt:
     """One slice on its way to the clone.
@@ -260,8 +254,7 @@ class _Attempt:
 
     def _is_late(self) -> bool:
         """Return whether a later slice is processed."""
-        bronze = self.entity.places(self.context.lake.settings).bronze
-        return is_late(self.item, last_processed(self.context.ledger.store, self.context.application, bronze))
+        return is_late(self.item, self.context.chain(self.entity).last_processed())
 
     def _check_order(self, *, is_late: bool) -> None:
         """Note the errors with which a run would refuse the slice's place or its processing time."""
@@ -281,17 +274,12 @@ class _Attempt:
     def _request(self, at: datetime, *, is_late: bool) -> LoadRequest:
         content = {"run": self.context.holder.run_id, "record": f"{self.app}/1", "slice": self.slice.name}
         request = slice_request(self.context, self.entity, self.slice, at, is_late=is_late)
+        is_same = not is_changed(self.item.fingerprint or {}, self.slice.fingerprint)
         return replace(
             request,
             token=Token(self.app, 1, content),
             check_lock=self._check,
-            may_lack_columns=self._was_processed,
-        )
-
-    @property
-    def _was_processed(self) -> bool:
-        return self.item.is_processed_by(self.context.application) and not is_changed(
-            self.item.fingerprint or {}, self.slice.fingerprint
+            may_lack_columns=self.item.is_processed_by(self.context.application) and is_same,
         )
 
     def _check(self) -> None:

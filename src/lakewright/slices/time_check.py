@@ -17,6 +17,7 @@ from lakewright.lake.observation import latest_instant_since, latest_instant_tol
 from lakewright.manifest.record import State, parse_instant
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.processed import place_of, processed_items
+from lakewright.slices.processing_time import APART, MOST_TYPED, process_commands
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_DECLARED",
-    "APART",
     "OlderSlice",
     "Placement",
     "SlicePlace",
@@ -58,15 +58,9 @@ ALL_DECLARED = (
 
 _BACKDATED = "--allow-backdated permits the earlier one, unless versions of a record would overlap."
 
-MOST_TYPED = 3
-"""Commands in a remedy; the slices after them follow the same pattern."""
-
 MOST_INCLUDED = 20
 """The largest number of slices of which a remedy types the rebuild that puts them in their place."""
 
-
-APART = timedelta(seconds=1)
-"""The time between slices that declare the same processing time."""
 
 _SAME = timedelta(minutes=1)
 """A slice whose time is less than this after that of the one before was put apart from it."""
@@ -368,13 +362,10 @@ def _backdated_error(
     entity = chain.entity
     early = [name for name in names if (times.at(name) or at) <= newest]
     # The caller's strategy is Historic; `process` takes the entity's own.
-    by = "" if entity.strategy is Strategy.HISTORIC else f" --strategy {Strategy.HISTORIC.value}"
-    next_second = newest.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
-    typed = [
-        f"lakewright process {shlex.join((entity.called, name))} "
-        f"--processing-time {(next_second + timedelta(seconds=number)).isoformat()}{by}"
-        for number, name in enumerate(early[:MOST_TYPED])
-    ]
+    by = () if entity.strategy is Strategy.HISTORIC else ("--strategy", Strategy.HISTORIC.value)
+    last = newest.astimezone(UTC).replace(microsecond=0)
+    later = ((name, last + number * APART) for number, name in enumerate(early[:MOST_TYPED], 1))
+    typed = process_commands(entity.called, later, *by)
     placement = Placement(chain, is_historic=True)
     places = (placement.place_of(name, times.at(name)) for name in early[:MOST_TYPED])
     older = next((each.older for each in places if each is not None and each.older is not None), None)

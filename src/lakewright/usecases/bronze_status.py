@@ -306,9 +306,8 @@ def changed_fault(app: App, entity: Entity) -> Fault | None:
 def _changed(app: App, chain: SliceChain, listing: Listing, present: Mapping[str, Item]) -> Deviations | None:
     """Return the deviations of processed and skipped slices that have changed; None if none has."""
     verdicts = (Verdict.PROCESSED, Verdict.SKIPPED)
-    if not any(
-        True for each in verdicts for _ in changed_items(present.values(), listing, chain.application, each)
-    ):
+    done = (item for item in present.values() if item.verdict(chain.application) in verdicts)
+    if next(changed_items(done, listing.slices), None) is None:
         return None
     found = find_deviations(_context(app, chain.entity), chain.entity, listing, present)
     return replace(found, listing=Listing(listing.slices))

@@ -13,7 +13,8 @@ from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import AppliedSlice
 from lakewright.slices.discover import natural_key, slice_name
-from lakewright.slices.time_check import ALL_DECLARED, APART
+from lakewright.slices.processing_time import APART
+from lakewright.slices.time_check import ALL_DECLARED
 from lakewright.spec.models.entity import Strategy
 from lakewright.usecases.items import find_or_record_item, inventory_of
 from lakewright.usecases.slice_times.declared_times import declared_slice_time, placement_of
