@@ -20,7 +20,7 @@ from lakewright.manifest.store import Damage, Put, Query, Store, Write
 from lakewright.manifest.watermark_recovery import missing_watermarks
 from lakewright.manifest.watermarks import StoredWatermark, Watermarks
 from lakewright.slices.chain import SliceChain
-from lakewright.slices.discover import called_name, item_id, list_slices, slice_name, slice_of_id
+from lakewright.slices.discover import called_name, list_slices, slice_name, slice_of_id
 from lakewright.slices.inventory import Inventory
 from lakewright.slices.lost_table import has_no_commit
 from lakewright.slices.moved_lake import moved_lake_error
@@ -206,7 +206,7 @@ def _beside_table(chain: SliceChain, recorded_by: RecordedBy) -> Iterator[Damage
     if last is None or last <= given:
         return
     slices = {slice_.name for slice_ in list_slices(chain.bronze, chain.lake)}
-    moved = moved_lake_error(chain.store, application, item_id(chain.bronze), slices)
+    moved = moved_lake_error(chain, slices)
     if moved is not None:
         yield Damage(ANSWERS, None, f"{moved.message}. {moved.remedy}".rstrip("."))
         return

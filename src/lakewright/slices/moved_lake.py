@@ -14,33 +14,33 @@ from lakewright.errors import LakeMoved
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.record import Application
 from lakewright.slices.application import is_of_lakewright
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import item_id, slice_name
 from lakewright.slices.processed import first_processed, processed_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence, Set
+    from collections.abc import Iterable, Set
 
-    from lakewright.manifest.store import Store
     from lakewright.slices.chain import SliceChain
 
-__all__ = ["former_name_error", "moved_lake_error", "processed_by"]
+__all__ = ["former_name_error", "moved_lake_error"]
 
 
-def moved_lake_error(store: Store, application: Application, place: str, names: Set[str]) -> LakeMoved | None:
+def moved_lake_error(chain: SliceChain, names: Set[str]) -> LakeMoved | None:
     """Return the error of slices that were processed elsewhere, if none were processed here; None without.
 
     All slices of a moved lake would be processed again.
 
     Args:
-        store: The manifest.
-        application: The application that processes the slices.
-        place: URI of the folder in which the slices are now.
-        names: Names of the slices there.
+        chain: The slices of the entity.
+        names: Names of the slices that are in its bronze folder now.
     """
-    if not names or first_processed(store, application, f"{place}/") is not None:
+    store, application, place = chain.store, chain.application, item_id(chain.bronze)
+    if not names or first_processed(store, application, chain.prefix) is not None:
         return None
     # Another run may have processed the first slice here since the question above.
-    found = (item for item in processed_items(store, application) if not item.item_id.startswith(f"{place}/"))
+    found = (
+        item for item in processed_items(store, application) if not item.item_id.startswith(chain.prefix)
+    )
     before = next((item for item in found if slice_name(item) in names), None)
     if before is None:
         return None
@@ -78,8 +78,3 @@ def former_name_error(chain: SliceChain, others: Iterable[Application]) -> LakeM
         "empties it.",
         details={"old": str(former), "new": str(own)},
     )
-
-
-def processed_by(store: Store, item_ids: Sequence[str]) -> Iterable[Application]:
-    """Return the applications that have processed these items."""
-    return [mark.application for item in store.read(item_ids).values() for mark in item.processed]

@@ -33,7 +33,7 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
-from lakewright.slices.moved_lake import former_name_error, moved_lake_error, processed_by
+from lakewright.slices.moved_lake import former_name_error, moved_lake_error
 from lakewright.slices.processed import Place, is_late, place_of, processed_items
 from lakewright.slices.recover_from_log import (
     as_if_recovered,
@@ -139,10 +139,10 @@ def find_pending(
     listing = without_unsettled(listing, context.options.settle, context.clock())
     slices = listing.slices
     names = {each.name for each in slices}
-    moved = moved_lake_error(chain.store, context.application, item_id(chain.bronze), names)
+    moved = moved_lake_error(chain, names)
     if moved is None and slices and chain.first_processed is None:
-        others = processed_by(chain.store, [item_id(each.path) for each in slices])
-        moved = former_name_error(chain, others)
+        known = chain.store.read([item_id(each.path) for each in slices]).values()
+        moved = former_name_error(chain, (mark.application for item in known for mark in item.processed))
     if moved is not None:
         raise moved
     rewound: dict[str, Item] = {}

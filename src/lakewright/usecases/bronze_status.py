@@ -222,7 +222,7 @@ def _look(app: App, chain: SliceChain, recovered: Mapping[str, Item]) -> BronzeS
     new = tuple(slice_.name for slice_ in listing.slices if item_id(slice_.path) not in present)
     late = _late(chain, new[:MOST_NAMED], present) if new else ()
     told_late = late_slices_of(app, entity, late) if late else None
-    moved = moved_lake_error(app.store, chain.application, item_id(bronze), set(new)) if new else None
+    moved = moved_lake_error(chain, set(new))
     told = moved.as_fault() if moved is not None else None if entity.enabled else _DISABLED
     blocked = _blocked(app, chain, new, present) if told is None else None
     told = told or blocked

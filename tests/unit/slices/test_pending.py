@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,10 +142,12 @@ def test_a_slice_that_another_run_processes_during_the_check_is_not_taken_for_on
     answers = iter([iter(()), iter([found]), iter(()), iter([found])])
     monkeypatch.setattr(moved_lake, "first_processed", lambda *_: next(next(answers), None))
     monkeypatch.setattr(moved_lake, "processed_items", lambda *_: next(answers))
-    store: Any = None
 
-    assert moved_lake.moved_lake_error(store, US, "file:///bronze", {"1"}) is None
+    def chain(place: str) -> Any:
+        return SimpleNamespace(store=None, application=US, bronze=place, prefix=f"{place}/")
 
-    moved = moved_lake.moved_lake_error(store, US, "file:///elsewhere", {"1"})
+    assert moved_lake.moved_lake_error(chain("file:///bronze"), {"1"}) is None
+
+    moved = moved_lake.moved_lake_error(chain("file:///elsewhere"), {"1"})
     assert moved is not None
     assert "processed in file:///bronze, and are in file:///elsewhere" in moved.message
