@@ -15,9 +15,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, TargetError
-from lakewright.lake.commit import Token, read_commits, strict_session
+from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
-from lakewright.lake.observation import observe_table
 from lakewright.manifest.lock import command
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.manifest.watermark import Watermark
@@ -124,11 +123,8 @@ def replay_slices(
 
 def _done_before(context: ProcessingContext, entity: Entity, app: str) -> dict[int, Mapping[str, Any]]:
     """Return what an earlier attempt has applied, by the slices' numbers."""
-    silver = entity.places(context.lake.settings).silver
-    if not observe_table(context.lake, silver).exists:
-        return {}
     found: dict[int, Mapping[str, Any]] = {}
-    for commit in read_commits(context.lake, silver):
+    for commit in context.chain(entity).log:
         for applied in slices_in(commit, app):
             found[applied.number] = applied.content
             # Slices before it that changed nothing have no commit of their own.

@@ -313,7 +313,7 @@ def _commit_rewind(
         with carrying_token(write.session, write.token):
             write.write()
         reach_failpoint("after_rewind")
-    found = find_rewind(context, address, write.token.content["rewind"]["id"])
+    found = find_rewind(context, entity, write.token.content["rewind"]["id"])
     if found is None:
         raise LeaseLost(f"the commit to {address} did not land", remedy="Type the command again.")
     expected = 0 if state.version is None else state.version + 1

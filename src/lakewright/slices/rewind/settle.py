@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakewright.lake.commit import Commit, read_commits
-from lakewright.lake.observation import observe_table
+from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import TAINT, Journal
 from lakewright.manifest.processed_marks import processed_put
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from lakewright.manifest.rewind import Rewind
     from lakewright.slices.context import ProcessingContext
     from lakewright.spec.models.entity import Entity
-    from lakewright.spec.models.places import Address
 
 __all__ = ["check_not_rewinding", "conclude", "find_rewind", "record_landed", "settle_rewind"]
 
@@ -80,7 +78,7 @@ def conclude(
         rewind: The rewind as announced.
         before: Is called before it is recorded.
     """
-    commit = _landed(context, entity, rewind)
+    commit = find_rewind(context, entity, rewind.rewind_id)
     if commit is None:
         context.ledger.end_rewind(rewind)
         return False
@@ -88,14 +86,6 @@ def conclude(
         before()
     record_landed(context, entity, rewind, commit)
     return True
-
-
-def _landed(context: ProcessingContext, entity: Entity, rewind: Rewind) -> Commit | None:
-    """Return the commit of a rewind, if the table's log has it."""
-    silver = entity.places(context.lake.settings).silver
-    if not observe_table(context.lake, silver).exists:
-        return None
-    return find_rewind(context, silver, rewind.rewind_id)
 
 
 def record_landed(
@@ -147,9 +137,9 @@ def _with_version(rewound: RewoundSlice, commit: Commit) -> RewoundSlice:
     return replace(rewound, content={**content, "quarantined": rows} if rows else content)
 
 
-def find_rewind(context: ProcessingContext, address: Address, rewind_id: str) -> Commit | None:
-    """Return the commit of a rewind, if the table's log has it."""
-    for commit in reversed(read_commits(context.lake, address)):
+def find_rewind(context: ProcessingContext, entity: Entity, rewind_id: str) -> Commit | None:
+    """Return the commit of a rewind, if the log of the entity's table has it."""
+    for commit in reversed(context.chain(entity).log):
         if (commit.content.get("rewind") or {}).get("id") == rewind_id:
             return commit
     return None
