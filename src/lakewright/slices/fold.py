@@ -32,7 +32,6 @@ from lakewright.slices.attempt import retried
 from lakewright.slices.discover import slice_name
 from lakewright.slices.read import (
     KnownTypes,
-    read_slice,
     read_together,
     same_columns,
     table_types,
@@ -295,10 +294,7 @@ def fold_sources(
             requests = tuple(request for _, request in together)
             each = [slice_ for slice_, _ in together]
             try:
-                if len(each) > 1:
-                    frame, place = read_together(lake, session, each, entity, note=note)
-                else:
-                    frame, place = read_slice(lake, session, each[0], entity, known=known, note=note), "0"
+                frame, place = read_together(lake, session, each, entity, known=known, note=note)
             except Exception as error:
                 raise BadSlice(sum(len(each.requests) for each in sources), error) from error
             sources.append(FoldSource(frame, requests, place))

@@ -170,11 +170,8 @@ def _frames(
         alike = list(group)
         for some in [alike] if mark is not None else [[each] for each in alike]:
             names = [text_sql(f"{folder}/{each.name}") for each in some]
-            if len(some) == 1:
-                yield read_slice(lake, session, some[0], reader), names[0]
-            else:
-                frame, place = read_together(lake, session, some, reader)
-                yield frame, lookup_sql(names, f"({place})")
+            frame, place = read_together(lake, session, some, reader)
+            yield frame, names[0] if len(some) == 1 else lookup_sql(names, f"({place})")
 
 
 def reader_of(entity: Entity, history: HistoryFrom) -> Entity:

@@ -107,15 +107,18 @@ def read_together(
     slices: Sequence[Slice],
     entity: Entity,
     *,
+    known: KnownTypes | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> tuple[DataFrame, str]:
-    """Return the rows of slices for which `same_columns` gives the same text, lazily.
+    """Return the rows of one slice, or of slices for which `same_columns` gives the same text, lazily.
 
     Returns:
         The rows, and SQL of the position of a row's slice among these; a frame that is made of projections
         and filters of the rows can use it.
     """
-    frame = read_slice(lake, session, slices[0], entity, others=slices[1:], note=note)
+    frame = read_slice(lake, session, slices[0], entity, others=slices[1:], known=known, note=note)
+    if len(slices) == 1:
+        return frame, "0"
     places = {
         text_sql(path.lstrip("/")): position
         for position, slice_ in enumerate(slices)

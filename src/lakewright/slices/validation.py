@@ -43,7 +43,6 @@ from lakewright.strategies.bad_rows import check_bad_rows
 from lakewright.strategies.delete_inference import empty_slice_warning, preview_deletes
 from lakewright.strategies.prepare import prepare_load
 from lakewright.strategies.schema_fit import SchemaFit, fit_slice
-from lakewright.strategies.slice_load import LoadRequest
 
 if TYPE_CHECKING:
     from lakewright.manifest.item import Item
@@ -135,8 +134,7 @@ class _Validator:
             return None
         session = strict_session(self.context.lake)
         known = table_types(self.context.lake, self.entity)
-        strategy, permissions = self.context.strategy_for(self.entity), self.context.options.permissions
-        request = LoadRequest(slice_.name, strategy, self.context.clock(), permissions=permissions)
+        request = slice_request(self.context, self.entity, slice_, self.context.clock(), is_late=False)
         try:
             fit = fit_slice(
                 self.context.lake,
