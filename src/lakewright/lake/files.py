@@ -333,7 +333,7 @@ def is_hidden(name: str) -> bool:
 
 
 def is_visible(name: str) -> bool:
-    """Return whether a file is read: neither its own name nor one of its folders, joined by `/`, is hidden."""
+    """Return whether a file is read: neither its name nor a folder of it, joined by `/`, is hidden."""
     *folders, own = name.split("/")
     return bool(own) and not own.startswith(("_", ".")) and not any(map(is_hidden, folders))
 
