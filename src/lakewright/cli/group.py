@@ -48,7 +48,7 @@ class _WithGlobalOptions(click.Command):
         _write_options(ctx, formatter, "Options", own)
         _write_options(ctx, formatter, SHARED_TITLE, self.global_options)
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""
         if self.examples:
             with formatter.section("Examples"):
@@ -101,7 +101,7 @@ class LazyGroup(_WithGlobalOptions, click.Group):
         found: click.Command = getattr(import_module(module), name)
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name of each command with one line about it."""
         own = {name: found.get_short_help_str(LONGEST_SHORT_HELP) for name, found in self.commands.items()}
         with formatter.section("Commands"):

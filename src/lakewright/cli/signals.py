@@ -42,7 +42,7 @@ class Stopper:
         self._announce = announce
         self._message = message
 
-    def receive(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - signal's signature
+    def receive(self, number: int, frame: FrameType | None = None) -> None:
         """Handle a signal: remember the first one, stop immediately on the second or while Spark starts.
 
         Raises:

@@ -124,7 +124,6 @@ class Dialect(ABC):
         Raises:
             SpecError: This database is not supported.
         """
-        del staged, columns, key
         raise SpecError.of(
             f"rows of {table} cannot be updated: only PostgreSQL is supported",
             remedy="Write with mode OVERWRITE or APPEND.",
@@ -149,7 +148,6 @@ class Dialect(ABC):
 
     def make_schema(self, table: TableName) -> list[str]:
         """Return the statements that create a missing schema of a table; empty if it must exist already."""
-        del table
         return []
 
     @abstractmethod
@@ -166,12 +164,10 @@ class Dialect(ABC):
 
     def statements(self, table: TableName) -> Statements:
         """Return the statements that alter the columns of a table."""
-        del table
         return Statements(stored=self.stored)
 
     def replace_key(self, table: TableName, key_name: str | None, columns: Sequence[str]) -> list[str] | None:
         """Return the statements that replace a table's primary key, or None."""
-        del table, key_name, columns
         return None
 
     def create_index(self, table: TableName, index: Index) -> str:

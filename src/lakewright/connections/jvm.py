@@ -196,7 +196,6 @@ class StandardDialect(Dialect):
 
     def stage_sql(self, table: TableName, staged: TableName, fields: Sequence[Field]) -> list[str]:
         """Return the statements that create an empty table with columns."""
-        del table
         drop = [self.drop(staged)] if self.find(staged) else []
         plain = [field.model_copy(update={"nullable": True}) for field in fields]
         return [*drop, f"CREATE TABLE {self.table(staged)} ({self._columns(plain)})"]

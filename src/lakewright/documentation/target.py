@@ -53,18 +53,15 @@ class DocumentTarget(Target):
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the folders that the generators write."""
-        del phase
         generators = self._settings(workspace).generators
         return frozenset(Resource.file(str(folder_of(each, workspace))) for each in generators)
 
     def observe(self, context: Context) -> Observation:
         """Return an empty observation, because every run writes the documentation again."""
-        del context
         return Observation(f"target:{self.name}")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Run the checks and write the files."""
-        del phase
         settings = self._settings(context.workspace)
         run = Journal(context.ledger.store).run(context.run_id)
         document = gather_document(

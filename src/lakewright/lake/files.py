@@ -73,9 +73,8 @@ class Files(ABC):
     def matching(self, pattern: str) -> list[str]:
         """Return the paths that match a pattern with `*`, `?` and `[…]`, sorted; an existing path matches."""
 
-    def make_folder(self, path: str) -> None:
+    def make_folder(self, path: str) -> None:  # noqa: B027 - only some have folders
         """Create a folder and its parents, unless they exist; object stores have none."""
-        del path
 
     @abstractmethod
     def rename(self, source: str, target: str) -> None:
@@ -83,12 +82,10 @@ class Files(ABC):
 
     def exchange(self, one: str, other: str) -> bool:
         """Swap two folders atomically; return False if the system can't."""
-        del one, other
         return False
 
     def link(self, source: str, target: str) -> bool:
         """Give a file a second name (a hard link); return False if the system can't."""
-        del source, target
         return False
 
     @abstractmethod

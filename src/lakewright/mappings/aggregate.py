@@ -32,6 +32,5 @@ class AggregateMapping(InputMapping):
         """Return the dimensions followed by the aggregations; a single row if there are no dimensions."""
         from pyspark.sql import functions
 
-        del workspace
         computed = [functions.expr(text).alias(name) for name, text in self.aggregations.items()]
         return frame.groupBy(*map(functions.expr, self.dimensions)).agg(*computed)

@@ -19,7 +19,6 @@ class AliasMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the input unchanged."""
-        del workspace
         return frame
 
     def plain_sql(self, workspace: Workspace) -> str:

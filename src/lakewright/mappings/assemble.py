@@ -102,7 +102,6 @@ class AssemblePart(Model):
 
     def parts(self, schema: StructType) -> list[Column]:
         """Return the further columns of a struct."""
-        del schema
         return []
 
     def _selected(self, schema: StructType, base: Path) -> list[Column]:

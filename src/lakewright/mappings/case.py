@@ -43,7 +43,6 @@ class CaseMapping(Mapping):
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the mapping that is chosen."""
-        del workspace
         return (self._chosen(),)
 
     def plain_sql(self, workspace: Workspace) -> str:

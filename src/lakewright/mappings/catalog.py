@@ -32,17 +32,14 @@ class ProvidedMapping(Mapping):
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the table."""
-        del workspace
         return frozenset({Resource.table(self.qualified())})
 
     def versions(self, workspace: Workspace) -> dict[str, str] | None:
         """Return None: the state of a table of the catalog is unknown."""
-        del workspace
         return None
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return a query for all rows of the table."""
-        del workspace
         return all_rows(quoted(self.qualified()))
 
     def transform(self, workspace: Workspace) -> DataFrame:

@@ -32,10 +32,8 @@ class DeduplicateMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the input's columns."""
-        del workspace
         return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""
-        del workspace
         return frame.dropDuplicates(list(self.columns)) if self.columns else frame.dropDuplicates()

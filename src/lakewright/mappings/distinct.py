@@ -21,10 +21,8 @@ class DistinctMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the input's columns."""
-        del workspace
         return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the distinct rows."""
-        del workspace
         return frame.distinct()

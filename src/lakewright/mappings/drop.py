@@ -30,7 +30,6 @@ class DropMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the input's columns without those that are removed."""
-        del workspace
         found = columns_of(self.input)
         dropped = {name.lower() for name in self.columns}
         return None if found is None else tuple(name for name in found if name.lower() not in dropped)

@@ -34,7 +34,6 @@ class ExtendMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the input's columns and the new ones."""
-        del workspace
         found = columns_of(self.input)
         return None if found is None else tuple(dict.fromkeys((*found, *self.columns)))
 
@@ -42,7 +41,6 @@ class ExtendMapping(InputMapping):
         """Return the input's columns, with replaced columns in their place and new ones at the end."""
         from pyspark.sql import functions
 
-        del workspace
         for name in self.order():
             frame = frame.withColumn(name, functions.expr(self.columns[name]))
         return frame

@@ -29,12 +29,10 @@ class FilterMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the input's columns."""
-        del workspace
         return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the rows that satisfy the condition."""
-        del workspace
         return frame.where(self.condition)
 
     def plain_sql(self, workspace: Workspace) -> str:

@@ -32,7 +32,6 @@ class FlattenMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the flattened columns in order."""
-        del workspace
         return flattened(frame, self.naming)
 
 

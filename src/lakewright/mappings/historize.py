@@ -49,7 +49,6 @@ class HistorizeMapping(InputMapping):
         """Return all rows with the two new columns."""
         from pyspark.sql import Window, functions
 
-        del workspace
         time = column(self.time_column)
         window = Window.partitionBy(*map(column, self.key_columns)).orderBy(time)
         new = [

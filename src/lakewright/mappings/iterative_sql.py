@@ -113,7 +113,6 @@ class RecursiveSqlMapping(_Repeated):
         Raises:
             SpecError: The query has no UNION.
         """
-        del workspace
         first = before_union(query)
         if first is None:
             raise SpecError.of(
@@ -142,7 +141,6 @@ class IterativeSqlMapping(_Repeated):
 
     def start(self, workspace: Workspace, session: SparkSession, query: str) -> DataFrame:
         """Return the rows of the input."""
-        del session, query
         return workspace.frame(self.input)
 
     def is_same(self, former: DataFrame, found: DataFrame) -> bool:

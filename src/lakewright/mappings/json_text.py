@@ -81,7 +81,6 @@ class ExtractJsonMapping(_JsonMapping):
 
     def transform_output(self, workspace: Workspace, name: str) -> DataFrame:
         """Return the texts that can't be parsed, in the column `record`."""
-        del name
         parsed = self._parsed(workspace.frame(self.input), workspace)
         record = column(_PARSED).getField(_CORRUPT).alias("record")
         found = parsed.where(~self._is_parsed()).select(record)

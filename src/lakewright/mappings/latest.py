@@ -39,14 +39,12 @@ class LatestMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the input's columns."""
-        del workspace
         return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return one row per key, with all columns."""
         from pyspark.sql import Window, functions
 
-        del workspace
         window = Window.partitionBy(*map(column, self.key_columns)).orderBy(*self.order())
         numbered = frame.withColumn(_POSITION, functions.row_number().over(window))
         return numbered.where(column(_POSITION) == 1).drop(_POSITION)

@@ -37,7 +37,6 @@ class LiteralMapping(Mapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the declared columns."""
-        del columns_of
         return tuple(each.name for each in self.fields(workspace))
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:

@@ -115,7 +115,6 @@ class Mapping(Named):
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of the mappings that this one reads, without duplicates."""
-        del workspace
         return tuple(dict.fromkeys(each.name for each in self.references() if each.category == "mapping"))
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
@@ -124,7 +123,6 @@ class Mapping(Named):
 
     def versions(self, workspace: Workspace) -> dict[str, str] | None:
         """Return fingerprints of this mapping's own sources, or None if they cannot be determined."""
-        del workspace
         return {}
 
     def outputs(self) -> tuple[str, ...]:
@@ -186,7 +184,6 @@ class Mapping(Named):
 
     def plain_sql(self, workspace: Workspace) -> str:
         """Return the query without the mapping's filter."""
-        del workspace
         raise SpecError.of(
             f"mapping {self.name!r} of kind {self.kind!r} cannot be used in a view",
             remedy="Use mappings of kind sql, filter, alias and relation.",
@@ -222,7 +219,6 @@ class Mapping(Named):
             workspace: The names of the instance.
             columns_of: Returns the columns of another mapping in the same way.
         """
-        del workspace, columns_of
         return None
 
     def named_columns(self) -> Iterable[NamedColumn]:

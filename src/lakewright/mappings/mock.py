@@ -38,7 +38,6 @@ class MockMapping(Mapping):
 
     def inputs(self, workspace: Workspace) -> tuple[str, ...]:
         """Return nothing, because only the columns of the mocked mapping are used."""
-        del workspace
         return ()
 
     def transform(self, workspace: Workspace) -> DataFrame:

@@ -26,7 +26,6 @@ class CoalesceMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the rows in fewer partitions."""
-        del workspace
         return frame.coalesce(self.partitions)
 
 
@@ -37,7 +36,6 @@ class RebalanceMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the rows, distributed one by one."""
-        del workspace
         return frame.repartition(self.partitions)
 
 
@@ -58,7 +56,6 @@ class RepartitionMapping(InputMapping):
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the rows, distributed by the columns."""
-        del workspace
         by = [column(name) for name in self.columns]
         number = self.partitions
         found = frame.repartition(*by) if number is None else frame.repartition(number, *by)

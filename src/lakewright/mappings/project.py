@@ -51,12 +51,10 @@ class ProjectMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the listed columns."""
-        del workspace, columns_of
         return tuple(each.name or each.column for each in self.columns)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the listed columns, renamed and cast."""
-        del workspace
         columns = []
         for wanted in self.columns:
             source = column(wanted.column)

@@ -78,7 +78,6 @@ class RelationMapping(Mapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the columns, if they are declared here or by the relation."""
-        del columns_of
         if self.columns is not None:
             return tuple(self.columns)
         declare = getattr(self.source(workspace), "declared", None)

@@ -28,12 +28,10 @@ class SelectMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the names of the declared columns."""
-        del workspace, columns_of
         return tuple(self.columns)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return only the declared columns."""
         from pyspark.sql import functions
 
-        del workspace
         return frame.select(*(functions.expr(text).alias(name) for name, text in self.columns.items()))

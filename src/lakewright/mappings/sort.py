@@ -35,14 +35,12 @@ class SortMapping(InputMapping):
 
     def declared_columns(self, workspace: Workspace, columns_of: ColumnsOf) -> Sequence[str] | None:
         """Return the input's columns."""
-        del workspace
         return columns_of(self.input)
 
     def apply(self, frame: DataFrame, workspace: Workspace) -> DataFrame:
         """Return the sorted rows; nulls come first in ascending order and last in descending order."""
         from pyspark.sql import functions
 
-        del workspace
         order = [(name, direction) for entry in self.columns for name, direction in entry.items()]
         return frame.orderBy(
             *(

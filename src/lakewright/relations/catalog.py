@@ -50,12 +50,10 @@ class InCatalog(Relation):
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the name in SQL."""
-        del workspace
         return quoted(self.qualified)
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the table or view, or one of its partitions."""
-        del workspace
         values = canonical_partition(self.partitions, partition or {})
         return frozenset({Resource.table(self.qualified, values)})
 
@@ -92,7 +90,6 @@ class HiveQueryRelation(QueryRelation):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the tables that the query reads."""
-        del partition
         return table_resources(self.query(workspace))
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:

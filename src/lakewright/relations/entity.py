@@ -78,7 +78,6 @@ class EntityRelation(Relation):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the silver table, which is always read as a whole."""
-        del partition
         address = self.address(workspace)
         if address.location is not None:
             return frozenset({Resource.file(address.location)})
@@ -96,7 +95,6 @@ class EntityRelation(Relation):
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return the table's version."""
-        del partitions
         return str(observe_table(workspace.lake, self.address(workspace)).version)
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
@@ -109,7 +107,6 @@ class EntityRelation(Relation):
         Raises:
             TargetError: The entity has no table yet.
         """
-        del partitions
         self._present(workspace)
         entity, _ = self._entity_and_system(workspace)
         at = self._at(workspace)

@@ -227,7 +227,6 @@ class FileRelation(StoredRelation):
         Raises:
             MigrationError: They have others, so that Spark could not read old and new files together.
         """
-        del allow_data_loss
         self._check_folders(workspace)
 
     def _check_folders(self, workspace: Workspace) -> None:

@@ -41,7 +41,6 @@ class GenericRelation(StoredRelation):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the table of another database, or the path, that the options name."""
-        del partition
         options = {name.lower(): value for name, value in self._options(workspace).items()}
         if "path" in options:
             return frozenset({Resource.file(options["path"])})
@@ -51,7 +50,6 @@ class GenericRelation(StoredRelation):
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return that its state is unknown."""
-        del workspace, partition
         return Observation(f"generic:{self.format}:{self.name}")
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:

@@ -99,7 +99,6 @@ class JdbcQueryRelation(QueryRelation, InDatabase):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the tables that the query reads."""
-        del partition
         return self.read_by(workspace, self.query(workspace))
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
@@ -123,7 +122,6 @@ class JdbcViewRelation(QueryRelation, InDatabase, MigratedView):
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the view."""
-        del partition
         return frozenset({self.resource(workspace, self.view_name)})
 
     def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
@@ -243,7 +241,6 @@ class JdbcTableRelation(InDatabase, MigratedTable):
 
     def is_filled(self, workspace: Workspace, found: DatabaseTable, partition: Partition) -> bool:
         """Return whether the table, or a partition of it, has rows."""
-        del found
         dialect = self.dialect(workspace)
         return dialect.has_rows(self.table_name, dialect.condition(self.partitions, partition))
 

@@ -453,7 +453,6 @@ class MigratedView(MigratedRelation):
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
         """Return whether the view exists with the declared query."""
-        del partition
         subject = ", ".join(map(str, self.resources(workspace)))
         try:
             changes = self.differences(workspace)
@@ -476,7 +475,6 @@ class MigratedView(MigratedRelation):
         Raises:
             MigrationError: There is a table in its place, or the strategy is FAIL.
         """
-        del allow_data_loss
         changes = self.differences(workspace)
         if changes is None or self.strategy(workspace) is MigrationStrategy.NEVER:
             return

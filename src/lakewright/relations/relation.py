@@ -194,7 +194,6 @@ class Relation(Named):
         Raises:
             SpecError: It is not.
         """
-        del workspace, partition
 
     def declared(self, workspace: Workspace) -> tuple[Field, ...] | None:
         """Return the declared columns, with partition columns at the end unless they are among them."""
@@ -255,7 +254,6 @@ class Relation(Named):
             workspace: The names of the instance.
             is_created: Whether this run creates or migrates it.
         """
-        del workspace, is_created
         return None
 
     def requires(self, workspace: Workspace) -> frozenset[Resource]:
@@ -265,17 +263,14 @@ class Relation(Named):
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return a text that changes whenever the content changes; None if that is unknown."""
-        del workspace, partitions
         return None
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return its name in a catalog query, or None if queries cannot name it."""
-        del workspace
         return None
 
     def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that its rows are computed from when it is read; empty if it holds them."""
-        del workspace
         return frozenset()
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
@@ -283,7 +278,6 @@ class Relation(Named):
 
         By default there are none: its rows are part of the project.
         """
-        del workspace, partition
         return frozenset()
 
     def observe(self, workspace: Workspace, partition: Partition | None = None) -> Observation:
@@ -291,7 +285,6 @@ class Relation(Named):
 
         By default it exists: its rows are declared, or computed when it is read.
         """
-        del workspace, partition
         return Observation(f"{self.kind}:{self.name}", exists=Answer.YES, filled=self.filled)
 
     @property
@@ -376,12 +369,10 @@ class StoredRelation(ManagedRelation):
         content: Mapping[str, Any],
     ) -> WriteSummary:
         """Write the rows with mode APPEND, unless those of that identity are there; with some content."""
-        del append_id, content
         return self.write(workspace, frame, partition=partition, mode=OutputMode.APPEND)
 
     def find_append(self, workspace: Workspace, append_id: str, partition: Partition) -> LandedCommit | None:
         """Return the append of that identity; None if there is none, or its rows are not there any more."""
-        del workspace, append_id, partition
         return None
 
     def open_columns(self, partition: Partition) -> list[str]:

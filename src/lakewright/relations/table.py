@@ -138,7 +138,6 @@ class TableRelation(InCatalog, MigratedTable):
 
     def check_partition(self, workspace: Workspace, partition: Partition) -> None:
         """Check that the catalog can keep the partition."""
-        del workspace
         check_in_catalog(canonical_partition(self.partitions, partition))
 
     @property
@@ -162,7 +161,6 @@ class TableRelation(InCatalog, MigratedTable):
 
     def is_filled(self, workspace: Workspace, found: CatalogEntry, partition: Partition) -> bool:
         """Return whether the table, or a partition of it, has rows."""
-        del found
         return not self.read(workspace, [partition] if partition else []).isEmpty()
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:

@@ -46,7 +46,6 @@ class LiteralRelation(Relation):
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return the declaration, with the records themselves."""
-        del workspace, partitions
         return self.model_dump_json()
 
 
@@ -79,12 +78,10 @@ class EmptyRelation(StoredRelation):
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return a frame with the declared columns and no rows."""
-        del partitions
         return frame_of_records(workspace.spark, self.declared(workspace) or (), [])
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return a constant, because the content never changes."""
-        del workspace, partitions
         return ""
 
     def create(self, workspace: Workspace) -> None:
@@ -103,7 +100,6 @@ class EmptyRelation(StoredRelation):
         self, workspace: Workspace, frame: DataFrame, *, partition: Partition, mode: OutputMode
     ) -> WriteSummary:
         """Compute, count and discard the rows."""
-        del workspace, partition, mode
         rows, count = counted(frame)
         rows.write.format("noop").mode("overwrite").save()
         return WriteSummary(count())

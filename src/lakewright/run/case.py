@@ -88,7 +88,6 @@ class _SessionOf:
         return self.lake.sessions.master(settings)
 
     def start(self, settings: SessionSettings) -> SparkSession:
-        del settings
         return self.lake.spark
 
     def abandon(self) -> None:

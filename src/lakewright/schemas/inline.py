@@ -26,7 +26,6 @@ class InlineSchema(Schema):
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return the declared columns."""
-        del workspace
         return self.declared_fields
 
     def primary_key(self) -> tuple[str, ...]:

@@ -239,7 +239,6 @@ class _Attached:
         conf = SparkConf(_jconf=java_context.sc().conf())
         self.context = _context(self._gateway, java_context, conf, self._tag, self.detach)
         self.session = _session(self.context, jvm)
-        del settings
 
     def detach(self) -> None:
         """Leave the JVM: its host ends what this process has there, and nothing of others."""

@@ -22,7 +22,6 @@ class _Quiet(logging.Filter):
     blocks = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        del record
         return False
 
 

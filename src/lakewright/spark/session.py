@@ -290,7 +290,6 @@ class NoSession:
 
     def start(self, settings: SessionSettings) -> NoReturn:
         """Raise the error."""
-        del settings
         raise self.error
 
     def abandon(self) -> None:
@@ -298,7 +297,6 @@ class NoSession:
 
     def derive(self, session: SparkSession, settings: SessionSettings) -> NoReturn:
         """Raise the error."""
-        del session, settings
         raise self.error
 
     def stop(self, session: SparkSession) -> None:

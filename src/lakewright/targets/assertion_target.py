@@ -68,7 +68,6 @@ class AssertionTarget(Target):
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the assertions read."""
-        del phase
         return frozenset().union(*(each.requires(workspace) for each in self.assertions.values()))
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
@@ -78,7 +77,6 @@ class AssertionTarget(Target):
             VerificationError: An assertion fails, and the mode is not failNever. An error while checking is
                 raised in every mode.
         """
-        del phase
         failures: dict[str, tuple[str, ...]] = {}
         for number, (name, assertion) in enumerate(self.assertions.items()):
             with self.located(context.workspace, assertion.label, ("assertions", name, number)):

@@ -25,6 +25,5 @@ class BlackholeTarget(MappingReader):
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Compute the rows."""
-        del phase
         context.workspace.frame(self.mapping).write.format("noop").mode("overwrite").save()
         return Outcome(metrics=observed_measures(context.workspace, self.mapping))

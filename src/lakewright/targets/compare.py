@@ -59,7 +59,6 @@ class CompareTarget(Target):
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the datasets read."""
-        del phase
         return self.actual.requires(workspace) | self.expected.requires(workspace)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
@@ -68,7 +67,6 @@ class CompareTarget(Target):
         Raises:
             VerificationError: The datasets differ; the message shows some of the rows.
         """
-        del phase
         actual, expected = (side.read(context.workspace) for side in (self.actual, self.expected))
         differences = self._schema_differences(actual, expected) or _row_differences(actual, expected)
         if differences:

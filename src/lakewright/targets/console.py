@@ -50,17 +50,14 @@ class ConsoleTarget(Target):
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the dataset reads."""
-        del phase
         return self.input.requires(workspace)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs."""
-        del observation, defaults
         return Dirtiness.yes("a console target always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Print the rows."""
-        del phase
         frame = self.input.read(context.workspace)
         names = list(self.columns) or frame.columns
         rows = frame.select(*(column(name).cast("string") for name in names)).limit(self.limit).collect()

@@ -25,7 +25,6 @@ class CountTarget(MappingReader):
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Count the rows and print the number."""
-        del phase
         rows = context.workspace.frame(self.mapping).count()
         context.say(f"{self.mapping}: {counted(rows, 'row')}")
         return Outcome(metrics={"records": rows})

@@ -54,7 +54,6 @@ class DeleteFileTarget(Target):
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return what is removed."""
-        del phase
         return frozenset({Resource.file(self.place(workspace))})
 
     def observe(self, context: Context) -> Observation:
@@ -65,7 +64,6 @@ class DeleteFileTarget(Target):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there is anything to remove."""
-        del defaults
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
         is_there = observation.exists is not Answer.NO

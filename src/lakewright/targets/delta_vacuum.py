@@ -81,17 +81,14 @@ class DeltaVacuumTarget(Target):
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the table: it is cleaned after it has been written."""
-        del phase
         return self.table(workspace).resources(workspace)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs."""
-        del observation, defaults
         return Dirtiness.yes("a deltaVacuum target always runs")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Merge small files if there are many, and remove the files that are no longer needed."""
-        del phase
         workspace = context.workspace
         relation = self.table(workspace)
         with hold_leases(context, relation.resources(workspace)):

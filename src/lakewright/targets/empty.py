@@ -26,10 +26,8 @@ class EmptyTarget(Target):
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target never runs."""
-        del phase, observation, defaults
         return Dirtiness.no("is never dirty")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Do nothing."""
-        del context, phase
         return Outcome()

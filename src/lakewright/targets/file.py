@@ -27,7 +27,6 @@ class FileTarget(WritingTarget):
 
     def output(self, workspace: Workspace) -> FileRelation:
         """Return the files as a relation."""
-        del workspace
         return FileRelation(
             name=self.name,
             kind="file",

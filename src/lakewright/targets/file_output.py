@@ -43,7 +43,6 @@ class FileOutput(Target):
 
     def inputs(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that are read in BUILD."""
-        del workspace
         return frozenset()
 
     def mappings(self) -> tuple[str, ...]:

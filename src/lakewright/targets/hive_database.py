@@ -48,7 +48,6 @@ class HiveDatabaseTarget(Target):
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the database."""
-        del workspace
         return frozenset() if phase is Phase.VERIFY else frozenset({Resource.table(self.qualified)})
 
     def observe(self, context: Context) -> Observation:

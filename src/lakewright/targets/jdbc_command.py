@@ -51,7 +51,6 @@ class ConditionObservation(Observation):
 
     def after(self, phase: Phase) -> Observation:
         """Return the state expected after a phase: every condition is unknown."""
-        del phase
         return replace(self, conditions=dict.fromkeys(self.conditions, _UNKNOWN_LATER))
 
 
@@ -132,7 +131,6 @@ class JdbcCommandTarget(Target):
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether the phase's condition holds; without a condition the target always runs."""
-        del defaults
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
         conditions = observation.conditions if isinstance(observation, ConditionObservation) else {}

@@ -35,10 +35,8 @@ class MappingReader(Target):
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the mapping reads."""
-        del phase
         return workspace.required(self.mapping)
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs."""
-        del observation, defaults
         return Dirtiness.yes(f"a {self.kind} target always runs")

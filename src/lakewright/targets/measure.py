@@ -44,12 +44,10 @@ class MeasureTarget(Target):
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the measures read."""
-        del phase
         return frozenset().union(*(measure.requires(workspace) for measure in self.measures.values()))
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Take all measures."""
-        del phase
         taken: list[tuple[str, Measurement]] = []
         for name, measure in self.measures.items():
             with self.located(context.workspace, f"measure {name!r}", ("measures", name)):

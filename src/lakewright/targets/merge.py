@@ -90,17 +90,14 @@ class MergeTarget(RelationTarget):
 
     def mode_of(self, defaults: TargetDefaults) -> OutputMode:
         """Return that rows are updated: those that no row matches stay."""
-        del defaults
         return OutputMode.UPDATE
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return that a merge takes out no row that its mapping lacks."""
-        del defaults
         return "a merge takes out no rows that its mapping lacks"
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return that the target always runs, because only the merge itself shows whether rows change."""
-        del observation, defaults
         return Dirtiness.yes("a merge always runs")
 
     def _build(self, context: Context) -> Outcome:

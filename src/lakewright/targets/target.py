@@ -104,7 +104,6 @@ class Target(Named):
 
     def targets_before(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the targets that run before this one, and taint it when they run."""
-        del workspace
         return self.after
 
     def mentions(self) -> Iterable[Reference]:
@@ -148,7 +147,6 @@ class Target(Named):
 
     def labels(self, workspace: Workspace) -> frozenset[str]:
         """Return the labels that select the target: `key` and `key=value` of each."""
-        del workspace
         labels = (self.metadata or {}).get("labels") or {}
         return frozenset(text for key, value in labels.items() for text in (key, f"{key}={value}"))
 
@@ -158,22 +156,18 @@ class Target(Named):
 
     def phases_in(self, workspace: Workspace) -> frozenset[Phase]:
         """Return the phases in which the target has work, given the relations that it names."""
-        del workspace
         return self.phases()
 
     def requires(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that must exist before the target runs in a phase."""
-        del workspace, phase
         return frozenset()
 
     def provides(self, workspace: Workspace, phase: Phase) -> frozenset[Resource]:
         """Return the resources that the target writes in a phase, or removes in TRUNCATE and DESTROY."""
-        del workspace, phase
         return frozenset()
 
     def observe(self, context: Context) -> Observation:
         """Return the present state of the target's output; nothing is changed."""
-        del context
         return Observation(f"target:{self.name}")
 
     def dirtiness(self, phase: Phase, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
@@ -203,22 +197,18 @@ class Target(Named):
 
     def kept_rows(self, defaults: TargetDefaults) -> str | None:
         """Return why a build leaves rows that an earlier one wrote, in words; None if it replaces them."""
-        del defaults
         return None
 
     def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
         """Return that a build adds its rows to those that are there; None if it does not."""
-        del workspace, defaults
         return None
 
     def has_appended(self, workspace: Workspace, append_id: str) -> bool:
         """Return whether the target's output holds the rows of an append of that identity."""
-        del workspace, append_id
         return False
 
     def other_runs(self, context: Context, slices: Sequence[str]) -> Sequence[OtherRun]:
         """Return the runs that take slices which the target leaves to others."""
-        del context, slices
         return ()
 
     @abstractmethod

@@ -146,37 +146,30 @@ class ImportedRelation:
 
     def check_partition(self, workspace: Workspace, partition: Partition) -> None:
         """Raise a `SpecError` if it can't store one of these values of partition columns."""
-        del workspace
         self.relation.check_partition(self.home, partition)
 
     def resources(self, workspace: Workspace, partition: Partition | None = None) -> frozenset[Resource]:
         """Return the resources that reading it requires."""
-        del workspace
         return self.relation.resources(self.home, partition)
 
     def fields(self, workspace: Workspace) -> tuple[Field, ...]:
         """Return its columns."""
-        del workspace
         return self.relation.fields(self.home)
 
     def read(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> DataFrame:
         """Return its rows."""
-        del workspace
         return self.relation.read(self.home, partitions)
 
     def version(self, workspace: Workspace, partitions: Sequence[Partition] = ()) -> str | None:
         """Return a text that changes whenever its content changes."""
-        del workspace
         return self.relation.version(self.home, partitions)
 
     def table_sql(self, workspace: Workspace) -> str | None:
         """Return the name by which a query refers to it."""
-        del workspace
         return self.relation.table_sql(self.home)
 
     def computed_from(self, workspace: Workspace) -> frozenset[Resource]:
         """Return the resources that its rows are computed from whenever it is read."""
-        del workspace
         return self.relation.computed_from(self.home)
 
 

@@ -82,7 +82,6 @@ class RowCheck(Check):
         """Return the condition of the rows to check, None for all; by default those with a value."""
         from lakewright.lake.columns import column as column_of
 
-        del frame
         return None if column is None else column_of(column).isNotNull()
 
     @abstractmethod

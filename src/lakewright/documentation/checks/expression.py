@@ -22,17 +22,14 @@ class ExpressionCheck(RowCheck):
 
     def claim(self, column: str | None) -> str:
         """Return the condition."""
-        del column
         return " ".join(self.expression.split())
 
     def rows(self, column: str | None, frame: DataFrame) -> Column | None:
         """Return None, so that all rows are checked."""
-        del column, frame
         return None
 
     def condition(self, column: str | None, frame: DataFrame) -> Column:
         """Return the condition."""
         from pyspark.sql import functions
 
-        del column, frame
         return functions.expr(self.expression).cast("boolean")

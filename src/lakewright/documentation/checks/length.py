@@ -52,7 +52,6 @@ class LengthCheck(RowCheck):
         """Return that the length is within its bounds."""
         from pyspark.sql import functions
 
-        del frame
         size = functions.length(column_of(self.needed(column)).cast("string"))
         least, most = self._bounds()
         within = functions.lit(True)

@@ -22,10 +22,8 @@ class NotNullCheck(RowCheck):
 
     def rows(self, column: str | None, frame: DataFrame) -> Column | None:
         """Return None, so that all rows are checked."""
-        del column, frame
         return None
 
     def condition(self, column: str | None, frame: DataFrame) -> Column:
         """Return that the value is not null."""
-        del frame
         return column_of(self.needed(column)).isNotNull()

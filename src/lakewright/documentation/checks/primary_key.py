@@ -17,10 +17,8 @@ class PrimaryKeyCheck(KeyCheck):
 
     def claim(self, column: str | None) -> str:
         """Return that the columns are a primary key."""
-        del column
         return f"{', '.join(self.columns)} is a primary key"
 
     def key(self, column: str | None) -> tuple[str, ...]:
         """Return the columns."""
-        del column
         return self.columns

@@ -46,7 +46,6 @@ class SqlCheck(QueryCheck):
 
     def claim(self, column: str | None) -> str:
         """Return the description, or else the start of the query."""
-        del column
         text = self.description or " ".join(self.query.split())
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -56,7 +55,6 @@ class SqlCheck(QueryCheck):
         Raises:
             SpecError: The result has neither of the two forms.
         """
-        del column
         with workspace.views(self._mappings()) as session:
             frame.createOrReplaceTempView(THIS)
             found = session.sql(self.query)

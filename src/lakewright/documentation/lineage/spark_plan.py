@@ -108,7 +108,6 @@ class _PlanReader:
         return columns
 
     def _project(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        del children
         return _id_and_name(node.get("projectList") or node.get("aggregateExpressions") or [])
 
     def _join(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
@@ -131,11 +130,9 @@ class _PlanReader:
         for projection in node["projections"]:
             for (key, _), expression in zip(columns, projection, strict=True):
                 self._add_dependencies(key, (each for each in _attributes(expression) if each != key))
-        del children
         return columns
 
     def _union(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        del node
         first, *others = children
         for other in others:
             for (key, _), (same, _) in zip(first, other, strict=False):
@@ -150,7 +147,6 @@ class _PlanReader:
         return children[0]
 
     def _cte_reference(self, node: Node, children: list[list[tuple[int, str]]]) -> list[tuple[int, str]]:
-        del children
         columns = _id_and_name(node["output"])
         for (key, _), (same, _) in zip(columns, self.cte_columns.get(int(node["cteId"]), []), strict=False):
             self._add_dependencies(key, [same] if same != key else [])

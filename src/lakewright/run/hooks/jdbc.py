@@ -35,7 +35,6 @@ class StatementCall:
         Raises:
             OSError: The database can't be reached, or rejects it.
         """
-        del seconds
         try:
             self.connect().run([self.sql])
         except LakewrightError as error:

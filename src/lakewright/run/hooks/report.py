@@ -38,7 +38,6 @@ class FileCall:
         Raises:
             OSError: The file can't be written.
         """
-        del seconds
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("w" if self.is_new else "a", encoding="utf-8") as file:
             file.write(self.text)
@@ -67,7 +66,6 @@ class SimpleReportHook(Hook):
 
     def line(self, event: Event, context: HookContext) -> str:
         """Return the line for something that has finished."""
-        del context
         return _line(event, {name: value for name, value in event.metrics.items() if _is_number(value)})
 
 

@@ -93,7 +93,6 @@ class RewindPlan:
 
     def taken_back(self, context: ProcessingContext, entity: Entity) -> tuple[RewoundSlice, ...]:
         """Return the slices that the table does not hold any more; the manifest has skipped ones already."""
-        del context, entity
         return ()
 
 

@@ -122,7 +122,6 @@ class _Reader:
         return numbers
 
     def read_decimal(self, depth: int) -> Type:
-        del depth
         numbers = self.read_numbers(2)
         precision, scale = [*numbers, 0][:2] if numbers else (38, 18)
         if not 1 <= precision <= 38 or scale > precision:
@@ -130,11 +129,9 @@ class _Reader:
         return Decimal(precision, scale)
 
     def read_varchar(self, depth: int) -> Type:
-        del depth
         return self.read_chars(is_fixed=False)
 
     def read_char(self, depth: int) -> Type:
-        del depth
         return self.read_chars(is_fixed=True)
 
     def read_chars(self, *, is_fixed: bool) -> Type:

@@ -40,7 +40,6 @@ class Dataset(Named):
         Raises:
             SpecError: The dataset can only be read.
         """
-        del workspace
         raise SpecError.of(
             f"a dataset of kind {self.kind!r} cannot be written",
             remedy="Write to a dataset of kind file or relation.",

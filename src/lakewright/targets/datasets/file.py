@@ -35,7 +35,6 @@ class FileDataset(RelationLike):
 
     def source(self, workspace: Workspace) -> FileRelation:
         """Return the files as a relation."""
-        del workspace
         return FileRelation(
             kind="file",
             location=self.location,

@@ -31,7 +31,6 @@ class ValuesDataset(RelationLike):
 
     def source(self, workspace: Workspace) -> ValuesRelation:
         """Return the records as a relation."""
-        del workspace
         return ValuesRelation(
             kind="values", records=self.records, columns=self.columns, declared_schema=self.declared_schema
         )

@@ -173,7 +173,6 @@ class EntityTarget(Target):
 
     def build_dirtiness(self, observation: Observation, defaults: TargetDefaults) -> Dirtiness:
         """Return whether there are slices to process."""
-        del defaults
         return entity_dirtiness(observation)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
