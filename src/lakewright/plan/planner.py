@@ -21,7 +21,7 @@ from lakewright.plan.graph import Graph, build_graph
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.phase import Phase
 from lakewright.plan.selectors import Selectable
-from lakewright.plan.status import NOT_REACHED, Planned
+from lakewright.plan.status import Planned
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
 from lakewright.spec.models.job import Execution
 
@@ -185,7 +185,7 @@ class _InstancePlanning:
             self.blocked.setdefault(step.target, phase)
         blocked = [step.target for step in found if not step.is_withheld]
         if blocked and not self.planner.request.keep_going and self.planner.obstacle is None:
-            self.planner.obstacle = f"{NOT_REACHED} while {blocked[0]} is blocked in {phase}"
+            self.planner.obstacle = f"not reached while {blocked[0]} is blocked in {phase}"
 
     def _step(self, phase: Phase, candidate: Candidate, upstream: Sequence[Step]) -> Step:
         expected = self.planner.expected
@@ -219,7 +219,7 @@ class _InstancePlanning:
             relies_on = expected.relied_on(phase, candidate)
             return replace(step, status=Planned.CLEAN, reasons=(*own.reasons, *left), relies_on=relies_on)
         if self.planner.obstacle is not None:
-            return replace(step, reasons=(self.planner.obstacle,))
+            return replace(step, reasons=(self.planner.obstacle,), is_reached=False)
         # Rows that a step before empties are added again.
         is_emptied = observation.filled is Answer.NO
         appended = candidate.appended() if phase is Phase.BUILD and not is_emptied else None

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-__all__ = ["NOT_REACHED", "Planned", "Status", "overall"]
-
-NOT_REACHED = "not reached"
-"""Start of the reason of a step that is skipped because an earlier one failed or is blocked."""
+__all__ = ["Planned", "Status", "overall"]
 
 
 class Planned(StrEnum):

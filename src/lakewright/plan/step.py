@@ -67,6 +67,7 @@ class Step:
         relies_on: The earlier step that makes this one clean, or None if it is clean without any step.
         is_remembered: Whether it runs only because of force or taint. Later observations do not show that it
             must run, so a run that does not reach it records it as unfinished.
+        is_reached: Whether no earlier phase or instance keeps it from running.
     """
 
     phase: Phase
@@ -84,6 +85,7 @@ class Step:
     append: Append | None = None
     relies_on: StepKey | None = None
     is_remembered: bool = False
+    is_reached: bool = True
 
     def __repr__(self) -> str:
         return f"<Step {self.phase} {self.target} {self.status.value}: {'; '.join(self.reasons)}>"

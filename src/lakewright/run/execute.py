@@ -23,9 +23,9 @@ from lakewright.lake.storage_errors import storage_error
 from lakewright.manifest.payload import text_of
 from lakewright.plan.dependencies import step_dependencies
 from lakewright.plan.outcome import Outcome
-from lakewright.plan.status import NOT_REACHED, Status
+from lakewright.plan.status import Status
 from lakewright.plan.step import Plan, Step, done_reasons
-from lakewright.run.progress import Progress, ScheduledStep
+from lakewright.run.progress import Progress, ScheduledStep, unreached
 from lakewright.run.result import RunResult, TargetResult
 from lakewright.run.scheduler import ParallelSchedule, Schedule, SequentialSchedule, Workers
 from lakewright.spec.models.job import Execution
@@ -213,7 +213,7 @@ class _Execution:
     def _give_up(self, error: Exception) -> None:
         """Wait for the running steps, and report them and those that are not reached."""
         self.schedule, self.unreported = SequentialSchedule(()), None
-        reason = f"{NOT_REACHED}: the run ended with an error: {text_of(error)}"
+        reason = f"not reached: the run ended with an error: {text_of(error)}"
         is_listening = True
         for scheduled, result in self._rest(reason):
             try:
@@ -230,8 +230,7 @@ class _Execution:
                 yield done[0], self._result(*done)
         for scheduled in self.progress.steps():
             if not self.progress.is_settled(scheduled):
-                step = scheduled.step
-                yield scheduled, TargetResult(step.target, step.kind, step.phase, Status.SKIPPED, (reason,))
+                yield scheduled, unreached(scheduled.step, reason)
 
     def _cut_off(self) -> None:
         """Cancel the running steps immediately, and do not start the others."""

@@ -9,7 +9,6 @@ from typing import Any
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.plan.step import StepKey
-from lakewright.run.result import is_undone
 
 __all__ = ["Leftovers", "is_built", "is_entry_undone", "tells_outcome"]
 
@@ -93,4 +92,7 @@ def is_built(entry: Mapping[str, Any]) -> bool:
 
 def is_entry_undone(entry: Mapping[str, Any]) -> bool:
     """Return whether a recorded target failed, was blocked, interrupted or not reached."""
-    return is_undone(Status(entry["status"]), entry["reasons"])
+    is_reached = entry.get("is_reached")
+    if is_reached is None:  # earlier versions recorded it in words
+        is_reached = not any(reason.startswith("not reached") for reason in entry["reasons"])
+    return Status(entry["status"]).is_failure or not is_reached

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import NOT_REACHED, Planned, Status
+from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import InstancePlan, PhasePlan, Plan, Step, StepKey
-from lakewright.run.result import InstanceResult, PhaseResult, TargetResult, is_undone
+from lakewright.run.result import InstanceResult, PhaseResult, TargetResult
 
-__all__ = ["Progress", "ScheduledStep"]
+__all__ = ["Progress", "ScheduledStep", "unreached"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +98,8 @@ class Progress:
         step = scheduled.step
         if failed := self._failed_sources(scheduled):
             return _result(step, Status.BLOCKED, failed)
-        if step.status is Planned.BLOCKED and is_undone(Status.SKIPPED, step.reasons):
-            return _result(step, Status.SKIPPED, step.reasons)
+        if not step.is_reached:
+            return unreached(step, *step.reasons)
         # What waits for a fault in the project's files says so, whatever else happens.
         obstacle = None if step.is_withheld else self._obstacle(scheduled)
         if obstacle is None and (failed := self._failed_before(scheduled)):
@@ -109,7 +109,7 @@ class Progress:
             return replace(_result(step, Status.BLOCKED, step.reasons), error=error)
         if step.status is Planned.CLEAN and (obstacle is None or not self._is_in_doubt(step)):
             return _clean(step)
-        return None if obstacle is None else _result(step, Status.SKIPPED, (obstacle,))
+        return None if obstacle is None else unreached(step, obstacle)
 
     def _is_in_doubt(self, step: Step) -> bool:
         """Return whether a step is clean only because of an earlier step that did not succeed."""
@@ -139,7 +139,7 @@ class Progress:
         self._first_failed = min(scheduled.instance, earlier)
         is_isolated = result.kind in self._isolated_kinds or result.status is Status.BLOCKED
         if not is_isolated and instance.stopped is None:
-            instance.stopped = (result.phase, f"{NOT_REACHED}: {result.name} failed")
+            instance.stopped = (result.phase, f"not reached: {result.name} failed")
 
     def is_settled(self, scheduled: ScheduledStep) -> bool:
         """Return whether a step has a result."""
@@ -162,18 +162,18 @@ class Progress:
     def _obstacle(self, scheduled: ScheduledStep) -> str | None:
         """Return why a step is not reached, other than failed dependencies; None if it is reached."""
         if self._is_interrupted():
-            return f"{NOT_REACHED}: the run was interrupted"
+            return "not reached: the run was interrupted"
         if self._keep_going:
             return None
         if self._first_failed is not None and self._first_failed < scheduled.instance:
-            return f"{NOT_REACHED}: the instance {_named(self.plan.instances[self._first_failed])} failed"
+            return f"not reached: the instance {_named(self.plan.instances[self._first_failed])} failed"
         instance = self._instances[scheduled.instance]
         for phase, state in instance.phases.items():
             if phase is scheduled.step.phase:
                 break
             if state.failed:
                 worst = next((each for each in state.failed if each.status is Status.FAILED), state.failed[0])
-                return f"{NOT_REACHED}: {phase} {_ended(worst)}"
+                return f"not reached: {phase} {_ended(worst)}"
         is_stopped = instance.stopped is not None and instance.stopped[0] is scheduled.step.phase
         return instance.stopped[1] if instance.stopped and is_stopped else None
 
@@ -221,3 +221,8 @@ def _clean(step: Step) -> TargetResult:
 
 def _result(step: Step, status: Status, reasons: tuple[str, ...]) -> TargetResult:
     return TargetResult(step.target, step.kind, step.phase, status, reasons)
+
+
+def unreached(step: Step, *reasons: str) -> TargetResult:
+    """Return the result of a step to which the run does not come."""
+    return replace(_result(step, Status.SKIPPED, reasons), is_reached=False)

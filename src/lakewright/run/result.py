@@ -14,18 +14,12 @@ from lakewright.manifest.plain import finite
 from lakewright.manifest.record import format_instant
 from lakewright.notebook import html_table
 from lakewright.plan.phase import Phase
-from lakewright.plan.status import NOT_REACHED, Status, overall
+from lakewright.plan.status import Status, overall
 from lakewright.plan.step import instances_as_json, parameters_text
 
-__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "is_undone", "status_of_part"]
+__all__ = ["InstanceResult", "PhaseResult", "RunResult", "TargetResult", "status_of_part"]
 
 _HELD = frozenset({ItemFailed.code, ItemLocked.code, LakeMoved.code, LeaseHeld.code})
-
-
-def is_undone(status: Status, reasons: Iterable[str]) -> bool:
-    """Return whether a target with this status and these reasons failed, was blocked or was not reached."""
-    is_unreached = any(reason.startswith(NOT_REACHED) for reason in reasons)
-    return status.is_failure or (status is Status.SKIPPED and is_unreached)
 
 
 def status_of_part(statuses: Iterable[Status], *, is_cut: bool) -> Status:
@@ -50,6 +44,7 @@ class TargetResult:
     Attributes:
         warnings: What the target warned of, besides warnings of slices, which are in their metrics; see
             `all_warnings`.
+        is_reached: Whether the run came to it; what it did not come to is skipped.
     """
 
     name: str
@@ -61,6 +56,7 @@ class TargetResult:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     error: Fault | None = None
     warnings: tuple[str, ...] = ()
+    is_reached: bool = True
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
@@ -72,7 +68,7 @@ class TargetResult:
     @property
     def is_undone(self) -> bool:
         """Whether it failed, was blocked, interrupted or not reached."""
-        return is_undone(self.status, self.reasons)
+        return self.status.is_failure or not self.is_reached
 
     @property
     def is_held(self) -> bool:
@@ -94,6 +90,7 @@ class TargetResult:
             "metrics": finite(dict(self.metrics)),
             "error": self.error.as_json() if self.error else None,
             "warnings": list(self.warnings),
+            "is_reached": self.is_reached,
         }
 
 

@@ -11,7 +11,6 @@ import pytest
 from lakewright.cli.commands.status import _warning
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
-from lakewright.plan.status import NOT_REACHED
 from lakewright.testing import MemoryStore
 from lakewright.usecases.concerns import concern_of_warning
 from lakewright.usecases.history import Warned
@@ -20,7 +19,7 @@ from lakewright.usecases.status import warned_targets
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 WARNED = {"status": "SUCCESS_WITH_ERRORS", "error": {"message": "it was changed", "remedy": None}}
 CLEAN = {"status": "SKIPPED", "reasons": ["every slice has been processed"]}
-LEFT = {"status": "SKIPPED", "reasons": [NOT_REACHED]}
+LEFT = {"status": "SKIPPED", "reasons": [], "is_reached": False}
 
 
 def run(run_id: str, phase: str = "BUILD", **facts: Any) -> Run:

@@ -14,7 +14,6 @@ from tests.projects import make_workspace
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
 from lakewright.plan.phase import Phase, phases_until
-from lakewright.plan.status import NOT_REACHED
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.testing import MemoryStore
 from lakewright.usecases.failed_runs.undone_runs import given_instances, undone_runs
@@ -55,9 +54,8 @@ def days(run: Run) -> frozenset[tuple[tuple[str, str], ...]]:
 def result(day: str, status: str, phase: str = "BUILD", name: str = "orders") -> dict[str, Any]:
     """Return the recorded result of a target in the instance of a day; `NOT_REACHED` is one as well."""
     is_reached = status != "NOT_REACHED"
-    told = (
-        {"status": status, "reasons": []} if is_reached else {"status": "SKIPPED", "reasons": [NOT_REACHED]}
-    )
+    status = status if is_reached else "SKIPPED"
+    told = {"status": status, "reasons": [], "is_reached": is_reached}
     return {"name": name, "phase": phase, "instance": {"day": day}, **told}
 
 
