@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from lakewright.errors.base import LakewrightError
 from lakewright.errors.fault import Fault, Location
@@ -52,9 +53,10 @@ class SpecError(LakewrightError):
         *,
         location: Location | None = None,
         remedy: str | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> SpecError:
         """Return an error with one fault."""
-        return cls([Fault(message, location=location, remedy=remedy)])
+        return cls([Fault(message, location=location, remedy=remedy, details=details or {})])
 
     def placed(self, subject: str, location: Location | None) -> SpecError:
         """Return the error with a place for each fault that has none, and with what it is a fault of.

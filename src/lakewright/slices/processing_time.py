@@ -189,7 +189,7 @@ class ProcessingTimes:
             return with_offset(self.scope.child({SLICE: _slice_value(slice_name)}).render(text))
         except SpecError as error:
             fault = error.faults[0]
-            lacks_date = _iso_date(slice_name) is None and "no property 'date'" in fault.message
+            lacks_date = _iso_date(slice_name) is None and fault.details.get("unknown_property") == "date"
             why = "its name has no date such as 2024-05-01" if lacks_date else fault.message
             otherwise = _WITHOUT_DATE if lacks_date else fault.remedy or "Correct the expression."
             raise UsageError(

@@ -188,12 +188,18 @@ def _argument_fault(
         )
     if name not in known:
         there = f"The job has the parameters {', '.join(known)}." if known else "The job has no parameters."
-        return Fault(f"unknown parameter {name!r}", remedy=suggestion(name, known) or there, code="usage")
+        return Fault(
+            f"unknown parameter {name!r}",
+            remedy=suggestion(name, known) or there,
+            code="usage",
+            details={"unknown_parameter": name},
+        )
     if suffix is not None and suffix not in _SUFFIXES:
         return Fault(
             f"unknown suffix {suffix!r} of parameter {name}",
             remedy="The suffixes are start, end, until and step.",
             code="usage",
+            details={"unknown_suffix": suffix},
         )
     return None
 

@@ -145,7 +145,7 @@ def _hint() -> Iterator[None]:
     try:
         yield
     except SpecError as error:
-        if any("unknown name" in fault.message for fault in error.faults):
+        if any("unknown_name" in fault.details for fault in error.faults):
             error.add_note("The value of a name that only a job has is an argument: read(day=…).")
         raise
 

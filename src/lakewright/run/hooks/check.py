@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import cast
 
 from lakewright.errors import Fault, SpecError
@@ -36,7 +37,7 @@ def notification_faults(job: Job, scope: Scope, *, has_measures: bool) -> Iterat
     labels = {name: "" for name in METRIC_LABELS if name not in scope.names}
     for label, text in _board(job):
         found = tuple(_faults(f"job {job.name!r}: label {label!r} of its metrics", text, scope.child(labels)))
-        yield from (each for each in found if not (has_measures and "unknown name" in each.message))
+        yield from (each for each in found if not (has_measures and "unknown_name" in each.details))
 
 
 def _board(job: Job) -> Iterator[tuple[str, str]]:
@@ -51,4 +52,4 @@ def _faults(where: str, text: str, scope: Scope) -> Iterator[Fault]:
         scope.render(text)
     except SpecError as error:
         for fault in error.faults:
-            yield Fault(f"{where}: {fault.message}", fault.location, fault.remedy)
+            yield replace(fault, message=f"{where}: {fault.message}")

@@ -232,6 +232,7 @@ def read_property(target: object, name: str, context: EvaluationContext, *, writ
     raise SpecError.of(
         f"{_kind(target)} has no property {name!r}",
         remedy=suggestion(name, known) or f"Write ${{{written}}}.{name} to put that text after the value.",
+        details={"unknown_property": name},
     )
 
 

@@ -206,7 +206,9 @@ class Scope:
                     return self._note(name, self._value_at(name, depth))
         if name in NAMESPACES:
             return NAMESPACES[name]
-        raise SpecError.of(f"unknown name {name!r}", remedy=self._remedy(name))
+        raise SpecError.of(
+            f"unknown name {name!r}", remedy=self._remedy(name), details={"unknown_name": name}
+        )
 
     def names_behind(self, text: str) -> frozenset[str]:
         """Return the names that rendering a text may use, directly and through entries of environments.

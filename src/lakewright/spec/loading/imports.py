@@ -30,6 +30,9 @@ DEEPEST_IMPORT = 10
 
 Load: TypeAlias = Callable[[Path, LoadOptions], Project]
 
+_UNKNOWN = {"unknown_parameter", "unknown_suffix"}
+"""Details of faults whose remedies hold for imports, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Importer:
@@ -112,7 +115,7 @@ def _values(job: Job, arguments: Mapping[str, str], project: Project) -> Mapping
         raise SpecError(
             Fault(
                 f"job {job.name!r}: {fault.message.partition(';')[0]}",
-                remedy=fault.remedy if fault.message.startswith("unknown") else remedy,
+                remedy=fault.remedy if _UNKNOWN & fault.details.keys() else remedy,
             )
             for fault in error.faults
         ) from None
