@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakewright.errors import Fault, LakewrightError, SpecError
+from lakewright.errors import Fault, LakewrightError, Location, SpecError
 from lakewright.lake.lake import Lake
 from lakewright.spec.arguments import expand_arguments, sample_arguments
 from lakewright.spec.definitions.definition import Definition
@@ -51,20 +51,19 @@ class Evaluation:
     Attributes:
         errors: Faults of definitions that a job or `process` uses.
         warnings: Faults of other definitions, which may be meant to be used with `-D`.
+        reported: Messages and places of the faults in either, without the jobs that use the definitions.
     """
 
     evaluated: list[Evaluated] = field(default_factory=list)
     errors: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
+    reported: set[tuple[str, Location | None]] = field(default_factory=set)
 
     def report(self, faults: Iterable[Fault], *, is_used: bool, where: str = "") -> None:
         """Add faults that were not reported yet; `where` names the job in their messages."""
-        known = {
-            (each.message.partition(" in job ")[0], each.location) for each in (*self.errors, *self.warnings)
-        }
         for fault in faults:
-            if (fault.message, fault.location) not in known:
-                known.add((fault.message, fault.location))
+            if (fault.message, fault.location) not in self.reported:
+                self.reported.add((fault.message, fault.location))
                 found = replace(fault, message=f"{fault.message}{where}")
                 (self.errors if is_used else self.warnings).append(found)
 
