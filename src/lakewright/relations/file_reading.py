@@ -129,7 +129,9 @@ class FileReader:
                 f"{self.label}: there is no file at {place} to infer its columns from",
                 remedy="Declare its schema.",
             )
-        below = [SourceFile(path.removeprefix(base).lstrip("/"), size) for path, size in paths]
+        below = [
+            SourceFile(path.removeprefix(base).lstrip("/") or parent(path)[1], size) for path, size in paths
+        ]
         source = Source(
             label=self.label,
             place=base,

@@ -153,7 +153,7 @@ def test_a_rehearsal_warns_of_narrower_types(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "lake/bronze/orders").mkdir(parents=True)
     (tmp_path / "lake/bronze/orders/s1.parquet").write_bytes(b"PAR1")
     entity = workspace.entity("orders")
-    for name in ("begin_beside", "_remove"):
+    for name in ("begin_beside", "drop_table", "remove_uncommitted"):
         monkeypatch.setattr(rehearse, name, lambda *_, **__: None)
     monkeypatch.setattr(rehearse, "observe_table", lambda *_: table("bigint"))
     monkeypatch.setattr(rehearse._Attempt, "rehearse", lambda attempt, _: attempt.warnings)
