@@ -251,8 +251,8 @@ def _text_to_date(value: str, source: Type, target: Type, rules: ValueRules) -> 
     date = f"if({value} rlike '{_IS_DATE}' and {value} >= '0001', try_cast({value} as date), null)"
     time = _text_to_time(value, Scalar("string"), Scalar("timestamp_ntz"), rules).sql
     is_midnight = f"date_format({time}, '{_CLOCK_FORMAT}') = '{_MIDNIGHT}'"
-    of_zoned = f"if({value} rlike '{_HAS_ZONE}' and {is_midnight}, cast({time} as date), null)"
-    return Leaf(f"coalesce({date}, if(length({value}) > 16, {of_zoned}, null))", Reason.NOT_WRITTEN_SO)
+    of_zoned = f"if(length({value}) > 16 and {is_midnight}, cast({time} as date), null)"
+    return Leaf(f"coalesce({date}, {of_zoned})", Reason.NOT_WRITTEN_SO)
 
 
 def _text_to_time(value: str, source: Type, target: Type, rules: ValueRules) -> Leaf:

@@ -102,15 +102,10 @@ def unreadable_folder(folder: str, why: str, remedy: str = _LET_READ) -> Storage
     )
 
 
-def _is_slice(name: str) -> bool:
-    """Return whether a name in bronze may be that of a slice: those of marks start with `_` or `.`."""
-    return bool(name) and not name.startswith(("_", "."))
-
-
 def list_local(folder: Path, unreadable: dict[str, str]) -> tuple[bool, list[Slice]]:
     """Return whether a folder exists, and its slices; add those that can't be read to `unreadable`."""
     try:
-        names = [entry.name for entry in os.scandir(folder) if _is_slice(entry.name)]
+        names = [entry.name for entry in os.scandir(folder) if is_visible(entry.name)]
     except FileNotFoundError as error:
         if folder.is_symlink():
             raise unreadable_folder(str(folder), "it is a link to a place that does not exist") from error
@@ -148,7 +143,7 @@ def local_slice(path: Path) -> Slice:
     if not path.is_dir():
         status = path.stat()
         return Slice(path.name, str(path), (FileEntry(path.name, status.st_size, status.st_mtime_ns),))
-    marks = frozenset(entry.name for entry in os.scandir(path) if not _is_slice(entry.name))
+    marks = frozenset(entry.name for entry in os.scandir(path) if not is_visible(entry.name))
     files = tuple(sorted(_local_files(path), key=lambda file: file.name))
     return Slice(path.name, str(path), files, marks, is_folder=True)
 
@@ -189,7 +184,7 @@ def _hadoop_slices(bronze: str, files: HadoopFiles, lake: Lake) -> Iterator[Slic
     for status in system.listStatus(root):
         place = status.getPath()
         name = str(place.getName())
-        if not _is_slice(name):
+        if not is_visible(name):
             continue
         path = f"{bronze.rstrip('/')}/{name}"
         if not status.isDirectory():
@@ -197,7 +192,7 @@ def _hadoop_slices(bronze: str, files: HadoopFiles, lake: Lake) -> Iterator[Slic
             yield Slice(name, path, (file,))
             continue
         inside = (str(each.getPath().getName()) for each in system.listStatus(place))
-        marks = frozenset(each for each in inside if not _is_slice(each))
+        marks = frozenset(each for each in inside if not is_visible(each))
         yield Slice(name, path, tuple(files.listed(path)), marks, is_folder=True)
 
 
@@ -216,7 +211,7 @@ def list_objects(bronze: str, storage: ObjectStorage, name: str | None = None) -
         found.append(single)
     below = [(each.key.removeprefix(f"{key}/" if key else ""), each) for each in found]
     by_slice = groupby(sorted(below, key=lambda pair: pair[0]), key=lambda pair: pair[0].partition("/")[0])
-    slices = (_stored(bronze, first, list(pairs), objects) for first, pairs in by_slice if _is_slice(first))
+    slices = (_stored(bronze, first, list(pairs), objects) for first, pairs in by_slice if is_visible(first))
     return bool(found), list(slices)
 
 
@@ -227,7 +222,7 @@ def _stored(bronze: str, name: str, found: list[tuple[str, StoredObject]], bucke
         only = found[0][1]
         return Slice(name, path, (FileEntry(name, only.size, only.modified),))
     firsts = (key.partition("/")[0] for key, _ in inside)
-    marks = frozenset(first for first in firsts if not _is_slice(first))
+    marks = frozenset(first for first in firsts if not is_visible(first))
     files = tuple(
         FileEntry(key, each.size, each.modified)
         for key, each in inside

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +24,7 @@ from lakewright.lake.commit import (
 from lakewright.lake.observation import last_commit_number, observe_table, observe_without_spark, table_log
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.manifest.record import parse_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.discover import item_id, slice_of_id
 from lakewright.slices.processed import (
@@ -86,6 +88,12 @@ class AppliedSlice:
     def fingerprint(self) -> Mapping[str, Any]:
         """The fingerprint with which it was processed; empty if that is not known."""
         return self.content.get("fingerprint") or {}
+
+    @property
+    def at(self) -> datetime | None:
+        """The processing time; None if that is not known."""
+        time = self.content.get("processingTime")
+        return None if time is None else parse_instant(time)
 
     @property
     def is_unwritten(self) -> bool:
@@ -319,12 +327,8 @@ def archived_for_undo(chain: SliceChain, name: str, listing: Listing) -> tuple[s
 
 def slices_in(commit: Commit, app: str) -> tuple[AppliedSlice, ...]:
     """Return the slices that a commit of an application holds, in the order in which they were applied."""
-    content = commit.content
-    if content.get("app") != app:
-        return ()
-    several = content.get("items")
-    found = [content] if several is None else [{**content, **each} for each in several]
-    return tuple(AppliedSlice(each["item"], int(each["number"]), each) for each in found if "item" in each)
+    items = commit.items if commit.content.get("app") == app else ()
+    return tuple(AppliedSlice(each["item"], int(each["number"]), each) for each in items)
 
 
 def each_once(slices: Iterable[AppliedSlice]) -> tuple[AppliedSlice, ...]:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import MigrationError
+from lakewright.schema.convert import convert
 from lakewright.schema.sql import name_sql, text_sql
+from lakewright.schema.types import BOOLEAN, TEXT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,8 +30,6 @@ a role can't be read, the start of the next row of the record, and the number of
 
 SAMPLES = 5
 """Number of keys that an error shows for each failed check."""
-
-_TRUE, _FALSE = "('true', 't', 'yes', 'y', '1')", "('false', 'f', 'no', 'n', '0')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Roles:
         """Return SQL of a flag; null if it cannot be read, and `missing` if no column has the role."""
         if role not in self.names:
             return f"cast({missing} as boolean)"
-        text = f"lower(trim(cast({name_sql(self.names[role])} as string)))"
-        return f"case when {text} in {_TRUE} then true when {text} in {_FALSE} then false end"
+        text = f"trim(cast({name_sql(self.names[role])} as string))"
+        return convert(text, TEXT, BOOLEAN, column=self.names[role]).sql
 
     def unread(self) -> str:
         """Return SQL of whether a column with a role holds a value that cannot be read."""

@@ -17,7 +17,6 @@ from lakewright.errors import DataLossError, SliceError
 from lakewright.lake.observation import missing_files
 from lakewright.manifest.item import Item, Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
-from lakewright.manifest.record import parse_instant
 from lakewright.manifest.watermark import Watermark
 from lakewright.slices.discover import called_name, find_slice, natural_key, slice_name
 from lakewright.slices.replay_slices import KnownSlice
@@ -122,7 +121,7 @@ def known_slices(
     last = max((natural_key(each.name) for each in before), default=())
     found = []
     for each in slices:
-        at, key = each.content.get("processingTime"), natural_key(each.name)
+        at, key = each.at, natural_key(each.name)
         if at is None:
             raise DataLossError(
                 f"the processing time of {each.name} is not recorded, so it cannot be applied again",
@@ -134,7 +133,7 @@ def known_slices(
                 item_id=each.item_id,
                 name=each.name,
                 fingerprint=each.fingerprint,
-                at=parse_instant(at),
+                at=at,
                 strategy=strategy or Strategy(each.content["strategy"]),
                 is_late=key < last,
                 is_new=each.item_id in new,

@@ -16,7 +16,7 @@ from lakewright.errors import DataLossError, UsageError
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
-from lakewright.manifest.record import format_instant, parse_instant
+from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Query
 from lakewright.slices.chain import (
     AppliedSlice,
@@ -75,8 +75,7 @@ class RebuildStart:
         if self.slice is not None:
             return applied.name == self.slice
         if self.time is not None:
-            at = applied.content.get("processingTime")
-            return at is not None and parse_instant(at) >= self.time
+            return applied.at is not None and applied.at >= self.time
         return True
 
 
@@ -218,15 +217,9 @@ def _with_included(applied: Sequence[AppliedSlice], included: Sequence[AppliedSl
     again = {each.item_id for each in included}
     found = [each for each in applied if each.item_id not in again]
     for each in included:
-        at = parse_instant(each.content["processingTime"])
-        later = (n for n, one in enumerate(found) if _is_after(one, at))
+        later = (n for n, one in enumerate(found) if one.at and each.at and one.at > each.at)
         found.insert(next(later, len(found)), each)
     return found
-
-
-def _is_after(applied: AppliedSlice, at: datetime) -> bool:
-    time = applied.content.get("processingTime")
-    return time is not None and parse_instant(time) > at
 
 
 def _in_order(chain: SliceChain) -> list[AppliedSlice]:
