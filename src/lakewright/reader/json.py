@@ -28,6 +28,7 @@ from lakewright.reader.json_types import (
     with_doubles,
 )
 from lakewright.reader.source import KnownColumns, Source
+from lakewright.schema.fits import widened
 from lakewright.schema.scalars import class_of
 from lakewright.schema.shape import has_part
 from lakewright.schema.spark import type_of
@@ -278,11 +279,18 @@ def _variants(files: _Files) -> DataFrame:
     return files.load(f"{_RECORD} variant, {_TEXT} string", options)
 
 
+def _lines(files: _Files) -> DataFrame:
+    """Return the text of each line, which Spark's reader of text does not decode."""
+    lines = files.session.read.format("text").options(**files.options).load(files.source.places)
+    encoding, text = files.options.get("encoding"), "value"
+    if encoding is not None:
+        text = f"ltrim('\ufeff', decode(cast(value as binary), {text_sql(encoding)}))"
+    return lines.selectExpr(f"{text} as {_TEXT}")
+
+
 def _exact_variants(files: _Files) -> DataFrame:
     """Return a row for each line: its value, or its text if it is not exactly one; Spark's skips the rest."""
-    lines = files.session.read.format("text").options(**files.options).load(files.source.places)
-    text = lines.selectExpr(f"{_text_of_line(files.options.get('encoding'))} as {_TEXT}")
-    filled = text.where(f"trim(both ' \t\r\n' from {_TEXT}) <> ''")
+    filled = _lines(files).where(f"trim(both ' \t\r\n' from {_TEXT}) <> ''")
     parsed = filled.selectExpr(f"{_alone_sql(_TEXT, _DEEPEST)} as {_RECORD}", _TEXT)
     return parsed.selectExpr(_RECORD, f"if({_RECORD} is null, {_TEXT}, null) as {_TEXT}")
 
@@ -307,9 +315,7 @@ def _parsed(files: _Files, columns: Sequence[JsonColumn]) -> DataFrame:
 
 def _has_long_numbers(files: _Files) -> bool:
     """Return whether a number may have more digits than a variant holds."""
-    lines = files.session.read.format("text").options(**files.options).load(files.source.places)
-    text = _text_of_line(files.options.get("encoding"))
-    return not lines.where(f"{text} rlike '(^|[:,\\\\[])[ \\\\t]*-?{_LONG_NUMBER}'").isEmpty()
+    return not _lines(files).where(f"{_TEXT} rlike '(^|[:,\\\\[])[ \\\\t]*-?{_LONG_NUMBER}'").isEmpty()
 
 
 def _without_long_variants(files: _Files, columns: Sequence[JsonColumn]) -> tuple[JsonColumn, ...]:
@@ -435,7 +441,8 @@ def _shown_leaf(raw: Type, inferred: Type, target: Type | None, *, is_used: bool
     if raw == VARIANT and class_of(target) == "text":
         return TEXT, TEXT  # whatever kinds the slice has
     is_number = class_of(inferred) in ("whole", "decimal", "float")
-    agreed = _DOUBLE if target == _DOUBLE and is_number else inferred
+    # Whole numbers decide no type, and a double may not hold decimals.
+    agreed = widened(target, raw) if is_number and class_of(target) in ("decimal", "float") else inferred
     return (agreed if is_used and not isinstance(target, Decimal) else raw), agreed
 
 
@@ -531,15 +538,6 @@ def _check_clashes(
                 "but for case",
                 "Rename one of them at the source, deliver the slice again",
             )
-
-
-def _text_of_line(encoding: str | None) -> str:
-    """Return SQL of the text of a line, which Spark's reader of text does not decode."""
-    return (
-        "value"
-        if encoding is None
-        else f"ltrim('\ufeff', decode(cast(value as binary), {text_sql(encoding)}))"
-    )
 
 
 def _alone_sql(text: str, levels: int) -> str:

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from lakewright.schema.types import Array, Chars, Decimal, MapOf, Scalar, Struct, StructField, Type
+from lakewright.schema.scalars import class_of
+from lakewright.schema.shape import has_part, mapped
+from lakewright.schema.types import Array, Decimal, MapOf, Scalar, Struct, StructField, Type
 
 __all__ = [
     "DEEPEST",
@@ -84,7 +86,7 @@ class JsonColumn:
 
     def as_written(self) -> JsonColumn:
         """Return the column with texts of its values as they are written, where they are of several kinds."""
-        return replace(self, raw=_written(self.raw))
+        return replace(self, raw=mapped(self.raw, lambda part: _TEXT if part == MIXED else part))
 
 
 def json_columns(
@@ -136,6 +138,8 @@ def _types(kind: Type, target: Type | None, is_exact: bool) -> tuple[Type, Type]
         return (_DOUBLE if is_exact or kind.precision <= _EXACT_DIGITS else exact), inferred
     # A double does not show how it was written, and may not hold it.
     is_written = kind == _DOUBLE and (_is_text(target) or not is_exact)
+    if is_written and target is not None and class_of(target) == "whole":
+        return MIXED, inferred  # a text of a whole number has digits only, a number may be 7.0 or 2.5e2
     return (_TEXT if is_written else kind), inferred
 
 
@@ -176,16 +180,12 @@ def _has_unknown_decimal(raw: Type, target: Type | None) -> bool:
 
 
 def _is_text(kind: Type | None) -> bool:
-    return isinstance(kind, Chars) or (isinstance(kind, Scalar) and kind.name.startswith("string"))
+    return kind is not None and class_of(kind) == "text"
 
 
 def with_doubles(raw: Type) -> Type:
     """Return a raw type with doubles in place of its decimals."""
-    return _DOUBLE if isinstance(raw, Decimal) else _with_parts(raw, with_doubles)
-
-
-def _written(raw: Type) -> Type:
-    return _TEXT if raw == MIXED else _with_parts(raw, _written)
+    return mapped(raw, lambda part: _DOUBLE if isinstance(part, Decimal) else part)
 
 
 def exact_type(raw: Type, inferred: Type) -> Type:
@@ -200,15 +200,6 @@ def exact_type(raw: Type, inferred: Type) -> Type:
     if isinstance(raw, MapOf) and isinstance(inferred, MapOf):
         return MapOf(raw.key, exact_type(raw.value, inferred.value))
     return inferred
-
-
-def _with_parts(kind: Type, changed: Callable[[Type], Type]) -> Type:
-    """Return a type whose parts are changed."""
-    if isinstance(kind, Struct):
-        return Struct(tuple(StructField(each.name, changed(each.type)) for each in kind.fields))
-    if isinstance(kind, MapOf):
-        return MapOf(kind.key, changed(kind.value))
-    return Array(changed(kind.element)) if isinstance(kind, Array) else kind
 
 
 def parse_kind(text: str) -> Type:
@@ -298,11 +289,7 @@ def is_nothing(kind: Type) -> bool:
 
 def is_mixed(kind: Type) -> bool:
     """Return whether a type has values of several kinds, or something with such values inside."""
-    if isinstance(kind, Struct):
-        return any(is_mixed(field.type) for field in kind.fields)
-    if isinstance(kind, MapOf):
-        return is_mixed(kind.value)
-    return is_mixed(kind.element) if isinstance(kind, Array) else kind == MIXED
+    return has_part(kind, lambda part: part == MIXED)
 
 
 def merged(kinds: Iterable[Type]) -> Type:

@@ -72,7 +72,7 @@ def inject(frame: DataFrame, injections: Iterable[Injection]) -> DataFrame:
 def flatten(frame: DataFrame, names: Iterable[str]) -> DataFrame:
     """Return the frame with a column for each name that is a path into another column, such as `customer.id`.
 
-    A name that is a column's own, or no path, adds nothing.
+    A name that is a column's own, or no path, adds nothing. A path into what is null in all rows is null.
     """
     found = {}
     for name in names:
@@ -83,17 +83,23 @@ def flatten(frame: DataFrame, names: Iterable[str]) -> DataFrame:
 
 
 def _path(schema: StructType, name: str) -> tuple[str, ...] | None:
-    """Return the names of the fields that lead to a field, as the schema spells them; None without such."""
-    from pyspark.sql.types import StructType
+    """Return the names of the fields that lead to a field, as the schema spells them; None without such.
+
+    They end where all rows have null.
+    """
+    from pyspark.sql.types import NullType, StructType
 
     for field in schema.fields:
         if field.name.lower() == name.lower():
             return (field.name,)
+        if not name.lower().startswith(f"{field.name.lower()}."):
+            continue
+        if isinstance(field.dataType, NullType):
+            return (field.name,)
         rest = name[len(field.name) + 1 :]
-        if name.lower().startswith(f"{field.name.lower()}.") and isinstance(field.dataType, StructType):
-            inner = _path(field.dataType, rest)
-            if inner is not None:
-                return (field.name, *inner)
+        inner = _path(field.dataType, rest) if isinstance(field.dataType, StructType) else None
+        if inner is not None:
+            return (field.name, *inner)
     return None
 
 

@@ -111,6 +111,8 @@ def _values(record: str) -> dict[str, Any]:
     """Return the values of a record, as its columns hold them."""
     found = json.loads(record, parse_float=Decimal, parse_int=Decimal)
     code, lines = found["code"], found["lines"]
+    if isinstance(code, Decimal):
+        code = f"{code.normalize():f}"
     return {
         "price": found["price"],
         "total": found["total"],
@@ -118,7 +120,7 @@ def _values(record: str) -> dict[str, Any]:
         "size": int(found["size"]),
         "rate": float(found["rate"]),
         "eur": found["net"]["eur"],
-        "lines": None if lines is None else [float(line["q"]) for line in lines],
+        "lines": [float(line["q"]) for line in lines] if lines else None,
     }
 
 
@@ -150,7 +152,7 @@ def test_however_numbers_are_written_the_rows_are_those_of_the_model(lake: Small
     found: dict[int, list[dict[str, Any]]] = {}
     for row in ordered.collect():
         values = {name: row[name] for name in SPELLINGS}
-        values["lines"] = None if row["lines"] is None else [line["q"] for line in row["lines"]]
+        values["lines"] = [line["q"] for line in row["lines"]] if row["lines"] else None
         found.setdefault(row["id"], []).append(values)
     assert found == model
 

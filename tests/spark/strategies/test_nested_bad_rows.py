@@ -34,7 +34,7 @@ BAD = {
     '"items": [{"q": 1}, {"q": "many"}]': ("items.q", "many", "bigint of the table"),
     '"items": [{"q": 1.5}]': ("items.q", "1.5", "bigint of the table"),
     '"tags": [1, "two"]': ("tags", "two", "bigint of the table"),
-    '"net": {"eur": "1.5x"}': ("net.eur", "1.5x", "double of the table"),
+    '"net": {"eur": "1.5x"}': ("net.eur", "1.5x", "decimal(20,6) of the table"),
     '"size": {"a": "wide"}': ("size", "wide", "int"),
     '"d": {"l": [{"w": 1}, {"w": "heavy"}]}': ("d.l.w", "heavy", "decimal(6,2)"),
     '"k": {"a": 1}': ("k key", "a", "int"),

@@ -136,7 +136,7 @@ def column(kind: Type, target: Type | None = None) -> JsonColumn:
         (struct(a=BIGINT), "struct<A: string>", "struct<a: variant>", "struct<a: bigint>"),
         (Array(Array(DOUBLE)), None, "array<array<string>>", "array<array<double>>"),
         (Array(BIGINT), "array<string>", "array<variant>", "array<bigint>"),
-        (struct(a=BIGINT, A=DOUBLE), "map<string, int>", "map<string, string>", "map<string, double>"),
+        (struct(a=BIGINT, A=DOUBLE), "map<string, int>", "map<string, variant>", "map<string, double>"),
         (struct(a=BIGINT, b=TEXT), "map<string, int>", "map<string, variant>", "map<string, string>"),
         (Array(struct(a=FLAG)), "array<map<string, boolean>>", "array<map<string, boolean>>", None),
         (struct(a=BIGINT, A=TEXT), None, "struct<a: variant>", "struct<a: string>"),
