@@ -138,9 +138,9 @@ def _types(kind: Type, target: Type | None, is_exact: bool) -> tuple[Type, Type]
         return (_DOUBLE if is_exact or kind.precision <= _EXACT_DIGITS else exact), inferred
     # A double does not show how it was written, and may not hold it.
     is_written = kind == _DOUBLE and (_is_text(target) or not is_exact)
-    if is_written and target is not None and class_of(target) == "whole":
-        return MIXED, inferred  # a text of a whole number has digits only, a number may be 7.0 or 2.5e2
-    return (_TEXT if is_written else kind), inferred
+    # A text of a whole number has digits only, a number may be 7.0 or 2.5e2.
+    as_written = MIXED if target is not None and class_of(target) == "whole" else _TEXT
+    return (as_written if is_written else kind), inferred
 
 
 def _inferred(kind: Type) -> Type:
