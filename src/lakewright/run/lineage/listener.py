@@ -160,7 +160,6 @@ def _assertions(target: Target, result: TargetResult) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     for assertion in target.assertions.values():
         is_failed = assertion.label in (failures or ())
-        is_failed = is_failed or any(each.startswith(f"{assertion.label}: ") for each in result.reasons)
         found.append((assertion.label, not is_failed))
         if is_failed and target.mode is ErrorMode.FAIL_FAST:
             break
