@@ -17,7 +17,7 @@ from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
 from lakewright.schema.sql import name_sql, text_sql
-from lakewright.spec.arguments import expand_arguments, floor_value
+from lakewright.spec.arguments import expand_range, floor_value
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import Value, parse_value, render_value
 from lakewright.spec.models.base import Listed, Model
@@ -245,13 +245,12 @@ def _values(field: PartitionField, declared: PartitionRange | tuple[str, ...]) -
     if not isinstance(declared, PartitionRange):
         return list(dict.fromkeys(_one(field, text) for text in declared))
     bounds = {"start": declared.start, "end": declared.end, "step": declared.step}
-    arguments = [f"{_ALONE}:{bound}={text}" for bound, text in bounds.items() if text is not None]
+    given = {bound: text for bound, text in bounds.items() if text is not None}
     try:
-        return [_render(found[_ALONE]) for found in expand_arguments([_parameter(field)], arguments, Scope())]
-    except SpecError as error:
-        message = error.message.removeprefix(f"parameter {_ALONE}: ")
+        return [_render(value) for value in expand_range(_parameter(field), given)]
+    except (ValueError, OverflowError) as error:
         raise SpecError.of(
-            f"partition column {field.name}: {message}",
+            f"partition column {field.name}: {error}",
             remedy="Write {start: …, end: …} with values of the column's type.",
         ) from error
 

@@ -23,12 +23,18 @@ from lakewright.spec.suggestions import suggestion
 
 __all__ = [
     "MOST_INSTANCES",
+    "WHY",
+    "ArgumentError",
     "argument_text",
     "expand_arguments",
+    "expand_range",
     "floor_value",
     "sample_arguments",
     "split_values",
 ]
+
+WHY = "why"
+"""Detail of the fault of an argument: its message without the advice on what to give on a command line."""
 
 MOST_INSTANCES = 100_000
 """A run with more instances than this is assumed to be a mistake."""
@@ -49,6 +55,18 @@ _UNORDERED = (ValueType.STRING, ValueType.BOOLEAN)
 _VALUE = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?!")(?:\\,|[^,])*))(?=,|\Z)', re.DOTALL)
 """One of several values: in double quotes, or up to the next comma without a backslash before it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ArgumentError(ValueError):
+    """The argument of a parameter is missing or wrong.
+
+    Attributes:
+        why: What is wrong, without the advice on what to give instead, which ends the message.
+    """
+
+    def __init__(self, why: str, advice: str) -> None:
+        super().__init__(f"{why}; {advice}")
+        self.why = why
 
 
 @dataclass(slots=True)
@@ -83,8 +101,11 @@ def expand_arguments(
             choice = _ParameterValues(parameter, scope, may_be_hidden=may_be_hidden)
             choices.append(choice.values(given.get(parameter.name)))
         except (ValueError, OverflowError) as error:
-            message = f"parameter {parameter.name}: {error}"
-            faults.append(Fault(message, remedy=_remedy(parameter), code="usage"))
+            subject = f"parameter {parameter.name}: "
+            details = {WHY: f"{subject}{error.why}"} if isinstance(error, ArgumentError) else {}
+            faults.append(
+                Fault(f"{subject}{error}", remedy=_remedy(parameter), code="usage", details=details)
+            )
     if faults:
         raise SpecError(faults)
     if prod(len(values) for values in choices) > MOST_INSTANCES:
@@ -95,6 +116,23 @@ def expand_arguments(
     return tuple(dict(zip(names, combination, strict=True)) for combination in product(*choices))
 
 
+def expand_range(parameter: Parameter, bounds: Mapping[str, str]) -> tuple[Value, ...]:
+    """Return the values of a range.
+
+    Args:
+        parameter: What the values are of.
+        bounds: Texts of `start`, of `end` or `until`, and of `step`, as `expand_arguments` takes them.
+
+    Raises:
+        ValueError: The range is incomplete, reversed or too long, or a bound is no value.
+        OverflowError: A value is out of range.
+    """
+    values = _ParameterValues(parameter, Scope(), may_be_hidden=False).values(_Given(bounds=dict(bounds)))
+    if len(values) > MOST_INSTANCES:
+        raise ValueError(f"has more than {MOST_INSTANCES} values")
+    return values
+
+
 def split_values(text: str) -> tuple[str, ...]:
     r"""Return the values in a comma-separated text.
 
@@ -102,7 +140,7 @@ def split_values(text: str) -> tuple[str, ...]:
     a backslash in it. Elsewhere, backslashes and quotes are literal.
 
     Raises:
-        ValueError: The closing quote of a value is missing, or text follows it.
+        ArgumentError: The closing quote of a value is missing, or text follows it.
 
     Example:
         >>> split_values('a,b'), split_values('a\\,b'), split_values('"a,b",c')
@@ -113,8 +151,9 @@ def split_values(text: str) -> tuple[str, ...]:
     while True:
         match = _VALUE.match(text, position)
         if match is None:
-            raise ValueError(
-                f'{text[position:]!r} has no closing ", or text after it; write \\" for a quote at the start'
+            raise ArgumentError(
+                f'{text[position:]!r} has no closing ", or text after it',
+                'write \\" for a quote at the start',
             )
         quoted, plain = match["quoted"], match["plain"]
         found.append(re.sub(r"\\([\"\\])", r"\1", quoted) if quoted is not None else _unescaped(plain))
@@ -223,7 +262,7 @@ class _ParameterValues:
         if given is None or (given.values is None and not given.bounds):
             name = self.parameter.name
             if self.parameter.default is None:
-                raise ValueError(f"is missing and has no default; give {name}=… or a range")
+                raise ArgumentError("is missing and has no default", f"give {name}=… or a range")
             return (self._floored(self.parameter.default_value(self.scope)),)
         if given.values is None:
             return tuple(self._range(given.bounds))
@@ -266,13 +305,15 @@ class _ParameterValues:
             values = _ParameterValues(typed, self.scope, may_be_hidden=self.may_be_hidden)._range(bounds)
             width = len(start) if each is ValueType.INTEGER and start.startswith("0") else 0
             return (render_value(value).zfill(width) for value in values)
-        raise ValueError(
-            "is of type string, whose ranges need dates or whole numbers; declare another type for it"
+        raise ArgumentError(
+            "is of type string, whose ranges need dates or whole numbers", "declare another type for it"
         )
 
     def _parse(self, text: str) -> Value:
         if text == HIDDEN and is_secret_name(self.parameter.name) and not self.may_be_hidden:
-            raise ValueError(f"has the value {HIDDEN}, which marks a hidden secret; give the secret itself")
+            raise ArgumentError(
+                f"has the value {HIDDEN}, which marks a hidden secret", "give the secret itself"
+            )
         return self._floored(self.parameter.parse(text))
 
     def _floored(self, value: Value) -> Value:

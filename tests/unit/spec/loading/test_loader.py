@@ -587,6 +587,7 @@ def test_definitions_of_an_imported_project_can_be_named(tmp_path: Path) -> None
     [
         ("", "import 'shared': job 'monthly': parameter month: is missing and has no default"),
         ("month=May", "job 'monthly': parameter month: 'May' is not a date"),
+        ("'month=1;2'", "job 'monthly': parameter month: '1;2' is not a date"),
         ("month=2024-05-01, dey=1", "job 'monthly': unknown parameter 'dey'"),
         ("'month:start=2024-05-01', 'month:end=2024-06-01'", "the arguments are those of 2 instances"),
     ],
