@@ -49,6 +49,7 @@ from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.context import Context
+from lakewright.targets.writing import IS_EMPTY
 from lakewright.workspace.workspace import Workspace
 
 __all__ = ["JobRequest", "JobRun", "Recorder", "initial_taints"]
@@ -120,7 +121,7 @@ class Recorder:
         number = self._number(instance, step)
         parameters = dict(self.plan.instances[instance].parameters)
         details = {} if result.error is None else result.error.details
-        items = {name: details[name] for name in ("changed", FAILED_ITEMS) if details.get(name)}
+        items = {name: details[name] for name in ("changed", FAILED_ITEMS, IS_EMPTY) if details.get(name)}
         self._waiting[number] = {
             **result.as_json(),
             "phase": step.phase.value,

@@ -115,6 +115,9 @@ def _with_loss(relation: Relation, observation: Observation, context: Context) -
     return replace(observation, refusal=data_loss(relation.label, lost).as_fault())
 
 
+IS_EMPTY = "is_empty"
+"""Detail of the error of a check, and entry of its record: that what the target writes holds no rows."""
+
 _MAY_BE_EMPTY = (
     "If BUILD had no rows to write, such as those of a skipped slice, `lakewright status` names how to "
     "accept that. Otherwise run BUILD, or set verifyPolicy: EMPTY_AS_SUCCESS if it may be empty."
@@ -330,7 +333,8 @@ class WritingTarget(Target):
     def _check_empty(self, found: Observation, policy: VerifyPolicy) -> Outcome:
         message = f"{found.subject} is empty"
         if policy is VerifyPolicy.EMPTY_AS_FAILURE:
-            raise VerificationError(f"{self.label}: {message}", remedy=_MAY_BE_EMPTY)
+            details = {IS_EMPTY: True}
+            raise VerificationError(f"{self.label}: {message}", remedy=_MAY_BE_EMPTY, details=details)
         if policy is VerifyPolicy.EMPTY_AS_SUCCESS:
             return Outcome(reasons=(message,))
         error = Fault(f"{self.label}: {message}", remedy="Run BUILD.", code=VerificationError.code)

@@ -16,6 +16,7 @@ from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.discover import natural_key, slice_name
 from lakewright.slices.other_runs import entity_name, takes_recorded
 from lakewright.spec.words import counted
+from lakewright.targets.writing import IS_EMPTY
 from lakewright.usecases.failed_runs.next_slices import NextSlices
 from lakewright.usecases.failed_runs.undone_runs import builds_left, given_instances, hidden_parameters
 from lakewright.usecases.slice_times.declared_times import is_timed
@@ -131,7 +132,7 @@ def checks_left(app: App, run: Run) -> list[Mapping[str, Any]]:
 def _skipped(slices: NextSlices, run: Run, checks: Sequence[Mapping[str, Any]]) -> str | None:
     """Return that a slice is skipped which the instances take in which VERIFY found nothing; or None."""
     app, job = slices.app, slices.app.project.jobs.get(run.job)
-    if job is None or not all(_is_empty(each) for each in checks):
+    if job is None or not all(each.get(IS_EMPTY) for each in checks):
         return None
     declared = (app.project.targets[name].raw for name in job.targets if name in app.project.targets)
     for target in declared:
@@ -142,11 +143,6 @@ def _skipped(slices: NextSlices, run: Run, checks: Sequence[Mapping[str, Any]]) 
             if any(takes_recorded(app.project, job, target, each, name) for each in instances):
                 return f"{name} of {called} is skipped"
     return None
-
-
-def _is_empty(entry: Mapping[str, Any]) -> bool:
-    """Return whether VERIFY has found nothing where a target writes."""
-    return str((entry.get("error") or {}).get("message", "")).endswith(" is empty")
 
 
 def _blocked(slices: NextSlices, run: Run) -> LakewrightError | None:
@@ -208,7 +204,7 @@ def _whole_command(app: App, run: Run) -> str | None:
     if names == ():
         return None
     chosen = replace(run, facts={**run.facts, "targets": names or ()})
-    return resume_command(chosen).removesuffix(" --resume")
+    return _job_command(chosen)
 
 
 def _left_out(slices: NextSlices, run: Run) -> str | None:
@@ -263,8 +259,11 @@ def resume_command(run: Run) -> str:
 
     A secret value becomes `<name>`, which no shell accepts.
     """
-    if is_rewind(run):
-        return _rewind_command(run)
+    return _rewind_command(run) if is_rewind(run) else _job_command(run, "--resume")
+
+
+def _job_command(run: Run, *options: str) -> str:
+    """Return the command that runs the job of a run again, with further options."""
     hidden = hidden_parameters(run)
     arguments = [
         f"{name}=<{name}>" if name in hidden else shlex.quote(argument)
@@ -274,7 +273,7 @@ def resume_command(run: Run) -> str:
         [
             *map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower(), *_choice(run))),
             *arguments,
-            "--resume",
+            *options,
             *(["--yes"] if run.phase in (Phase.TRUNCATE, Phase.DESTROY) else []),
         ]
     )

@@ -203,7 +203,7 @@ def test_a_day_that_is_empty_as_its_slice_is_skipped_is_to_be_accepted(tmp_path:
         run = app.journal.start_run(Run("run-1", "shop", "daily", "VERIFY", given, now, app.holder))
         error = {"code": "verification", "message": "target 'days': it is empty", "remedy": None}
         entry = {"name": "days", "phase": "VERIFY", "instance": given, "reasons": [], "metrics": {}}
-        app.journal.record_targets(run, {0: {**entry, "status": "FAILED", "error": error}})
+        app.journal.record_targets(run, {0: {**entry, "status": "FAILED", "error": error, "is_empty": True}})
         app.journal.finish_run(run, "FAILED", finished=now)
     page = " ".join(shop.run("status").out.split())
     assert f"{LATE} of orders is skipped, so that nothing may be left to do do: see why with" in page
