@@ -1,0 +1,290 @@
+"""Facts: what is declared, what is there, and what a person has decided, as values.
+
+`Entity` has the facts of one silver table, `Output` those of one instance of a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+__all__ = [
+    "Build",
+    "Check",
+    "Decision",
+    "Effect",
+    "Entity",
+    "Entry",
+    "Facts",
+    "Foreign",
+    "Grant",
+    "Hold",
+    "Lock",
+    "Output",
+    "Record",
+    "RecordState",
+    "Slice",
+    "Subject",
+    "Table",
+    "Verb",
+]
+
+
+class Grant(StrEnum):
+    """A permission of what destroys something, or costs much."""
+
+    DATA_LOSS = "data_loss"
+    DELETES = "deletes"
+    BACKDATED = "backdated"
+    FOREIGN = "foreign"
+    REPLAY = "replay"
+
+
+class Verb(StrEnum):
+    """What a person decides."""
+
+    PLACE = "place"
+    END = "end"
+    SKIP = "skip"
+    TAKE = "take"
+    KEEP = "keep"
+    RETRY = "retry"
+    DROP = "drop"
+    NEW = "new"
+    WAIT = "wait"
+    AGAIN = "again"
+    WAIVE = "waive"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Subject:
+    """What a step, decision or lock is about.
+
+    Attributes:
+        name: The entity or the target.
+        part: A slice of the entity, or the instance of the target; empty for the whole.
+    """
+
+    name: str
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person has decided of a subject.
+
+    Attributes:
+        basis: The fact that it answers, such as the fingerprint of a slice: it lapses when this is another.
+    """
+
+    subject: Subject
+    verb: Verb
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock on a subject.
+
+    Attributes:
+        holder: Who has it.
+        is_dead: Whether the holder is known to have ended.
+    """
+
+    holder: str
+    is_dead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A slice, with the fingerprint of its files."""
+
+    name: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Rows that another writer has changed between two slices, up to a version of the table."""
+
+    version: int
+
+
+Entry: TypeAlias = Slice | Foreign
+"""What a table holds: a slice, or the changes of another writer."""
+
+
+class Effect(StrEnum):
+    """How slices make a table: by the last one alone, in any order, or in their order."""
+
+    LAST = "last"
+    ANY_ORDER = "any_order"
+    IN_ORDER = "in_order"
+
+
+class RecordState(StrEnum):
+    """What the manifest says of a slice."""
+
+    PROCESSED = "processed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the manifest says of a slice, with the fingerprint and the declaration that it says it of."""
+
+    state: RecordState
+    content: str
+    digest: str = ""
+
+
+class Hold(StrEnum):
+    """What is done with late or changed slices unless a person decides."""
+
+    HOLD = "hold"
+    PLACE = "place"
+    END = "end"
+    SKIP = "skip"
+    TAKE = "take"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A silver table.
+
+    Attributes:
+        held: What its last version builds on, in the order in which it was applied.
+        digest: The declaration with which the rows were made; None if there are none.
+        is_there: Whether it exists.
+        id: The identity of the table that is there, or was there last.
+        oldest_base: Fewest entries to which it can go back; to none it always can.
+    """
+
+    held: tuple[Entry, ...] = ()
+    digest: str | None = None
+    is_there: bool = True
+    id: str = ""
+    oldest_base: int = 0
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """The slices that it holds."""
+        return tuple(each for each in self.held if isinstance(each, Slice))
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """The facts of a silver table and its slices.
+
+    Attributes:
+        digest: What is declared now of all that decides rows: key, strategy, columns.
+        effect: How slices make the table.
+        bronze: The slices that are in bronze, by name; names sort as the slices are ordered.
+        table: The table.
+        records: What the manifest says of slices, by their names.
+        late: What is done with a late slice.
+        changed: What is done with a processed slice whose files have changed.
+        replay_budget: How many slices a replay may have without a grant.
+    """
+
+    name: str
+    digest: str
+    effect: Effect = Effect.IN_ORDER
+    bronze: Mapping[str, Slice] = field(default_factory=dict)
+    table: Table = Table()
+    records: Mapping[str, Record] = field(default_factory=dict)
+    late: Hold = Hold.HOLD
+    changed: Hold = Hold.HOLD
+    replay_budget: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The last build of an instance of a target.
+
+    Attributes:
+        definition: The digest of what was declared.
+        inputs: The marks of what was read, by place.
+        output: The mark of what was written; None as long as the build has only begun.
+    """
+
+    definition: str
+    inputs: Mapping[str, str]
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The last verdict on the output of an instance.
+
+    Attributes:
+        mark: The mark of the output that was checked.
+    """
+
+    is_good: bool
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The facts of one instance of a target.
+
+    Attributes:
+        subject: The target and its instance.
+        definition: The digest of what is declared now.
+        inputs: The present marks of what it reads, by place; None for what does not exist.
+        slices: For places that are entities, the slices that concern the instance; others concern it whole.
+        mark: The present mark of what it has written; None if that is gone or empty.
+        build: Its last build; None if there is none.
+        check: The last verdict on it.
+        is_wanted: Whether a job asks for it.
+        is_checked: Whether it has checks.
+        is_append: Whether a build adds rows to those that are there.
+        is_last: Whether the rows of its append are the last ones of its table.
+        only_if_empty: Whether its owner said not to build it again while it is filled.
+        is_withdrawn: Whether a person has emptied or removed it since.
+    """
+
+    subject: Subject
+    definition: str
+    inputs: Mapping[str, str | None]
+    slices: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    mark: str | None = None
+    build: Build | None = None
+    check: Check | None = None
+    is_wanted: bool = True
+    is_checked: bool = False
+    is_append: bool = False
+    is_last: bool = True
+    only_if_empty: bool = False
+    is_withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a lake.
+
+    Attributes:
+        entities: The entities.
+        outputs: The instances of targets, each after those whose outputs it reads.
+        decisions: What was decided, the last decision on a subject last.
+        locks: The locks, by their subjects.
+        unknown: Why something could not be observed, by its subject.
+    """
+
+    entities: tuple[Entity, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    locks: Mapping[Subject, Lock] = field(default_factory=dict)
+    unknown: Mapping[Subject, str] = field(default_factory=dict)
+
+    def decided(self, subject: Subject, basis: str) -> Verb | None:
+        """Return what was decided last of a subject whose fact is the basis; None without such a decision."""
+        for each in reversed(self.decisions):
+            if (each.subject, each.basis) == (subject, basis):
+                return each.verb
+        return None

@@ -1,0 +1,161 @@
+"""The steps of what targets have written: an instance is stale if it is not built from what is there now.
+
+Nothing else makes it stale, and nothing has to be remembered for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lakewright.due.facts import Decision, Facts, Output, Subject, Verb
+from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step
+
+__all__ = ["output_plan", "stale"]
+
+_MOVES = (Action.FORWARD, Action.REPLAY, Action.BUILD)
+"""Actions that change rows which others read."""
+
+_OF_ROWS = (Code.NO_BUILD, Code.CUT_OFF, Code.OUTPUT_GONE)
+"""Causes for which rows are missing, or may be there in part."""
+
+
+def stale(output: Output) -> Reason | None:
+    """Return why an instance is not built from what is there now; None if it is."""
+    build = output.build
+    if build is None:
+        return Reason(Code.NO_BUILD)
+    if build.output is None:
+        return Reason(Code.CUT_OFF)
+    if output.mark is None:
+        return Reason(Code.OUTPUT_GONE)
+    if build.definition != output.definition:
+        return Reason(Code.REDEFINED)
+    places = {**build.inputs, **output.inputs}
+    moved = sorted(place for place in places if build.inputs.get(place) != output.inputs.get(place))
+    if moved:
+        return Reason(Code.INPUT_MOVED, {"places": moved})
+    return Reason(Code.OUTPUT_CHANGED) if output.mark != build.output else None
+
+
+def output_plan(
+    output: Output, facts: Facts, before: Iterable[Step]
+) -> tuple[tuple[Step, ...], tuple[Finding, ...]]:
+    """Return the steps that build and check an instance of a target, and what was noticed.
+
+    Args:
+        output: The instance.
+        facts: The facts of the lake.
+        before: The steps before it in the plan.
+    """
+    if not output.is_wanted:
+        return (), ()
+    moving = [step for step in before if step.state is State.READY and _moves(step, output)]
+    reason = stale(output) or (Reason(Code.INPUT_DUE) if moving else None)
+    lock = facts.locks.get(output.subject)
+    if lock is not None and not lock.is_dead:
+        held = Reason(Code.LOCKED, {"holder": lock.holder})
+        return ((_step(Action.HOLD, output, held, State.WAITS),) if reason else ()), ()
+    releases = [] if lock is None else [_release(output, lock.holder)]
+    if reason is None:
+        return (*releases, *_check(output, facts, None)), ()
+    builds, findings = _build(output, facts, reason, moving)
+    steps = [*releases, *builds]
+    is_built = any(step.action in _MOVES for step in steps)
+    checks = _check(output, facts, steps[-1] if is_built else None)
+    return (*steps, *checks), tuple(findings)
+
+
+def _moves(step: Step, output: Output) -> bool:
+    """Return whether a step changes what an instance reads."""
+    name = step.subject.name
+    if step.action not in _MOVES or name not in output.inputs:
+        return False
+    is_whole = step.reason.code is Code.REDECLARED or output.inputs[name] is None
+    concerned = None if is_whole else output.slices.get(name)
+    parts = {each.name for each in step.slices} | {step.subject.part, *step.removes}
+    return concerned is None or not concerned.isdisjoint(parts)
+
+
+def _build(
+    output: Output, facts: Facts, reason: Reason, moving: Sequence[Step]
+) -> tuple[list[Step], list[Finding]]:
+    is_there = output.mark is not None and reason.code not in _OF_ROWS
+    basis = _basis(output)
+    verb = facts.decided(output.subject, basis)
+    if output.is_withdrawn and verb is not Verb.AGAIN:
+        return [], [_finding(output, Code.WITHDRAWN, basis, Verb.AGAIN)]
+    if is_there and output.only_if_empty:
+        return [], [_finding(output, Code.KEPT_AS_FILLED, basis)]
+    made = {step.subject.name for step in moving}
+    missing = sorted(place for place, mark in output.inputs.items() if mark is None and place not in made)
+    if missing:
+        return [
+            _step(Action.HOLD, output, Reason(Code.INPUT_MISSING, {"places": missing}), State.BLOCKED)
+        ], []
+    after = tuple(step.id for step in moving)
+    if output.is_append and is_there:
+        return _append_again(output, reason, verb, after)
+    return [_step(Action.BUILD, output, reason, after=after)], []
+
+
+def _append_again(
+    output: Output, reason: Reason, verb: Verb | None, after: tuple[str, ...]
+) -> tuple[list[Step], list[Finding]]:
+    """Return the steps of an append whose rows are there; they are taken out if they are the last ones."""
+    basis = _basis(output)
+    if verb is Verb.KEEP:
+        return [], [_finding(output, Code.APPENDED_BEFORE, basis, Verb.AGAIN)]
+    if output.is_last or verb is Verb.AGAIN:
+        return [_step(Action.REPLAY, output, reason, after=after)], []
+    if reason.code is Code.INPUT_DUE:
+        return [], []  # once its inputs have moved, there is something to decide about
+    choices = _choices(output.subject, basis, (Verb.KEEP, Verb.AGAIN))
+    held = Reason(Code.APPENDED_BEFORE, {"cause": reason.code})
+    return [_step(Action.HOLD, output, held, State.NEEDS_DECISION, choices=choices)], []
+
+
+def _check(output: Output, facts: Facts, built: Step | None) -> tuple[Step, ...]:
+    """Return the step that checks an instance, or that asks about a check that has failed."""
+    check, mark = output.check, output.mark
+    if not output.is_checked or (built is None and mark is None):
+        return ()
+    if built is not None or check is None or check.mark != mark:
+        after = () if built is None else (built.id,)
+        return (_step(Action.CHECK, output, Reason(Code.UNCHECKED), after=after),)
+    if check.is_good or facts.decided(output.subject, f"check {mark}") is Verb.WAIVE:
+        return ()
+    choices = _choices(output.subject, f"check {mark}", (Verb.WAIVE,))
+    return (_step(Action.HOLD, output, Reason(Code.CHECK_FAILED), State.NEEDS_DECISION, choices=choices),)
+
+
+def _basis(output: Output) -> str:
+    """Return the facts of which a person decides whether rows stay as they are."""
+    inputs = ", ".join(f"{place} {mark}" for place, mark in sorted(output.inputs.items()))
+    return f"{output.definition}; {inputs}"
+
+
+def _release(output: Output, holder: str) -> Step:
+    return _step(Action.RELEASE, output, Reason(Code.DEAD_LOCK, {"holder": holder}))
+
+
+def _finding(output: Output, code: Code, basis: str, *verbs: Verb) -> Finding:
+    return Finding(Reason(code), output.subject, _choices(output.subject, basis, verbs))
+
+
+def _choices(subject: Subject, basis: str, verbs: Iterable[Verb]) -> tuple[Choice, ...]:
+    return tuple(Choice(Decision(subject, verb, basis)) for verb in verbs)
+
+
+def _step(
+    action: Action,
+    output: Output,
+    reason: Reason,
+    state: State = State.READY,
+    *,
+    after: tuple[str, ...] = (),
+    choices: tuple[Choice, ...] = (),
+) -> Step:
+    name = f"{action} {output.subject.name} {output.subject.part}".strip()
+    if action is Action.HOLD:
+        name = f"{name} {reason.code}"
+    return Step(name, action, output.subject, reason, state, after, choices=choices)

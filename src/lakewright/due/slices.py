@@ -1,0 +1,383 @@
+"""The steps of a silver table: the difference of the slices that it should hold and those that it holds.
+
+A table should hold what it holds, but for what was skipped or corrected since, and after it the new slices
+in their order. The table goes back to what both have in common, and the rest is applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from lakewright.due.facts import (
+    Decision,
+    Effect,
+    Entity,
+    Entry,
+    Facts,
+    Foreign,
+    Grant,
+    Hold,
+    Record,
+    RecordState,
+    Slice,
+    Subject,
+    Verb,
+)
+from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step
+
+__all__ = ["entity_plan"]
+
+_DECIDED = {
+    Hold.PLACE: Verb.PLACE,
+    Hold.END: Verb.END,
+    Hold.SKIP: Verb.SKIP,
+    Hold.TAKE: Verb.TAKE,
+    Hold.KEEP: Verb.KEEP,
+}
+_LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
+_CHANGED = (Verb.TAKE, Verb.KEEP)
+
+
+def entity_plan(
+    entity: Entity, facts: Facts, grants: frozenset[Grant]
+) -> tuple[tuple[Step, ...], tuple[Finding, ...]]:
+    """Return the steps that make a table as it should be, in order, and what was noticed."""
+    planning = _Planning(entity, facts, grants)
+    planning.run()
+    return tuple(planning.steps), tuple(planning.findings)
+
+
+@dataclass(slots=True)
+class _Planning:
+    """Collects the steps of one table.
+
+    Attributes:
+        steps: The steps so far.
+        findings: What was noticed so far.
+        wanted: What the table should hold.
+        cause: Why it should hold something else than it does.
+        decided: The choices that a person has of the slices that were decided about.
+    """
+
+    entity: Entity
+    facts: Facts
+    grants: frozenset[Grant]
+    steps: list[Step] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    wanted: list[Entry] = field(default_factory=list)
+    cause: Reason = field(default_factory=lambda: Reason(Code.NEW_SLICES))
+    decided: list[Choice] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Collect the steps."""
+        entity = self.entity
+        if self._is_locked():
+            return
+        is_new = not entity.table.is_there and any(
+            each.state is RecordState.PROCESSED for each in entity.records.values()
+        )
+        if is_new and not self._is_made_anew():
+            return
+        self._record()
+        self._keep_held()
+        waiting = self._add_new()
+        if self._is_redeclared:
+            self.cause = Reason(Code.REDECLARED)
+        self._apply()
+        self._wait(waiting)
+
+    def _subject(self, part: str = "") -> Subject:
+        return Subject(self.entity.name, part)
+
+    def _add(self, action: Action, part: str, reason: Reason, **rest: object) -> Step:
+        step = Step(f"{action} {self.entity.name} {part}".strip(), action, self._subject(part), reason)
+        step = replace(step, **rest)  # type: ignore[arg-type]
+        self.steps.append(step)
+        return step
+
+    def _choices(self, part: str, basis: str, verbs: Iterable[Verb]) -> tuple[Choice, ...]:
+        return tuple(Choice(Decision(self._subject(part), verb, basis)) for verb in verbs)
+
+    def _is_made_anew(self) -> bool:
+        """Return whether a table that is gone is to be made anew; else add the step that asks."""
+        basis = self.entity.table.id
+        verb = self.facts.decided(self._subject(), basis)
+        if verb is not Verb.NEW:
+            choices = self._choices("", basis, (Verb.NEW, Verb.WAIT))
+            reason = Reason(Code.TABLE_GONE, {"table": basis})
+            if verb is Verb.WAIT:
+                self.findings.append(Finding(reason, self._subject(), choices[:1]))
+            else:
+                self._add(Action.HOLD, "", reason, state=State.NEEDS_DECISION, choices=choices)
+        return verb is Verb.NEW
+
+    def _record(self) -> None:
+        """Add the step that records what the table holds and the manifest lacks."""
+        records = self.entity.records
+        unrecorded = [
+            each
+            for each in self.entity.table.slices
+            if not self._is_recorded(records.get(each.name), each) and not self._is_skipped(each)
+        ]
+        if unrecorded:
+            reason = Reason(Code.HELD_UNRECORDED, {"slices": [each.name for each in unrecorded]})
+            self._add(Action.RECORD, "", reason, slices=tuple(unrecorded))
+
+    def _is_recorded(self, record: Record | None, held: Slice) -> bool:
+        """Return whether the manifest says that the table holds a slice, or that applying it again failed."""
+        if record is None or record.state is not RecordState.FAILED:
+            return record == Record(RecordState.PROCESSED, held.content)
+        now = self.entity.bronze.get(held.name, held)
+        is_kept = self.facts.decided(self._subject(held.name), now.content) in (Verb.KEEP, Verb.SKIP)
+        return record.content == held.content or (record.content == now.content and not is_kept)
+
+    def _is_skipped(self, slice_: Slice) -> bool:
+        record = self.entity.records.get(slice_.name)
+        verb = self.facts.decided(self._subject(slice_.name), slice_.content)
+        return verb is Verb.SKIP or (
+            verb is None and record is not None and record.state is RecordState.SKIPPED
+        )
+
+    def _keep_held(self) -> None:
+        """Take over what the table holds, but for what is skipped, dropped or taken anew."""
+        for entry in self.entity.table.held:
+            if isinstance(entry, Foreign):
+                self._keep_foreign(entry)
+            elif self._is_skipped(entry):
+                self.cause = Reason(Code.OTHER_ORDER, {"skipped": entry.name})
+            else:
+                self.wanted.append(self._now(entry))
+
+    def _keep_foreign(self, entry: Foreign) -> None:
+        part, basis = f"version {entry.version}", str(entry.version)
+        verb = self.facts.decided(self._subject(part), basis)
+        if verb is Verb.DROP:
+            self.cause = Reason(Code.FOREIGN_ROWS, {"version": entry.version})
+            return
+        self.wanted.append(entry)
+        if verb is None:
+            reason = Reason(Code.FOREIGN_ROWS, {"version": entry.version})
+            choices = self._choices(part, basis, (Verb.KEEP, Verb.DROP))
+            self.findings.append(Finding(reason, self._subject(part), choices))
+
+    def _now(self, held: Slice) -> Slice:
+        """Return a slice that the table holds with the content that it should hold of it."""
+        now = self.entity.bronze.get(held.name)
+        if now is None or now == held:
+            return held
+        subject, choices = self._subject(held.name), self._choices(held.name, now.content, _CHANGED)
+        verb = self.facts.decided(subject, now.content) or _DECIDED.get(self.entity.changed)
+        reason = Reason(Code.CHANGED_SLICE, {"slice": held.name})
+        if verb is Verb.TAKE and not self._has_failed(now, Verb.KEEP):
+            self.cause = reason
+            self.decided += choices
+            return now
+        if verb is None:
+            self._add(Action.HOLD, held.name, reason, state=State.NEEDS_DECISION, choices=choices)
+        return held
+
+    def _candidates(self) -> Iterator[Slice]:
+        """Yield the slices that the table lacks and should hold, in their order."""
+        entity, kept = self.entity, set(self._kept_names())
+        gone = (
+            Slice(name, record.content)
+            for name, record in entity.records.items()
+            if record.state is RecordState.PROCESSED and name not in entity.bronze
+        )
+        for each in sorted((*entity.bronze.values(), *gone), key=lambda each: each.name):
+            if each.name not in kept and not self._is_skipped(each):
+                yield each
+
+    def _kept_names(self) -> list[str]:
+        return [each.name for each in self.wanted if isinstance(each, Slice)]
+
+    def _add_new(self) -> list[Slice]:
+        """Add the slices that the table lacks; return those that wait for one of them."""
+        newest = max(self._kept_names(), default=None)
+        waiting: list[Slice] = []
+        for each in list(self._candidates()):
+            is_late = newest is not None and each.name < newest
+            if waiting and not is_late:
+                waiting.append(each)
+            elif self._is_locked(each.name) or self._has_failed(each):
+                waiting += [] if is_late else [each]
+            elif is_late:
+                self._add_late(each)
+            else:
+                self.wanted.append(each)
+        return waiting[1:]
+
+    def _is_locked(self, part: str = "") -> bool:
+        """Return whether another run has the table or a slice, and add the step of its lock.
+
+        The lock of a run that has ended is released.
+        """
+        lock = self.facts.locks.get(self._subject(part))
+        if lock is None:
+            return False
+        if lock.is_dead:
+            self._add(Action.RELEASE, part, Reason(Code.DEAD_LOCK, {"holder": lock.holder}))
+            return False
+        reason = Reason(Code.LOCKED, {"holder": lock.holder})
+        self._add(Action.HOLD, part, reason, state=State.WAITS)
+        return True
+
+    def _has_failed(self, slice_: Slice, without: Verb = Verb.SKIP) -> bool:
+        """Return whether a slice has failed as it is, and add the step that asks what to do.
+
+        Args:
+            slice_: The slice.
+            without: The decision to go on without it.
+        """
+        record = self.entity.records.get(slice_.name)
+        if record is None or record.state is not RecordState.FAILED:
+            return False
+        if (record.content, record.digest) != (slice_.content, self.entity.digest):
+            return False
+        # A late slice may have been decided about before it failed: only a decision to retry counts here.
+        subject, basis = self._subject(slice_.name), f"failed {slice_.content} {record.digest}"
+        if self.facts.decided(subject, basis) is Verb.RETRY:
+            return False
+        choices = self._choices(slice_.name, basis, (Verb.RETRY,))
+        choices += self._choices(slice_.name, slice_.content, (without,))
+        reason = Reason(Code.FAILED_SLICE, {"slice": slice_.name})
+        self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
+        return True
+
+    def _add_late(self, slice_: Slice) -> None:
+        choices = self._choices(slice_.name, slice_.content, _LATE)
+        verb = self.facts.decided(choices[0].decision.subject, slice_.content)
+        verb = verb if verb in _LATE else None
+        reason = Reason(Code.LATE_SLICE, {"slice": slice_.name})
+        if self.entity.effect is Effect.LAST:
+            verb = verb or Verb.PLACE
+        elif self.entity.effect is Effect.ANY_ORDER:
+            verb = verb or Verb.END
+        verb = verb or _DECIDED.get(self.entity.late)
+        if verb is None:
+            self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
+        elif verb is Verb.PLACE:
+            self.cause = reason
+            self.decided += choices[1:]
+            self.wanted.insert(_place(self.wanted, slice_), slice_)
+        elif verb is not Verb.SKIP:
+            self.wanted.append(slice_)
+
+    def _apply(self) -> None:
+        """Add the step that makes the table hold what it should."""
+        table, wanted = self.entity.table, self.wanted
+        if list(table.held) == wanted and not self._is_redeclared:
+            return
+        base = 0 if self._is_redeclared else _common(table.held, wanted)
+        if base < min(table.oldest_base, len(table.held)):
+            base = 0
+        rest = [each for each in wanted[base:] if isinstance(each, Slice)]
+        if self.entity.effect is Effect.LAST:
+            self._apply_last(base, rest)
+        elif base == len(table.held):
+            self._forward(rest)
+        else:
+            self._replay(base, rest, rest)
+
+    @property
+    def _is_redeclared(self) -> bool:
+        return bool(self.entity.table.held) and self.entity.table.digest != self.entity.digest
+
+    def _apply_last(self, base: int, rest: Sequence[Slice]) -> None:
+        """Add the step of a table that its last slice makes alone; the others are only recorded."""
+        held = self.entity.table.held
+        if _tail(held) == _tail(self.wanted) and not self._is_redeclared:
+            lacking = tuple(each for each in rest if each not in held)
+            if lacking:
+                self._add(Action.RECORD, "superseded", Reason(Code.SUPERSEDED), slices=lacking)
+            return
+        last = [each for each in _tail(self.wanted) if isinstance(each, Slice) and each in rest]
+        self._replay(base, rest, last)
+
+    def _forward(self, rest: Sequence[Slice]) -> None:
+        """Add the step that applies slices at the end, as far as their files are there."""
+        end = next((number for number, each in enumerate(rest) if self._gone([each])), len(rest))
+        if end:
+            self._step(Action.FORWARD, len(self.entity.table.held), rest[:end], ())
+        if end < len(rest):
+            self._blocked(rest[end:])
+
+    def _replay(self, base: int, rest: Sequence[Slice], read: Sequence[Slice]) -> None:
+        """Add the step that goes back to a base, and applies slices, of which some are read."""
+        if self._gone(read):
+            self._blocked(read)
+            return
+        failed = [each for each in read if self._has_failed(each)]
+        if not failed:
+            lost = [each for each in self.wanted[base:] if isinstance(each, Foreign)]
+            is_at_end = base == len(self.entity.table.held)
+            self._step(Action.FORWARD if is_at_end else Action.REPLAY, base, rest, lost)
+
+    def _step(self, action: Action, base: int, rest: Sequence[Slice], lost: Sequence[Foreign]) -> None:
+        needs = set()
+        if action is Action.REPLAY and len(rest) > self.entity.replay_budget:
+            needs.add(Grant.REPLAY)
+        if lost:
+            needs.add(Grant.FOREIGN)
+        lacking = frozenset(needs) - self.grants
+        before = tuple(step.id for step in self.steps if step.action in (Action.RELEASE, Action.RECORD))
+        state = State.NEEDS_CONSENT if lacking else State.READY
+        again = {each.name for each in rest}
+        removed = (each for each in self.entity.table.held[base:] if isinstance(each, Slice))
+        self._add(
+            action,
+            "",
+            self.cause,
+            slices=tuple(rest),
+            base=base,
+            removes=tuple(each.name for each in removed if each.name not in again),
+            needs=lacking,
+            state=state,
+            after=before,
+        )
+
+    def _gone(self, slices: Iterable[Slice]) -> list[Slice]:
+        """Return the slices whose files are not there, or are others by now."""
+        return [each for each in slices if self.entity.bronze.get(each.name) != each]
+
+    def _blocked(self, rest: Sequence[Slice]) -> None:
+        gone = self._gone(rest)
+        skips = (self._choices(each.name, each.content, (Verb.SKIP,)) for each in gone)
+        choices = (*self.decided, *(choice for each in skips for choice in each))
+        self._add(
+            Action.HOLD,
+            "files",
+            Reason(Code.FILES_GONE, {"slices": [each.name for each in gone], "why": self.cause.code}),
+            state=State.BLOCKED,
+            choices=tuple(choices),
+        )
+
+    def _wait(self, waiting: Sequence[Slice]) -> None:
+        """Add the step of the slices that wait for a failed or a locked one."""
+        if waiting:
+            holds = tuple(step.id for step in self.steps if step.action is Action.HOLD)
+            reason = Reason(Code.FAILED_BEFORE, {"slices": [each.name for each in waiting]})
+            self._add(Action.HOLD, "next", reason, state=State.WAITS, after=holds, slices=tuple(waiting))
+
+
+def _place(entries: Sequence[Entry], slice_: Slice) -> int:
+    """Return where a slice belongs by its name."""
+    later = (
+        number for number, each in enumerate(entries) if isinstance(each, Slice) and each.name > slice_.name
+    )
+    return next(later, len(entries))
+
+
+def _tail(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the last slice, and what other writers changed after it."""
+    slices = [number for number, each in enumerate(entries) if isinstance(each, Slice)]
+    return list(entries[slices[-1] :]) if slices else list(entries)
+
+
+def _common(held: Sequence[Entry], wanted: Sequence[Entry]) -> int:
+    """Return how many entries both begin with."""
+    pairs = zip(held, wanted, strict=False)
+    return next(
+        (number for number, (one, other) in enumerate(pairs) if one != other), min(len(held), len(wanted))
+    )

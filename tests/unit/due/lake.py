@@ -1,0 +1,270 @@
+"""A lake without Spark: bronze, silver, gold and a manifest as plain values, with what may happen to them.
+
+It takes the steps of a plan as simply as they can be taken, and knows nothing of how plans are made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from lakewright.due.facts import (
+    Build,
+    Check,
+    Decision,
+    Effect,
+    Entity,
+    Entry,
+    Facts,
+    Foreign,
+    Grant,
+    Hold,
+    Lock,
+    Output,
+    Record,
+    RecordState,
+    Slice,
+    Subject,
+    Table,
+    Verb,
+)
+from lakewright.due.plan import Action, Step
+
+
+class Killed(Exception):
+    """The process that took a step was killed."""
+
+
+def digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
+
+
+@dataclass
+class Silver:
+    """An entity, its slices and its table."""
+
+    name: str
+    effect: Effect
+    late: Hold
+    changed: Hold
+    budget: int
+    digest: str = "d0"
+    bronze: dict[str, str] = field(default_factory=dict)
+    archive: dict[str, str] = field(default_factory=dict)
+    log: list[Entry] = field(default_factory=list)
+    made_as: str | None = None
+    is_there: bool = False
+    id: int = 0
+    oldest_base: int = 0
+    records: dict[str, Record] = field(default_factory=dict)
+
+    @property
+    def mark(self) -> str | None:
+        """What readers see: a table with other rows has another mark."""
+        if not self.is_there:
+            return None
+        log = self.log
+        if self.effect is Effect.LAST:
+            last = max((n for n, each in enumerate(log) if isinstance(each, Slice)), default=0)
+            log = log[last:]
+        return digest(self.name, self.made_as, tuple(log))
+
+    def fails(self, slice_: Slice) -> bool:
+        """Return whether a slice can't be applied under what is declared."""
+        return slice_.content.endswith("bad") or (
+            slice_.content.endswith("odd") and int(self.digest[1:]) % 2 == 1
+        )
+
+    def facts(self) -> Entity:
+        table = Table(
+            tuple(self.log) if self.is_there else (),
+            self.made_as if self.log and self.is_there else None,
+            self.is_there,
+            str(self.id),
+            self.oldest_base,
+        )
+        return Entity(
+            self.name,
+            self.digest,
+            self.effect,
+            {name: Slice(name, content) for name, content in self.bronze.items()},
+            table,
+            dict(self.records),
+            self.late,
+            self.changed,
+            self.budget,
+        )
+
+
+@dataclass
+class Gold:
+    """An instance of a target."""
+
+    subject: Subject
+    inputs: tuple[str, ...]
+    slices: dict[str, frozenset[str]] = field(default_factory=dict)
+    definition: str = "v0"
+    is_append: bool = False
+    is_checked: bool = False
+    only_if_empty: bool = False
+    is_last: bool = True
+    is_withdrawn: bool = False
+    rows: str | None = None
+    build: Build | None = None
+    check: Check | None = None
+
+
+@dataclass
+class FakeLake:
+    """The lake, with all that was decided, and the grants that were used."""
+
+    silver: dict[str, Silver]
+    gold: dict[Subject, Gold]
+    decisions: list[Decision] = field(default_factory=list)
+    locks: dict[Subject, Lock] = field(default_factory=dict)
+    taken: list[Step] = field(default_factory=list)
+
+    def observe(self) -> Facts:
+        entities = tuple(each.facts() for each in self.silver.values())
+        outputs = tuple(self._output(each) for each in self.gold.values())
+        return Facts(entities, outputs, tuple(self.decisions), dict(self.locks))
+
+    def _output(self, gold: Gold) -> Output:
+        return Output(
+            gold.subject,
+            gold.definition,
+            self.marks(gold),
+            {place: own for place, own in gold.slices.items() if not self._is_last_alone(place)},
+            gold.rows,
+            gold.build,
+            gold.check,
+            is_checked=gold.is_checked,
+            is_append=gold.is_append,
+            is_last=gold.is_last,
+            only_if_empty=gold.only_if_empty,
+            is_withdrawn=gold.is_withdrawn,
+        )
+
+    def _is_last_alone(self, place: str) -> bool:
+        """Return whether a table has the rows of one slice only, so that any slice concerns all readers."""
+        return self.silver[place].effect is Effect.LAST
+
+    def marks(self, gold: Gold) -> Mapping[str, str | None]:
+        return {place: self.mark(place, gold.slices.get(place)) for place in gold.inputs}
+
+    def mark(self, place: str, slices: frozenset[str] | None = None) -> str | None:
+        if place not in self.silver:
+            rows = [each.rows for each in self.gold.values() if each.subject.name == place]
+            return digest(*rows) if any(rows) else None
+        silver = self.silver[place]
+        if slices is None or silver.mark is None or self._is_last_alone(place):
+            return silver.mark
+        own = tuple(e for e in silver.log if isinstance(e, Slice) and e.name in slices)
+        return digest(place, silver.made_as if own else None, own)
+
+    def built(self, gold: Gold) -> str:
+        """What the rows of an instance are if it is built now."""
+        return digest(gold.definition, sorted(self.marks(gold).items()))
+
+    def is_bad(self, mark: str | None) -> bool:
+        """Return whether a check fails."""
+        return mark is not None and int(mark, 16) % 5 == 0
+
+    def take(self, step: Step, chance: Random, grants: frozenset[Grant], *, may_be_killed: bool) -> bool:
+        """Take a step; return whether it succeeded.
+
+        Raises:
+            Killed: The process was killed: before, after or amid it.
+        """
+        is_killed = may_be_killed and chance.random() < 0.2
+        when = chance.choice(["before", "amid", "after"]) if is_killed else None
+        if is_killed and chance.random() < 0.5:
+            self.locks[step.subject] = Lock("killed", is_dead=True)
+        if when == "before":
+            raise Killed
+        self.taken.append(step)
+        if step.action is Action.RELEASE:
+            assert self.locks.pop(step.subject).is_dead
+            if is_killed:
+                raise Killed
+            return True
+        done = (
+            self._take_silver(self.silver[step.subject.name], step, grants, is_cut=when == "amid")
+            if step.subject.name in self.silver
+            else self._take_gold(self.gold[step.subject], step, is_cut=when == "amid")
+        )
+        if is_killed:
+            raise Killed
+        return done
+
+    def _take_silver(self, silver: Silver, step: Step, grants: frozenset[Grant], *, is_cut: bool) -> bool:
+        if step.action is Action.RECORD:
+            for each in step.slices:
+                if each not in silver.log:
+                    assert silver.effect is Effect.LAST
+                    self._supersede(silver, each)
+                silver.records[each.name] = Record(RecordState.PROCESSED, each.content)
+            return True
+        assert step.action in (Action.FORWARD, Action.REPLAY)
+        base = step.base
+        assert base == 0 or base >= silver.oldest_base or base == len(silver.log)
+        lost = [each for each in silver.log[base:] if isinstance(each, Foreign)]
+        dropped = {d.subject.part for d in self.decisions if d.verb is Verb.DROP}
+        assert Grant.FOREIGN in grants or all(f"version {each.version}" in dropped for each in lost)
+        if step.action is Action.REPLAY:
+            assert len(step.slices) <= silver.budget or Grant.REPLAY in grants
+        else:
+            assert base == len(silver.log)
+        return self._apply(silver, step, base, is_cut=is_cut)
+
+    def _apply(self, silver: Silver, step: Step, base: int, *, is_cut: bool) -> bool:
+        kept, rest = silver.log[:base], list(step.slices)
+        read = rest[-1:] if silver.effect is Effect.LAST else rest
+        held = {each.name for each in silver.log[:base] if isinstance(each, Slice)}
+        failed = None
+        for number, each in enumerate(read):
+            assert silver.bronze.get(each.name) == each.content, "a slice is read that is not there"
+            if silver.fails(each):
+                failed = each
+                rest = rest[:number] if step.action is Action.FORWARD and len(read) == len(rest) else []
+                break
+        assert not held & {each.name for each in rest}
+        if failed is None or step.action is Action.FORWARD:
+            if rest or step.action is Action.REPLAY:
+                silver.log, silver.made_as, silver.is_there = [*kept, *rest], silver.digest, True
+                silver.oldest_base = min(silver.oldest_base, len(silver.log))
+            if not is_cut:
+                for each in rest:
+                    silver.records[each.name] = Record(RecordState.PROCESSED, each.content)
+        if failed is not None and not is_cut:
+            silver.records[failed.name] = Record(RecordState.FAILED, failed.content, silver.digest)
+        return failed is None
+
+    def _supersede(self, silver: Silver, slice_: Slice) -> None:
+        """Note a slice that a later one has replaced: the log shows it in its place."""
+        log = [e for e in silver.log if not (isinstance(e, Slice) and e.name == slice_.name)]
+        at = next(
+            (n for n, e in enumerate(log) if isinstance(e, Slice) and e.name > slice_.name), len(log)
+        )
+        mark = silver.mark
+        silver.log = [*log[:at], slice_, *log[at:]]
+        assert silver.mark == mark, "rows of a slice that is only recorded are seen"
+
+    def _take_gold(self, gold: Gold, step: Step, *, is_cut: bool) -> bool:
+        if step.action is Action.CHECK:
+            assert gold.rows is not None
+            gold.check = Check(not self.is_bad(gold.rows), gold.rows)
+            return gold.check.is_good
+        assert step.action is Action.BUILD or (step.action is Action.REPLAY and gold.is_append)
+        marks = self.marks(gold)
+        assert None not in marks.values(), "an input does not exist"
+        known = {place: mark for place, mark in marks.items() if mark is not None}
+        gold.build, gold.is_withdrawn = Build(gold.definition, known), False
+        if is_cut:
+            return True
+        gold.rows = self.built(gold)
+        gold.build = replace(gold.build, output=gold.rows)
+        gold.is_last = True
+        return True

@@ -1,0 +1,309 @@
+"""Whatever has happened to a lake: taking what is due, and deciding what is asked, makes it right.
+
+The lake is a fake; what its tables should be is told by a few laws about the end, not by how plans are made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from tests.unit.due.lake import FakeLake, Gold, Killed, Silver, digest
+
+from lakewright.due.facts import Decision, Effect, Foreign, Grant, Hold, Lock, Record, RecordState, Slice
+from lakewright.due.facts import Subject, Verb
+from lakewright.due.make_plan import make_plan
+from lakewright.due.plan import Action, Code, Plan, State
+
+HISTORIES = int(os.environ.get("LAKEWRIGHT_HISTORIES", "2000"))
+BATCHES = 20
+MOST_PLANS = 60
+ALL = frozenset(Grant)
+
+
+def new_lake(chance: Random) -> FakeLake:
+    silver = {}
+    for name in ("orders", "things")[: chance.randint(1, 2)]:
+        silver[name] = Silver(
+            name,
+            chance.choice(list(Effect)),
+            chance.choice([Hold.HOLD, Hold.HOLD, Hold.PLACE, Hold.END, Hold.SKIP]),
+            chance.choice([Hold.HOLD, Hold.HOLD, Hold.TAKE, Hold.KEEP]),
+            chance.choice([1, 100]),
+        )
+    places, gold = list(silver), {}
+    for number in range(chance.randint(1, 3)):
+        name = f"t{number}"
+        inputs = tuple(chance.sample(places, chance.randint(1, min(2, len(places)))))
+        of_day = [None] if chance.random() < 0.6 else [f"{day:02}" for day in range(1, 4)]
+        for day in of_day:
+            slices = {each: frozenset({day}) for each in inputs if each in silver} if day else {}
+            subject = Subject(name, day or "")
+            gold[subject] = Gold(
+                subject,
+                inputs,
+                slices,
+                is_append=chance.random() < 0.3,
+                is_checked=chance.random() < 0.3,
+                only_if_empty=chance.random() < 0.1,
+            )
+        places.append(name)
+    return FakeLake(silver, gold)
+
+
+def deliver(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    new = [name for day in range(1, 7) if (name := f"{day:02}") not in {**silver.bronze, **silver.archive}]
+    days = new[:1] if chance.random() < 0.7 else new
+    if days:
+        silver.bronze[chance.choice(days)] = content(chance)
+
+
+def content(chance: Random) -> str:
+    return f"{chance.randrange(10**6)}{chance.choice(['', '', '', '', 'odd', 'bad'])}"
+
+
+def correct(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    if silver.bronze:
+        silver.bronze[chance.choice(list(silver.bronze))] = content(chance)
+
+
+def archive(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    done = [name for name, each in silver.records.items() if each.state is RecordState.PROCESSED]
+    for name in done[: chance.randint(1, 2)]:
+        if name in silver.bronze:
+            silver.archive[name] = silver.bronze.pop(name)
+
+
+def bring_back(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    silver.bronze.update(silver.archive)
+    silver.archive.clear()
+
+
+def skip(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    for name, text in list(silver.bronze.items())[:1]:
+        lake.decisions.append(Decision(Subject(silver.name, name), Verb.SKIP, text))
+
+
+def remove(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    silver.is_there, silver.log, silver.made_as = False, [], None
+    silver.id += 1
+
+
+def restore(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    silver.log = silver.log[: chance.randint(0, len(silver.log))]
+    silver.oldest_base = min(silver.oldest_base, len(silver.log))
+
+
+def write(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    if silver.log and silver.is_there:
+        silver.log.append(Foreign(chance.randrange(10**6)))
+
+
+def vacuum(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    silver.oldest_base = chance.randint(0, len(silver.log))
+
+
+def lose_manifest(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    kept = list(silver.records.items())[: chance.choice([0, 1])]
+    silver.records = dict(kept)
+
+
+def redeclare(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    silver.digest = f"d{int(silver.digest[1:]) + 1}"
+
+
+def redefine(lake: FakeLake, chance: Random) -> None:
+    name = chance.choice(list(lake.gold)).name
+    version = digest(chance.random())
+    for each in lake.gold.values():
+        each.definition = version if each.subject.name == name else each.definition
+
+
+def disturb_gold(lake: FakeLake, chance: Random) -> None:
+    gold = chance.choice(list(lake.gold.values()))
+    if gold.rows is None:
+        return
+    how = chance.choice(["gone", "withdrawn", "changed", "followed"])
+    if how == "followed":
+        gold.is_last = False
+        return
+    gold.rows = digest(chance.random()) if how == "changed" else None
+    gold.is_withdrawn = how == "withdrawn"
+
+
+def lock(lake: FakeLake, chance: Random) -> None:
+    silver = chance.choice(list(lake.silver.values()))
+    parts = [*silver.bronze, ""]
+    lake.locks[Subject(silver.name, chance.choice(parts))] = Lock("other", is_dead=chance.random() < 0.5)
+
+
+def work(lake: FakeLake, chance: Random) -> None:
+    """Take what is due, and perhaps be killed meanwhile."""
+    try:
+        for step in make_plan(lake.observe()).ready:
+            if not lake.take(step, chance, frozenset(), may_be_killed=True):
+                return
+    except Killed:
+        pass
+
+
+EVENTS: tuple[Callable[[FakeLake, Random], None], ...] = (
+    *(deliver,) * 6,
+    *(work,) * 5,
+    correct,
+    archive,
+    bring_back,
+    skip,
+    remove,
+    restore,
+    write,
+    vacuum,
+    lose_manifest,
+    redeclare,
+    redefine,
+    disturb_gold,
+    lock,
+)
+
+
+def apply(lake: FakeLake, chance: Random, grants: frozenset[Grant]) -> Plan:
+    """Take what is ready, plan by plan, until nothing is; return the last plan."""
+    for _ in range(MOST_PLANS):
+        plan = make_plan(lake.observe(), grants)
+        check_shape(plan)
+        if not plan.ready:
+            return plan
+        done: set[str] = set()
+        has_failed = False
+        for step in plan.ready:
+            if not done.issuperset(step.after):
+                continue  # what it follows has failed
+            if lake.take(step, chance, grants, may_be_killed=False):
+                done.add(step.id)
+            else:
+                has_failed = True
+        if not has_failed:
+            after = make_plan(lake.observe(), grants)
+            assert after.ready == (), "a plan that was taken leaves nothing due"
+    raise AssertionError("it does not end")
+
+
+def check_shape(plan: Plan) -> None:
+    ids = [step.id for step in plan.steps]
+    assert len(set(ids)) == len(ids), ids
+    for number, step in enumerate(plan.steps):
+        assert set(step.after) <= set(ids[:number]), "a step stands before one that it follows"
+        is_asked = step.state in (State.NEEDS_DECISION,)
+        assert not is_asked or step.choices, "there is something to decide, and no choice"
+        if step.state is State.READY:
+            assert step.action is not Action.HOLD
+
+
+def settle(lake: FakeLake, chance: Random) -> Plan:
+    """Take what is due and decide what is asked, until neither is left."""
+    grants: frozenset[Grant] = frozenset()
+    for _ in range(MOST_PLANS):
+        plan = apply(lake, chance, grants)
+        asked = [step for step in plan.left if step.choices]
+        if asked:
+            step = chance.choice(asked)
+            choice = chance.choice(step.choices)
+            lake.decisions.append(choice.decision)
+            if choice.verb is Verb.RETRY:  # whoever retries has mended something
+                silver = lake.silver[step.subject.name]
+                silver.bronze[step.subject.part] = f"{chance.randrange(10**6)}"
+        elif any(step.state is State.NEEDS_CONSENT for step in plan.left):
+            grants = ALL
+        elif any(step.reason.code is Code.LOCKED for step in plan.left):
+            lake.locks.clear()
+        else:
+            return plan
+    raise AssertionError("it does not end")
+
+
+def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
+    left = [step for step in plan.left if step.subject.name == silver.name]
+    noticed = {each.reason.code for each in plan.findings if each.subject.name == silver.name}
+    if left or Code.TABLE_GONE in noticed:
+        assert all(step.reason.code in (Code.FILES_GONE, Code.FAILED_BEFORE) for step in left), left
+        return
+    held = [each for each in silver.log if isinstance(each, Slice)]
+    names = [each.name for each in held]
+    assert len(set(names)) == len(names), "a slice is in the table twice"
+    decided: dict[tuple[str, str], Verb] = {}
+    for each in lake.decisions:
+        if each.subject.name == silver.name:
+            decided[each.subject.part, each.basis] = each.verb
+    for name, text in silver.bronze.items():
+        verb = decided.get((name, text))
+        is_held, own = name in names, next((e.content for e in held if e.name == name), None)
+        may_be_out = verb is Verb.SKIP or (
+            silver.late is Hold.SKIP and verb not in (Verb.PLACE, Verb.END)
+        )
+        assert is_held or may_be_out, f"{name} is lost"
+        if is_held and own != text:
+            is_kept = verb in (Verb.KEEP, Verb.SKIP) or silver.changed is Hold.KEEP
+            assert is_kept, f"{name} is not the corrected one"
+        if verb is Verb.SKIP and silver.effect is not Effect.LAST:
+            assert own != text, f"{name} is there though it was skipped"
+    ends = {part for (part, _), verb in decided.items() if verb is Verb.END}
+    may_end = silver.late is Hold.END or silver.effect is Effect.ANY_ORDER
+    ordered = [name for name in names if name not in ends and not may_end]
+    assert ordered == sorted(ordered), "slices are out of order"
+    if held:
+        assert silver.made_as == silver.digest, "rows are of another declaration"
+    for each in held:
+        record = silver.records.get(each.name)
+        is_right = record is not None and record.content == each.content
+        assert is_right or decided.get((each.name, each.content)) is Verb.SKIP, f"{each.name} is unrecorded"
+    if not silver.is_there:
+        assert not silver.bronze or all(decided.get(pair) for pair in silver.bronze.items())
+
+
+def check_gold(lake: FakeLake, gold: Gold, plan: Plan) -> None:
+    told = [each.subject for each in (*plan.left, *plan.findings)]
+    if gold.subject in told:
+        return
+    assert gold.rows == lake.built(gold), f"{gold.subject} is not built from what is there"
+    assert not gold.is_checked or gold.check is not None
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_taking_what_is_due_and_deciding_what_is_asked_makes_a_lake_right(batch: int) -> None:
+    for seed in range(batch, HISTORIES, BATCHES):
+        chance = Random(seed)
+        lake = new_lake(chance)
+        try:
+            for _ in range(chance.randint(3, 25)):
+                chance.choice(EVENTS)(lake, chance)
+            plan = settle(lake, chance)
+            for silver in lake.silver.values():
+                check_silver(lake, silver, plan)
+            for gold in lake.gold.values():
+                check_gold(lake, gold, plan)
+            assert apply(lake, chance, ALL).ready == ()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}") from error
+
+
+def test_records_without_a_table_are_no_reason_to_write_rows_again_unasked() -> None:
+    silver = Silver("orders", Effect.IN_ORDER, Hold.HOLD, Hold.HOLD, 100)
+    silver.bronze = {"01": "a"}
+    silver.records = {"01": Record(RecordState.PROCESSED, "a")}
+    silver.is_there = False
+    lake = FakeLake({"orders": silver}, {})
+    (step,) = make_plan(lake.observe()).steps
+    assert (step.reason.code, [each.verb for each in step.choices]) == (Code.TABLE_GONE, [Verb.NEW, Verb.WAIT])
