@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Answer, Observation, OutputState
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.step import named_slices, slices_text
 from lakewright.spec.suggestions import hint, member_named
@@ -85,7 +85,7 @@ def create_dirtiness(observation: Observation) -> Dirtiness:
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if observation.exists is Answer.NO:
-        return Dirtiness.yes("does not exist")
+        return Dirtiness.yes(OutputState.MISSING)
     if observation.exists is Answer.UNKNOWN:
         return Dirtiness.unknown("whether it exists is unknown")
     if observation.changes:
@@ -127,12 +127,12 @@ def _empty(observation: Observation) -> Dirtiness:
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if observation.exists is Answer.NO:
-        return Dirtiness.yes("does not exist")
+        return Dirtiness.yes(OutputState.MISSING)
     if observation.filled is Answer.NO:
-        return Dirtiness.yes("is empty")
+        return Dirtiness.yes(OutputState.EMPTY)
     if observation.filled is Answer.UNKNOWN:
         return Dirtiness.unknown("whether it is filled is unknown")
-    return Dirtiness.no("is filled", *_anew(observation.redefined))
+    return Dirtiness.no(OutputState.FILLED, *_anew(observation.redefined))
 
 
 def _anew(redefined: Sequence[str]) -> Iterator[str]:
@@ -211,7 +211,7 @@ def destroy_dirtiness(observation: Observation) -> Dirtiness:
     if observation.error is not None:
         return Dirtiness.unknown(observation.error)
     if observation.exists is Answer.NO:
-        return Dirtiness.no("does not exist")
+        return Dirtiness.no(OutputState.MISSING)
     if observation.exists is Answer.UNKNOWN:
         return Dirtiness.unknown("whether it exists is unknown")
-    return Dirtiness.yes("exists")
+    return Dirtiness.yes(OutputState.PRESENT)

@@ -10,7 +10,7 @@ from typing import Any
 from lakewright.errors import Fault
 from lakewright.plan.phase import Phase
 
-__all__ = ["Answer", "Hold", "Observation", "TableChange"]
+__all__ = ["Answer", "Hold", "Observation", "OutputState", "TableChange"]
 
 
 class Answer(StrEnum):
@@ -24,6 +24,28 @@ class Answer(StrEnum):
     def of(cls, value: bool | None) -> Answer:
         """Return the answer for a truth value. None means unknown."""
         return cls.UNKNOWN if value is None else (cls.YES if value else cls.NO)
+
+
+class OutputState(StrEnum):
+    """A state of a target's output that is the reason of a step, and which the step changes."""
+
+    MISSING = "does not exist"
+    EMPTY = "is empty"
+    FILLED = "is filled"
+    PRESENT = "exists"
+
+    @property
+    def past(self) -> str:
+        """The same in the past tense."""
+        return _PAST[self]
+
+
+_PAST = {
+    OutputState.MISSING: "did not exist",
+    OutputState.EMPTY: "was empty",
+    OutputState.FILLED: "was filled",
+    OutputState.PRESENT: "existed",
+}
 
 
 @dataclass(frozen=True, slots=True)

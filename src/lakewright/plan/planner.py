@@ -18,7 +18,7 @@ from lakewright.plan.active_targets import active_patterns
 from lakewright.plan.dirtiness import Dirtiness, left_slices
 from lakewright.plan.expectations import Candidate, Expectations
 from lakewright.plan.graph import Graph, build_graph
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Answer, Observation, OutputState
 from lakewright.plan.phase import Phase
 from lakewright.plan.selectors import Selectable
 from lakewright.plan.status import Planned
@@ -242,6 +242,7 @@ class _InstancePlanning:
                 *forced,
                 *left,
             ),
+            slices=observation.pending if phase is Phase.BUILD else (),
             changes=observation.changes if phase is Phase.CREATE else (),
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
@@ -351,7 +352,7 @@ def _own_reasons(phase: Phase, observation: Observation, own: Dirtiness) -> tupl
     """Return why a target runs by its own state; what waits for inputs may be created with them."""
     if own.is_to_run:
         return own.reasons
-    return ("does not exist",) if phase is Phase.CREATE and observation.exists is Answer.NO else ()
+    return (OutputState.MISSING,) if phase is Phase.CREATE and observation.exists is Answer.NO else ()
 
 
 def _refused(observation: Observation) -> Fault | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from typing import Any, Protocol
 
 from lakewright.errors import Fault
 from lakewright.notebook import html_table
-from lakewright.plan.observation import Hold, TableChange
+from lakewright.plan.observation import Hold, OutputState, TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
@@ -56,6 +55,7 @@ class Step:
 
     Attributes:
         reasons: Why it would run, is clean or is blocked. Never empty.
+        slices: The slices that it would process, which its first reason names.
         hold: The lock or the unresolved failure that blocks it, or None.
         warning: What an operator should look at beside what blocks the step, or None.
         fault: The fault in the project's files for which the target waits, in its first step; else None.
@@ -75,6 +75,7 @@ class Step:
     kind: str
     status: Planned
     reasons: tuple[str, ...]
+    slices: tuple[str, ...] = ()
     hold: Hold | None = None
     warning: Fault | None = None
     fault: Fault | None = None
@@ -121,17 +122,7 @@ _DONE = {
     Phase.DESTROY: "removed",
 }
 
-_WAS = {
-    "does not exist": "did not exist",
-    "is empty": "was empty",
-    "is filled": "was filled",
-    "exists": "existed",
-}
-"""Reasons that no longer hold once the step has run, and what to say then."""
-
 _MOST_NAMED = 3
-
-_TO_PROCESS = re.compile(r"\d+ slices? to process:")
 
 
 def done_reasons(step: Step, slices: Sequence[str] = ()) -> tuple[str, ...]:
@@ -142,15 +133,15 @@ def done_reasons(step: Step, slices: Sequence[str] = ()) -> tuple[str, ...]:
         slices: The slices that it has processed: some may have come since it was planned.
 
     Example:
-        >>> done_reasons(Step(Phase.CREATE, "t", "relation", Planned.WOULD_RUN, ("does not exist",)))
+        >>> done_reasons(Step(Phase.CREATE, "t", "relation", Planned.WOULD_RUN, (OutputState.MISSING,)))
         ('created: did not exist',)
     """
     done = _DONE.get(step.phase)
     if done is None:
         return step.reasons
-    told = slices_text(slices, "processed")
-    was = (f"{done}: {_WAS[reason]}" if reason in _WAS else reason for reason in step.reasons)
-    return tuple(told if slices and _TO_PROCESS.match(reason) else reason for reason in was)
+    if slices and step.slices:
+        return slices_text(slices, "processed"), *step.reasons[1:]
+    return tuple(f"{done}: {each.past}" if isinstance(each, OutputState) else each for each in step.reasons)
 
 
 def slices_text(names: Sequence[str], what: str) -> str:

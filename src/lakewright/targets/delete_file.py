@@ -11,7 +11,7 @@ from lakewright.errors import SpecError, TargetError
 from lakewright.lake.files import Files, files_at
 from lakewright.lake.paths import join, local_path
 from lakewright.plan.dirtiness import Dirtiness
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Answer, Observation, OutputState
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -67,7 +67,7 @@ class DeleteFileTarget(Target):
         if observation.error is not None:
             return Dirtiness.unknown(observation.error)
         is_there = observation.exists is not Answer.NO
-        return Dirtiness.yes("exists") if is_there else Dirtiness.no("does not exist")
+        return Dirtiness.yes(OutputState.PRESENT) if is_there else Dirtiness.no(OutputState.MISSING)
 
     def execute(self, context: Context, phase: Phase) -> Outcome:
         """Remove it.

@@ -10,7 +10,7 @@ from pydantic import Field as Declared
 from lakewright.errors import SpecError, VerificationError
 from lakewright.lake.partition import Selection, expand_selection
 from lakewright.plan.dirtiness import Dirtiness
-from lakewright.plan.observation import Answer, Observation
+from lakewright.plan.observation import Answer, Observation, OutputState
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -93,7 +93,7 @@ class TruncateTarget(Target):
         if observation.filled is Answer.UNKNOWN:
             return Dirtiness.unknown("whether it holds rows is unknown")
         if observation.filled is Answer.YES:
-            return Dirtiness.no("is empty")
+            return Dirtiness.no(OutputState.EMPTY)
         return Dirtiness.yes("holds rows")
 
     def execute(self, context: Context, phase: Phase) -> Outcome:

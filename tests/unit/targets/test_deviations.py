@@ -473,11 +473,12 @@ def test_the_reason_of_a_bad_row_is_not_said_twice() -> None:
 
 
 def test_a_run_says_what_it_has_processed_in_the_past_tense() -> None:
-    step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, ("2 slices to process: a, b",))
-    assert done_reasons(step, ["a", "b"]) == ("2 slices processed: a, b",)
+    reasons = ("2 slices to process: a, b", "tainted by base")
+    step = Step(Phase.BUILD, "orders", "entity", Planned.WOULD_RUN, reasons, slices=("a", "b"))
+    assert done_reasons(step, ["a", "b"]) == ("2 slices processed: a, b", "tainted by base")
     # One that arrived during the run, or that another run has processed meanwhile.
-    assert done_reasons(step, ["a", "b", "c"]) == ("3 slices processed: a, b, c",)
-    assert done_reasons(step, ["b"]) == ("1 slice processed: b",)
+    assert done_reasons(step, ["a", "b", "c"]) == ("3 slices processed: a, b, c", "tainted by base")
+    assert done_reasons(step, ["b"]) == ("1 slice processed: b", "tainted by base")
 
 
 def test_processed_slices_that_were_removed_from_bronze_are_counted(tmp_path: Path) -> None:
