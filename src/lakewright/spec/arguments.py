@@ -24,7 +24,6 @@ from lakewright.spec.suggestions import suggestion
 __all__ = [
     "MOST_INSTANCES",
     "WHY",
-    "ArgumentError",
     "argument_text",
     "expand_arguments",
     "expand_range",
@@ -57,7 +56,7 @@ _VALUE = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?!")(?:\\,|[^,
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class ArgumentError(ValueError):
+class _ArgumentError(ValueError):
     """The argument of a parameter is missing or wrong.
 
     Attributes:
@@ -102,7 +101,7 @@ def expand_arguments(
             choices.append(choice.values(given.get(parameter.name)))
         except (ValueError, OverflowError) as error:
             subject = f"parameter {parameter.name}: "
-            details = {WHY: f"{subject}{error.why}"} if isinstance(error, ArgumentError) else {}
+            details = {WHY: f"{subject}{error.why}"} if isinstance(error, _ArgumentError) else {}
             faults.append(
                 Fault(f"{subject}{error}", remedy=_remedy(parameter), code="usage", details=details)
             )
@@ -140,7 +139,7 @@ def split_values(text: str) -> tuple[str, ...]:
     a backslash in it. Elsewhere, backslashes and quotes are literal.
 
     Raises:
-        ArgumentError: The closing quote of a value is missing, or text follows it.
+        ValueError: The closing quote of a value is missing, or text follows it.
 
     Example:
         >>> split_values('a,b'), split_values('a\\,b'), split_values('"a,b",c')
@@ -151,7 +150,7 @@ def split_values(text: str) -> tuple[str, ...]:
     while True:
         match = _VALUE.match(text, position)
         if match is None:
-            raise ArgumentError(
+            raise _ArgumentError(
                 f'{text[position:]!r} has no closing ", or text after it',
                 'write \\" for a quote at the start',
             )
@@ -262,7 +261,7 @@ class _ParameterValues:
         if given is None or (given.values is None and not given.bounds):
             name = self.parameter.name
             if self.parameter.default is None:
-                raise ArgumentError("is missing and has no default", f"give {name}=… or a range")
+                raise _ArgumentError("is missing and has no default", f"give {name}=… or a range")
             return (self._floored(self.parameter.default_value(self.scope)),)
         if given.values is None:
             return tuple(self._range(given.bounds))
@@ -305,13 +304,13 @@ class _ParameterValues:
             values = _ParameterValues(typed, self.scope, may_be_hidden=self.may_be_hidden)._range(bounds)
             width = len(start) if each is ValueType.INTEGER and start.startswith("0") else 0
             return (render_value(value).zfill(width) for value in values)
-        raise ArgumentError(
+        raise _ArgumentError(
             "is of type string, whose ranges need dates or whole numbers", "declare another type for it"
         )
 
     def _parse(self, text: str) -> Value:
         if text == HIDDEN and is_secret_name(self.parameter.name) and not self.may_be_hidden:
-            raise ArgumentError(
+            raise _ArgumentError(
                 f"has the value {HIDDEN}, which marks a hidden secret", "give the secret itself"
             )
         return self._floored(self.parameter.parse(text))
