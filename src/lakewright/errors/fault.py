@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 __all__ = [
+    "PARTS",
     "Fault",
     "Location",
 ]
+
+PARTS = "parts"
+"""Detail of a fault that consists of several, and entry of its record: the code and message of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +55,19 @@ class Fault:
             self,
             message=f"{self.message}\n{other.message}",
             remedy="\n".join(remedies) or None,
-            details={**other.details, **self.details, **({"alerts": alerts} if alerts else {})},
+            details={
+                **other.details,
+                **self.details,
+                PARTS: [*self.parts, *other.parts],
+                **({"alerts": alerts} if alerts else {}),
+            },
         )
+
+    @property
+    def parts(self) -> Sequence[tuple[str, str]]:
+        """The code and the message of each fault that this one consists of."""
+        found: Sequence[tuple[str, str]] = self.details.get(PARTS, ((self.code, self.message),))
+        return found
 
     @property
     def located_message(self) -> str:

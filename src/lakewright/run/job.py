@@ -18,6 +18,7 @@ from lakewright.connections.connection import Connection
 from lakewright.connections.database import Database
 from lakewright.connections.jdbc import jdbc_connection
 from lakewright.errors import SpecError
+from lakewright.errors.fault import PARTS
 from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
 from lakewright.manifest.journal import Journal, Run, TargetPhase
@@ -122,6 +123,8 @@ class Recorder:
         parameters = dict(self.plan.instances[instance].parameters)
         details = {} if result.error is None else result.error.details
         items = {name: details[name] for name in ("changed", FAILED_ITEMS, IS_EMPTY) if details.get(name)}
+        if result.error is not None:
+            items[PARTS] = list(result.error.parts)
         self._waiting[number] = {
             **result.as_json(),
             "phase": step.phase.value,

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, SliceError
+from lakewright.errors.fault import PARTS
 from lakewright.manifest.item import has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
@@ -170,6 +171,7 @@ class Deviations:
             remedy=" ".join(remedies),
             code=alerts[0],
             details={
+                PARTS: list(zip(alerts, messages, strict=True)),
                 "alerts": list(alerts),
                 **({"changed": items, "again": list(self.again)} if items else {}),
             },

@@ -56,7 +56,7 @@ def _is_told_elsewhere(warned: Warned, kept: Collection[str]) -> bool:
         kept: The keys of the places of targets that are to be built again, some of them emptied first.
     """
     error, entry = warned.entry["error"], warned.entry
-    if "\n" in str(error["message"]):
+    if len(warned.parts) > 1:
         return False
     place = TargetPhase(warned.run.project, entry["name"], Phase.BUILD.value, entry.get("instance") or {})
     code = error.get("code")
@@ -80,8 +80,8 @@ def _with_commands(app: App, warned: Warned) -> Warned:
 
 def is_requeued(app: App, warned: Warned) -> bool:
     """Return whether a warning is only about changed slices, and each was requeued or accepted since."""
-    changed, error = warned.entry.get("changed", ()), warned.entry["error"]
-    if not changed or "\n" in str(error["message"]):
+    changed = warned.entry.get("changed", ())
+    if not changed or len(warned.parts) > 1:
         return False
     items = app.store.read(list(changed))
     return all(
@@ -102,7 +102,7 @@ def _decisions(item: Item) -> Iterator[Mark]:
 def _is_rebuilt(app: App, warned: Warned, runs: Sequence[Run]) -> bool:
     """Return whether a warning is only of rows that another program changed before a rebuild."""
     error, definition = warned.entry["error"], app.project.targets.get(warned.entry["name"])
-    if error.get("code") != ROWS_CHANGED or "\n" in str(error["message"]) or definition is None:
+    if error.get("code") != ROWS_CHANGED or len(warned.parts) > 1 or definition is None:
         return False
     with suppress(LakewrightError):  # a wrong definition is told by itself
         called = entity_name(app.project, definition.raw)

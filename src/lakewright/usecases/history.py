@@ -9,6 +9,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.fault import PARTS
 from lakewright.manifest import run_comparison
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
@@ -54,6 +55,15 @@ class Warned:
         instance = " ".join(f"{name}={text}" for name, text in (self.entry.get("instance") or {}).items())
         more = f" and {counted(self.others, 'other instance')}" if self.others else ""
         return f"{self.entry['name']} ({instance}{more})" if instance else str(self.entry["name"])
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """The code and the message of each of its warnings; earlier versions recorded one in each line."""
+        error, recorded = self.entry["error"] or {}, self.entry.get(PARTS)
+        if recorded is None:
+            first, *others = str(error.get("message", "")).splitlines() or [""]
+            recorded = [(error.get("code", ""), first), *(("", line) for line in others)]
+        return tuple((code, message) for code, message in recorded)
 
     def as_json(self) -> dict[str, Any]:
         """Return the warning as `status -o json` prints it."""

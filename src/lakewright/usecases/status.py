@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from lakewright.manifest.store import Query
 from lakewright.plan.status import Status
 from lakewright.run.leftovers import is_entry_undone
 from lakewright.slices.application import application_of, applications_before, entity_of, project_of
+from lakewright.slices.deviations import SLICES_CHANGED
 from lakewright.slices.discover import item_id, natural_key
 from lakewright.slices.late_advice import LateSlices
 from lakewright.spec.project import Project
@@ -73,9 +73,6 @@ RECENT = 200
 """The number of latest runs to read; a history may hold many more."""
 
 LAST_RUNS = 5
-
-_CHANGED = re.compile(r" changed since (?:it was|they were) processed: ")
-"""The line of a warning that processed slices have changed."""
 
 OPEN = frozenset({Verdict.LOCKED, Verdict.FAILED, Verdict.INVALID, Verdict.READY})
 
@@ -278,26 +275,24 @@ def warned_targets(journal: Journal, newest_first: Iterable[Run]) -> Iterator[Wa
 
 
 def told_messages(warned: Iterable[Warned]) -> set[str]:
-    """Return the messages of warnings, line by line."""
-    errors = (each.entry["error"] for each in warned)
-    return {line for error in errors if error for line in str(error["message"]).splitlines()}
+    """Return the messages of warnings."""
+    return {message for each in warned for _, message in each.parts}
 
 
 def warned_beside(warned: Iterable[Warned], told: Iterable[Fault]) -> Iterator[Warned]:
-    """Yield the warnings of runs without those of which every line is told by a look at the lake as well.
+    """Yield the warnings of runs without those of which every part is told by a look at the lake as well.
 
-    A line of slices that have changed may name fewer of them than the look has found, and other commands:
-    those of the look count, as rows were added since.
+    One of slices that have changed may name fewer of them than the look has found, and other commands: those
+    of the look count, as rows were added since.
     """
     faults = tuple(told)
-    messages = {line for fault in faults for line in fault.message.splitlines()}
+    known = {message for fault in faults for _, message in fault.parts}
     changed = {item for fault in faults for item in fault.details.get("changed", ())}
 
     def is_told(each: Warned) -> bool:
-        own, left = set(each.entry.get("changed", ())), told_messages((each,)) - messages
-        if own and own <= changed:
-            left = {line for line in left if not _CHANGED.search(line)}
-        return not left
+        own = set(each.entry.get("changed", ()))
+        is_seen = bool(own) and own <= changed
+        return all(message in known or (is_seen and code == SLICES_CHANGED) for code, message in each.parts)
 
     return (each for each in warned if not is_told(each))
 

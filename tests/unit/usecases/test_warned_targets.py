@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from lakewright.cli.commands.status import _warning
+from lakewright.errors import Fault
 from lakewright.manifest.journal import Journal, Run
 from lakewright.manifest.lease import Holder
+from lakewright.slices.deviations import SLICES_CHANGED
+from lakewright.slices.discover import BRONZE_UNREADABLE
 from lakewright.testing import MemoryStore
 from lakewright.usecases.concerns import concern_of_warning
 from lakewright.usecases.history import Warned
-from lakewright.usecases.status import warned_targets
+from lakewright.usecases.status import warned_beside, warned_targets
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 WARNED = {"status": "SUCCESS_WITH_ERRORS", "error": {"message": "it was changed", "remedy": None}}
@@ -92,3 +95,23 @@ def test_a_target_that_is_warned_of_again_is_listed_with_the_last_run() -> None:
     one = (run("one", targets=["names"]), [entry("names", WARNED)])
     two = (run("two", targets=["names"]), [entry("names", WARNED)])
     assert warned(two, one, BOTH) == [("two", "names"), ("both", "orders")]
+
+
+def test_a_warning_is_left_out_if_a_look_at_the_lake_tells_each_of_its_parts() -> None:
+    """A line was known for one of changed slices by its words."""
+    changed = Fault("2 slices of orders changed", code=SLICES_CHANGED, details={"changed": ["a", "b"]})
+    gone = Fault("the bronze folder is gone", code=BRONZE_UNREADABLE)
+    old = {"code": SLICES_CHANGED, "message": "1 slice of orders changed", "remedy": None}
+
+    def left(*told: Fault, **recorded: Any) -> int:
+        each = Warned(run("r"), {**entry("orders", {**WARNED, "error": old}), "changed": ["a"], **recorded})
+        return len(list(warned_beside([each], told)))
+
+    for recorded in ({}, {"parts": [[SLICES_CHANGED, "1 slice of orders changed"]]}):
+        assert left(changed, **recorded) == 0
+        assert left(gone, **recorded) == 1
+        assert left(changed, changed=["c"], **recorded) == 1
+    both = changed.and_also(gone)
+    assert both.parts == [(SLICES_CHANGED, changed.message), (BRONZE_UNREADABLE, gone.message)]
+    two = {"parts": [[SLICES_CHANGED, "1 slice of orders changed"], *map(list, gone.parts)]}
+    assert (left(changed, **two), left(both, **two)) == (1, 0)
