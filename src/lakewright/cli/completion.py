@@ -6,6 +6,7 @@ A project that cannot be read completes nothing: an error would disturb the line
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,13 @@ import click
 
 from lakewright.cli.options import settings_of
 
-__all__ = ["complete_arguments", "complete_definition", "complete_phase_and_arguments", "names_of"]
+__all__ = [
+    "complete_arguments",
+    "complete_decisions",
+    "complete_definition",
+    "complete_phase_and_arguments",
+    "names_of",
+]
 
 PHASES = ("validate", "create", "build", "verify", "truncate", "destroy")
 
@@ -36,6 +43,22 @@ def complete_definition(ctx: click.Context, param: click.Parameter, incomplete: 
     category = ctx.params.get("category")
     section = "entities" if category == "entity" else f"{category}s"
     return _starting(_definitions(ctx, section), incomplete) if category else []
+
+
+def complete_decisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the subjects that wait for a decision, or the choices of the one that is given."""
+    subject = ctx.params.get("subject")
+    found: list[str] = []
+    with suppress(Exception):  # whatever is wrong with the project, the shell gets no error
+        from lakewright.app import App
+        from lakewright.usecases.due.decide import open_choices
+        from lakewright.usecases.due.take import plan_of_project
+
+        settings = settings_of(ctx)
+        plan = plan_of_project(App.open(settings.project, profiles=settings.profiles))
+        for text, _, choices in open_choices(plan):
+            found += [text] if param.name == "subject" else [e.verb.value for e in choices if text == subject]
+    return _starting(dict.fromkeys(found), incomplete)
 
 
 def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 __all__ = [
     "Build",
@@ -70,6 +70,11 @@ class Subject:
     name: str
     part: str = ""
 
+    @property
+    def text(self) -> str:
+        """The subject as commands name it: `orders`, or `orders/2024-05-01`."""
+        return f"{self.name}/{self.part}" if self.part else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -99,10 +104,20 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A slice, with the fingerprint of its files."""
+    """A slice, with the fingerprint of its files.
+
+    Attributes:
+        place: Its place in the order of slices; names alone tell it if all are empty.
+    """
 
     name: str
     content: str
+    place: tuple[object, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What slices are sorted by."""
+        return (self.place, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +149,18 @@ class RecordState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the manifest says of a slice, with the fingerprint and the declaration that it says it of."""
+    """What the manifest says of a slice, with the fingerprint and the declaration that it says it of.
+
+    Attributes:
+        attempt: What tells a failure from the next one.
+        place: The place of the slice, as `Slice.place`.
+    """
 
     state: RecordState
     content: str
     digest: str = ""
+    attempt: str = ""
+    place: tuple[object, ...] = ()
 
 
 class Hold(StrEnum):
@@ -183,7 +205,7 @@ class Entity:
     Attributes:
         digest: What is declared now of all that decides rows: key, strategy, columns.
         effect: How slices make the table.
-        bronze: The slices that are in bronze, by name; names sort as the slices are ordered.
+        bronze: The slices that are in bronze, by name.
         table: The table.
         records: What the manifest says of slices, by their names.
         late: What is done with a late slice.

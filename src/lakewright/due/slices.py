@@ -127,7 +127,11 @@ class _Planning:
     def _is_recorded(self, record: Record | None, held: Slice) -> bool:
         """Return whether the manifest says that the table holds a slice, or that applying it again failed."""
         if record is None or record.state is not RecordState.FAILED:
-            return record == Record(RecordState.PROCESSED, held.content)
+            return (
+                record is not None
+                and record.content == held.content
+                and record.state is RecordState.PROCESSED
+            )
         now = self.entity.bronze.get(held.name, held)
         is_kept = self.facts.decided(self._subject(held.name), now.content) in (Verb.KEEP, Verb.SKIP)
         return record.content == held.content or (record.content == now.content and not is_kept)
@@ -181,11 +185,11 @@ class _Planning:
         """Yield the slices that the table lacks and should hold, in their order."""
         entity, kept = self.entity, set(self._kept_names())
         gone = (
-            Slice(name, record.content)
+            Slice(name, record.content, record.place)
             for name, record in entity.records.items()
             if record.state is RecordState.PROCESSED and name not in entity.bronze
         )
-        for each in sorted((*entity.bronze.values(), *gone), key=lambda each: each.name):
+        for each in sorted((*entity.bronze.values(), *gone), key=lambda each: each.key):
             if each.name not in kept and not self._is_skipped(each):
                 yield each
 
@@ -194,10 +198,11 @@ class _Planning:
 
     def _add_new(self) -> list[Slice]:
         """Add the slices that the table lacks; return those that wait for one of them."""
-        newest = max(self._kept_names(), default=None)
+        kept = (each.key for each in self.wanted if isinstance(each, Slice))
+        newest = max(kept, default=None)
         waiting: list[Slice] = []
         for each in list(self._candidates()):
-            is_late = newest is not None and each.name < newest
+            is_late = newest is not None and each.key < newest
             if waiting and not is_late:
                 waiting.append(each)
             elif self._is_locked(each.name) or self._has_failed(each):
@@ -236,7 +241,7 @@ class _Planning:
         if (record.content, record.digest) != (slice_.content, self.entity.digest):
             return False
         # A late slice may have been decided about before it failed: only a decision to retry counts here.
-        subject, basis = self._subject(slice_.name), f"failed {slice_.content} {record.digest}"
+        subject, basis = self._subject(slice_.name), f"failed {slice_.content} {record.attempt}"
         if self.facts.decided(subject, basis) is Verb.RETRY:
             return False
         choices = self._choices(slice_.name, basis, (Verb.RETRY,))
@@ -364,7 +369,7 @@ class _Planning:
 def _place(entries: Sequence[Entry], slice_: Slice) -> int:
     """Return where a slice belongs by its name."""
     later = (
-        number for number, each in enumerate(entries) if isinstance(each, Slice) and each.name > slice_.name
+        number for number, each in enumerate(entries) if isinstance(each, Slice) and each.key > slice_.key
     )
     return next(later, len(entries))
 

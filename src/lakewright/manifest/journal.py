@@ -31,6 +31,9 @@ RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 BUILT = "built"
 """The kind of the documents that record what targets were last built from."""
 
+DECISION = "decision"
+"""The kind of the documents that record what people have decided."""
+
 _IN_RUN = " in run "
 """What stands before the id of the run in the reason of a taint that a run left."""
 

@@ -16,6 +16,7 @@ from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.journal import (
     ABORTED,
     BUILT,
+    DECISION,
     RUN,
     RUN_KEY,
     RUN_TARGET,
@@ -31,7 +32,7 @@ from lakewright.spec.expressions.secrets import HIDDEN
 
 __all__ = ["KINDS", "DocumentLine", "Line", "RecordLine", "document_text", "parse_lines", "record_text"]
 
-KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT)
+KINDS = (WATERMARK, CHANGE, COUNTER, RUN, RUN_KEY, RUN_TARGET, TAINT, BUILT, DECISION)
 """The kinds of documents that are exported, in this order; leases are not: they apply to this store only."""
 
 

@@ -245,9 +245,7 @@ class FakeLake:
     def _supersede(self, silver: Silver, slice_: Slice) -> None:
         """Note a slice that a later one has replaced: the log shows it in its place."""
         log = [e for e in silver.log if not (isinstance(e, Slice) and e.name == slice_.name)]
-        at = next(
-            (n for n, e in enumerate(log) if isinstance(e, Slice) and e.name > slice_.name), len(log)
-        )
+        at = next((n for n, e in enumerate(log) if isinstance(e, Slice) and e.name > slice_.name), len(log))
         mark = silver.mark
         silver.log = [*log[:at], slice_, *log[at:]]
         assert silver.mark == mark, "rows of a slice that is only recorded are seen"

@@ -12,8 +12,19 @@ from random import Random
 import pytest
 from tests.unit.due.lake import FakeLake, Gold, Killed, Silver, digest
 
-from lakewright.due.facts import Decision, Effect, Foreign, Grant, Hold, Lock, Record, RecordState, Slice
-from lakewright.due.facts import Subject, Verb
+from lakewright.due.facts import (
+    Decision,
+    Effect,
+    Foreign,
+    Grant,
+    Hold,
+    Lock,
+    Record,
+    RecordState,
+    Slice,
+    Subject,
+    Verb,
+)
 from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, State
 
@@ -250,9 +261,7 @@ def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
     for name, text in silver.bronze.items():
         verb = decided.get((name, text))
         is_held, own = name in names, next((e.content for e in held if e.name == name), None)
-        may_be_out = verb is Verb.SKIP or (
-            silver.late is Hold.SKIP and verb not in (Verb.PLACE, Verb.END)
-        )
+        may_be_out = verb is Verb.SKIP or (silver.late is Hold.SKIP and verb not in (Verb.PLACE, Verb.END))
         assert is_held or may_be_out, f"{name} is lost"
         if is_held and own != text:
             is_kept = verb in (Verb.KEEP, Verb.SKIP) or silver.changed is Hold.KEEP
@@ -265,17 +274,18 @@ def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
     assert ordered == sorted(ordered), "slices are out of order"
     if held:
         assert silver.made_as == silver.digest, "rows are of another declaration"
-    for each in held:
-        record = silver.records.get(each.name)
-        is_right = record is not None and record.content == each.content
-        assert is_right or decided.get((each.name, each.content)) is Verb.SKIP, f"{each.name} is unrecorded"
+    for slice_ in held:
+        record = silver.records.get(slice_.name)
+        is_right = record is not None and record.content == slice_.content
+        is_skipped = decided.get((slice_.name, slice_.content)) is Verb.SKIP
+        assert is_right or is_skipped, f"{slice_.name} is unrecorded"
     if not silver.is_there:
         assert not silver.bronze or all(decided.get(pair) for pair in silver.bronze.items())
 
 
 def check_gold(lake: FakeLake, gold: Gold, plan: Plan) -> None:
-    told = [each.subject for each in (*plan.left, *plan.findings)]
-    if gold.subject in told:
+    asked = {step.subject for step in plan.left} | {each.subject for each in plan.findings}
+    if gold.subject in asked:
         return
     assert gold.rows == lake.built(gold), f"{gold.subject} is not built from what is there"
     assert not gold.is_checked or gold.check is not None
@@ -306,4 +316,7 @@ def test_records_without_a_table_are_no_reason_to_write_rows_again_unasked() -> 
     silver.is_there = False
     lake = FakeLake({"orders": silver}, {})
     (step,) = make_plan(lake.observe()).steps
-    assert (step.reason.code, [each.verb for each in step.choices]) == (Code.TABLE_GONE, [Verb.NEW, Verb.WAIT])
+    assert (step.reason.code, [each.verb for each in step.choices]) == (
+        Code.TABLE_GONE,
+        [Verb.NEW, Verb.WAIT],
+    )

@@ -69,15 +69,32 @@ def job_request(
     return JobRequest(job, phase, arguments, is_alone=no_lifecycle, permissions=permissions, **options)
 
 
-def job_arguments(function: F) -> F:
-    """Add the arguments JOB, PHASE and PARAM=VALUE."""
-    for decorate in (
-        click.argument("parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments),
-        click.argument("phase", type=phase_named, metavar="PHASE", shell_complete=_complete_phase),
-        click.argument("name", metavar="JOB", shell_complete=names_of("jobs")),
-    ):
-        function = decorate(function)
-    return function
+def job_arguments(*, is_required: bool = True) -> Callable[[F], F]:
+    """Return what adds the arguments JOB, PHASE and PARAM=VALUE."""
+
+    def add(function: F) -> F:
+        for decorate in (
+            click.argument(
+                "parameters", nargs=-1, metavar="[PARAM=VALUE]...", shell_complete=complete_arguments
+            ),
+            click.argument(
+                "phase",
+                type=phase_named,
+                metavar="PHASE" if is_required else "[PHASE]",
+                required=is_required,
+                shell_complete=_complete_phase,
+            ),
+            click.argument(
+                "name",
+                metavar="JOB" if is_required else "[JOB]",
+                required=is_required,
+                shell_complete=names_of("jobs"),
+            ),
+        ):
+            function = decorate(function)
+        return function
+
+    return add
 
 
 def run_options(function: F) -> F:

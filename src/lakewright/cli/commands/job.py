@@ -36,7 +36,7 @@ DECLINED = 130
         "lakewright job monthly destroy month=2022-01-01 --dry-run",
     ],
 )
-@job_arguments
+@job_arguments()
 @run_options
 @click.option("--dry-run", is_flag=True, help="Only show the plan.")
 @click.option("--yes", "-y", is_flag=True, help="Remove without asking.")

@@ -1,4 +1,4 @@
-"""`lakewright plan`: show what a run would do, and why, without writing anything."""
+"""`lakewright plan`: show what is due, or what a run would do, and why, without writing anything."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ HAS_WORK = 3
 
 @command(
     examples=[
+        "lakewright plan",
         "lakewright plan monthly build month=2022-01-01",
         "lakewright plan monthly verify month:start=2022-01-01 month:end=2022-06-01 -o json",
         "lakewright plan monthly build month=2022-01-01 --detailed-exitcode",
         "lakewright plan monthly build month=2022-01-01 --preview",
     ],
 )
-@job_arguments
+@job_arguments(is_required=False)
 @run_options
 @click.option(
     "--preview", is_flag=True, help="Count the deletes that each entity's next slice implies; starts Spark."
@@ -38,18 +39,22 @@ HAS_WORK = 3
 def plan(
     call: Call,
     /,
-    name: str,
-    phase: Phase,
+    name: str | None,
+    phase: Phase | None,
     parameters: tuple[str, ...],
     *,
     preview: bool,
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
-    """Show what a run would do to each target up to a phase, and why.
+    """Show what a run of JOB would do to each target up to PHASE, and why; without JOB, what is due.
 
     Nothing is written: no table, no record, no history.
     """
+    if name is None:
+        return _show_due(call, detailed_exitcode=detailed_exitcode)
+    if phase is None:
+        raise click.MissingParameter(param_hint="'PHASE'", param_type="argument")
     request = job_request(name, phase, parameters, preview=preview, **options)
     from lakewright.usecases.plan_job import plan_job
     from lakewright.usecases.triggers import triggers_of_job
@@ -60,3 +65,15 @@ def plan(
         call.output.note(soon)
     call.output.answer(found.as_json(), plan_page(found))
     return HAS_WORK if detailed_exitcode and found.has_work else 0
+
+
+def _show_due(call: Call, *, detailed_exitcode: bool) -> int:
+    """Show what is due in all entities."""
+    from lakewright.cli.render.due import due_page
+    from lakewright.usecases.due.take import plan_of_project
+    from lakewright.usecases.due.words import SCHEMA, plan_document
+
+    found = plan_of_project(call.app)
+    call.output.schema = SCHEMA
+    call.output.answer(plan_document(found), due_page(found))
+    return HAS_WORK if detailed_exitcode and found.ready else 0

@@ -1,0 +1,58 @@
+"""What people have decided, kept in the manifest: nothing of it is ever changed or removed.
+
+A decision names the fact that it answers, and lapses when that is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakewright.due.facts import Decision, Subject, Verb
+from lakewright.manifest.journal import DECISION
+from lakewright.manifest.record import format_instant
+from lakewright.manifest.store import Put, Write
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+
+__all__ = ["Decided", "read_decisions", "save_decision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision, with who made it, when and why."""
+
+    decision: Decision
+    by: str
+    reason: str
+    at: datetime
+
+
+def read_decisions(app: App) -> Iterator[Decision]:
+    """Yield what was decided in a project, the last decision last."""
+    for document in app.store.documents(DECISION, prefix=f"{app.project.name}/"):
+        yield _decision(document.value)
+
+
+def save_decision(app: App, made: Decided) -> None:
+    """Save a decision after all others."""
+    decision = made.decision
+    value = {
+        "name": decision.subject.name,
+        "part": decision.subject.part,
+        "verb": decision.verb.value,
+        "basis": decision.basis,
+        "by": made.by,
+        "reason": made.reason,
+        "at": format_instant(made.at),
+    }
+    # Keys sort by the time, and ids keep two decisions of one instant apart.
+    key = f"{app.project.name}/{format_instant(made.at)} {app.ids()}"
+    app.store.write(Write(puts=(Put(DECISION, key, value, expected=0),)))
+
+
+def _decision(value: Mapping[str, Any]) -> Decision:
+    return Decision(Subject(value["name"], value["part"]), Verb(value["verb"]), value["basis"])

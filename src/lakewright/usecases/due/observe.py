@@ -1,0 +1,267 @@
+"""The facts of a project's silver tables: bronze, logs and manifest, each read once, without Spark.
+
+What can't be known without Spark, or can't be read, is unknown, with the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lakewright.due.facts import (
+    Decision,
+    Effect,
+    Entity,
+    Entry,
+    Facts,
+    Foreign,
+    Hold,
+    Lock,
+    Record,
+    RecordState,
+    Slice,
+    Subject,
+    Table,
+    Verb,
+)
+from lakewright.errors import LakewrightError
+from lakewright.lake.observation import observe_without_spark
+from lakewright.manifest.item import Item, Verdict, is_changed
+from lakewright.slices.application import applications_before
+from lakewright.slices.chain import OPEN, AppliedSlice, SliceChain, foreign_commits
+from lakewright.slices.discover import (
+    item_id,
+    list_bronze,
+    natural_key,
+    settle_of,
+    slice_name,
+    without_unsettled,
+)
+from lakewright.slices.moved_lake import moved_lake_error
+from lakewright.slices.processed import processed_items
+from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.outdated import outdated_parts
+from lakewright.usecases.due.decisions import read_decisions
+from lakewright.usecases.placed import chain_of
+
+if TYPE_CHECKING:
+    from lakewright.app import App
+    from lakewright.slices.discover import Listing
+    from lakewright.spec.models.entity import Entity as Declared
+
+__all__ = ["observe"]
+
+_LATE = {"refuse": Hold.HOLD, "apply": Hold.END}
+_CHANGED = {"warn": Hold.HOLD, "fail": Hold.HOLD, "requeue": Hold.TAKE, "ignore": Hold.KEEP}
+"""What the settings `late_slices` and `changed_slices` decide."""
+
+_AS_DECLARED, _OTHERWISE = "as declared", "otherwise"
+_NEEDS_SPARK = "only Spark can read the log of its table"
+
+
+def observe(app: App, names: Iterable[str] = ()) -> Facts:
+    """Return the facts of entities, of all that are enabled unless some are named.
+
+    Raises:
+        SpecError: There is no such entity.
+    """
+    chosen = tuple(map(app.project.entity, names)) or tuple(app.project.entities.values())
+    entities, locks, unknown = [], dict[Subject, Lock](), dict[Subject, str]()
+    decisions = list(read_decisions(app))
+    with app.lake.observing():
+        for each in chosen:
+            if not each.enabled:
+                continue
+            try:
+                found = _Observed(app, each)
+                entity = found.entity()
+            except LakewrightError as error:
+                unknown[Subject(each.called)] = error.message
+                continue
+            if entity is None:
+                unknown[Subject(each.called)] = _NEEDS_SPARK
+                continue
+            entities.append(entity)
+            locks |= found.locks()
+            decisions += found.recorded_decisions()
+    return Facts(tuple(entities), (), tuple(decisions), locks, unknown)
+
+
+@dataclass
+class _Observed:
+    """One entity as it is observed.
+
+    Attributes:
+        tokens: What stands for the fingerprints of slices in bronze, by name.
+    """
+
+    app: App
+    declared: Declared
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def chain(self) -> SliceChain:
+        return chain_of(self.app, self.declared)
+
+    @cached_property
+    def listing(self) -> Listing:
+        listing = list_bronze(self.chain.bronze, self.app.lake)
+        return without_unsettled(listing, settle_of(self.app.project.config), self.app.clock())
+
+    @cached_property
+    def items(self) -> dict[str, Item]:
+        """The items of slices in bronze, of open and of processed ones, by the names of the slices."""
+        chain = self.chain
+        found = chain.store.read([item_id(each.path) for each in self.listing.slices])
+        processed = {each.item_id: each for each in processed_items(chain.store, chain.application)}
+        own = {each.item_id: each for each in chain.items(*OPEN)}
+        every = {**found, **processed, **own}.values()
+        return {slice_name(item): item for item in every if item.sequence and self._is_own(item)}
+
+    def _is_own(self, item: Item) -> bool:
+        return item.item_id.startswith(self.chain.prefix)
+
+    def entity(self) -> Entity | None:
+        """Return its facts; None if only Spark can tell them.
+
+        Raises:
+            LakewrightError: Bronze, the table or the manifest can't be read, or the lake was moved.
+        """
+        chain, declared = self.chain, self.declared
+        state = observe_without_spark(chain.lake, chain.silver)
+        if state is None:
+            return None
+        moved = moved_lake_error(chain, {each.name for each in self.listing.slices})
+        if moved is not None:
+            raise moved
+        bronze = {each.name: self._in_bronze(each.name, each.fingerprint) for each in self.listing.slices}
+        held = tuple(self._held()) if state.exists else ()
+        is_outdated = bool(outdated_parts(state, declared, chain.lake.settings))
+        table = Table(
+            held,
+            (_OTHERWISE if is_outdated else _AS_DECLARED) if held else None,
+            state.exists,
+            self._lost_table if not state.exists else "",
+        )
+        settings = declared.settings
+        return Entity(
+            declared.called,
+            _AS_DECLARED,
+            _effect(declared),
+            bronze,
+            table,
+            self._records(),
+            _LATE[settings.late_slices],
+            _CHANGED[settings.changed_slices],
+        )
+
+    @property
+    def _lost_table(self) -> str:
+        """What tells a table that is gone from the next one in its place: the last commit that is known."""
+        return f"after commit {self.chain.last_given_number}"
+
+    def _in_bronze(self, name: str, fingerprint: Mapping[str, Any]) -> Slice:
+        self.tokens[name] = _token(fingerprint)
+        return Slice(name, self.tokens[name], natural_key(name))
+
+    def _slice(self, name: str, fingerprint: Mapping[str, Any] | None) -> Slice:
+        """Return a slice of the table or the manifest; equal to that in bronze unless this has changed."""
+        now = next((each for each in self.listing.slices if each.name == name), None)
+        is_same = now is not None and not is_changed(fingerprint or {}, now.fingerprint)
+        return Slice(name, self.tokens[name] if is_same else _token(fingerprint or {}), natural_key(name))
+
+    def _held(self) -> Iterator[Entry]:
+        """Yield what the table holds, oldest first; a slice in the place of its last processing."""
+        chain = self.chain
+        foreign = {commit.version for commit in foreign_commits(chain.commits)}
+        logged = [(commit.version, slices) for commit, slices in chain.held]
+        unlogged = list(chain.unlogged)
+        entries: list[AppliedSlice | Foreign] = []
+        for version, slices in logged:
+            if version in foreign:
+                entries.append(Foreign(version))
+            for each in slices:
+                while unlogged and unlogged[0].number < each.number:
+                    entries.append(unlogged.pop(0))
+                entries.append(each)
+        entries += unlogged
+        last = {each.item_id: each for each in entries if isinstance(each, AppliedSlice)}
+        again = {slice_name(item) for item in self.items.values() if self._is_requeued(item)}
+        for entry in entries:
+            if isinstance(entry, Foreign):
+                yield entry
+            elif last[entry.item_id] is entry and entry.name not in again:
+                yield self._slice(entry.name, entry.fingerprint)
+
+    def _is_requeued(self, item: Item) -> bool:
+        """Return whether a person wants a slice to be processed once more."""
+        return item.revision > 1 and item.verdict(self.chain.application) is Verdict.READY
+
+    def _records(self) -> dict[str, Record]:
+        return {name: record for name, item in self.items.items() if (record := self._record(name, item))}
+
+    def _record(self, name: str, item: Item) -> Record | None:
+        verdict = item.verdict(self.chain.application)
+        if verdict is Verdict.PROCESSED:
+            state = RecordState.PROCESSED
+        elif verdict is Verdict.SKIPPED:
+            state = RecordState.SKIPPED
+        elif verdict is Verdict.INVALID or (verdict is Verdict.FAILED and not _is_late_failure(item)):
+            state = RecordState.FAILED
+        else:
+            return None
+        own = self._slice(name, item.fingerprint)
+        attempt = "" if item.failed is None else item.failed.record_id
+        return Record(state, own.content, _AS_DECLARED, attempt, own.place)
+
+    def locks(self) -> dict[Subject, Lock]:
+        """Return the locks of its slices, what they wait for, and the rewind of its table."""
+        name, ledger = self.declared.called, self.app.ledger
+        found = {
+            Subject(name, each): Lock(lock.holder, lock.is_stale)
+            for each, item in self.items.items()
+            if (lock := ledger.lock(item)) is not None
+        }
+        for before in applications_before(self.declared):
+            for each in self.listing.slices:
+                item = self.items.get(each.name)
+                if item is None or not (item.is_processed_by(before) or self._is_done(item)):
+                    found.setdefault(Subject(name, each.name), Lock(str(before)))
+        for each_name in self.listing.unsettled:
+            found.setdefault(Subject(name, each_name), Lock(f"who writes {each_name}"))
+        rewind = self.chain.rewind
+        if rewind is not None:
+            found[Subject(name)] = Lock(rewind.words, not ledger.is_rewinding(rewind))
+        return found
+
+    def _is_done(self, item: Item) -> bool:
+        return item.is_processed_by(self.chain.application)
+
+    def recorded_decisions(self) -> Iterator[Decision]:
+        """Yield what the manifest's own records decide: that a late slice is applied after later ones."""
+        for name, item in self.items.items():
+            if item.new is not None and item.new.note.get("allow_late") and name in self.tokens:
+                yield Decision(Subject(self.declared.called, name), Verb.END, self.tokens[name])
+
+
+def _is_late_failure(item: Item) -> bool:
+    return item.failed is not None and not item.failed.note.get("holds_back", True)
+
+
+def _effect(entity: Declared) -> Effect:
+    settings = entity.settings
+    if entity.strategy is Strategy.FULL:
+        return Effect.IN_ORDER if entity.partition_columns else Effect.LAST
+    asserts_absence = settings.delete_missing and settings.delete_scope != "closed"
+    is_ordered = entity.strategy is Strategy.MERGE and settings.sequence_by is not None
+    return Effect.ANY_ORDER if is_ordered and not asserts_absence else Effect.IN_ORDER
+
+
+def _token(fingerprint: Mapping[str, Any]) -> str:
+    """Return a short text that stands for a fingerprint."""
+    text = json.dumps(dict(fingerprint), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,171 @@
+"""A plan of what is due as text and as JSON: one template for each code.
+
+Source: the form `lakewright/plan/2` is described in `docs/reference/json.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakewright.due.plan import Action, Code, State
+from lakewright.spec.words import counted, first_of
+
+if TYPE_CHECKING:
+    from lakewright.due.plan import Choice, Finding, Plan, Reason, Step
+
+__all__ = ["SCHEMA", "choice_argv", "choice_words", "plan_document", "reason_text", "step_text"]
+
+SCHEMA = "lakewright/plan/2"
+
+MOST_NAMED = 5
+
+_TEXTS: Mapping[Code, str] = {
+    Code.HELD_UNRECORDED: "the table holds {slices}, and the manifest does not know it",
+    Code.SUPERSEDED: "a later slice has replaced all rows",
+    Code.NEW_SLICES: "new in bronze",
+    Code.LATE_SLICE: "{slice} is older than slices that the table holds",
+    Code.CHANGED_SLICE: "the files of {slice} have changed since it was processed",
+    Code.FAILED_SLICE: "{slice} failed, and neither its files nor the declaration have changed since",
+    Code.FAILED_BEFORE: "{slices} must follow a slice that is held",
+    Code.OTHER_ORDER: "{skipped} is skipped, and the table holds it",
+    Code.REDECLARED: "the rows are of another declaration",
+    Code.TABLE_GONE: "the table is gone",
+    Code.FILES_GONE: "files that must be read are gone or have changed: {slices}",
+    Code.LOCKED: "held by {holder}",
+    Code.DEAD_LOCK: "{holder} has ended",
+    Code.FOREIGN_ROWS: "another writer changed rows in version {version}",
+    Code.NO_BUILD: "it was never built",
+    Code.CUT_OFF: "a build began and did not end",
+    Code.REDEFINED: "its definition has changed",
+    Code.INPUT_MOVED: "what it reads has changed: {places}",
+    Code.INPUT_MISSING: "what it reads does not exist: {places}",
+    Code.INPUT_DUE: "what it reads is about to change",
+    Code.OUTPUT_CHANGED: "another writer changed what it wrote",
+    Code.OUTPUT_GONE: "what it wrote is gone",
+    Code.WITHDRAWN: "a person emptied it",
+    Code.KEPT_AS_FILLED: "it is only built while it is empty",
+    Code.APPENDED_BEFORE: "its rows are in the table already",
+    Code.UNCHECKED: "it was not checked since it was built",
+    Code.CHECK_FAILED: "a check failed",
+    Code.UNKNOWN: "{why}",
+}
+
+_DOES: Mapping[Action, str] = {
+    Action.RECORD: "record {slices}",
+    Action.FORWARD: "process {slices}",
+    Action.REPLAY: "go back, and process {slices} again",
+    Action.BUILD: "build",
+    Action.CHECK: "check",
+    Action.RELEASE: "release the lock",
+    Action.HOLD: "hold",
+}
+
+_CHOICES = {
+    "place": "apply it in its place",
+    "end": "apply it after the others",
+    "skip": "leave it out",
+    "take": "take the new content",
+    "keep": "keep what is there",
+    "retry": "try it again",
+    "drop": "remove the rows",
+    "new": "make it anew",
+    "wait": "leave it as it is",
+    "again": "build it again",
+    "waive": "accept it",
+}
+
+
+def reason_text(reason: Reason) -> str:
+    """Return a reason as a part of a sentence.
+
+    Example:
+        >>> from lakewright.due.plan import Code, Reason
+        >>> reason_text(Reason(Code.LATE_SLICE, {"slice": "2024-05-02"}))
+        '2024-05-02 is older than slices that the table holds'
+    """
+    return _TEXTS[reason.code].format_map({name: _shown(value) for name, value in reason.params.items()})
+
+
+def step_text(step: Step) -> str:
+    """Return what a step does.
+
+    Example:
+        >>> from lakewright.due.facts import Slice, Subject
+        >>> from lakewright.due.plan import Action, Code, Reason, Step
+        >>> slices = (Slice("d1", "x"), Slice("d2", "y"))
+        >>> step_text(Step("1", Action.FORWARD, Subject("o"), Reason(Code.NEW_SLICES), slices=slices))
+        'process 2 slices: d1, d2'
+    """
+    if step.action is Action.REPLAY and not step.slices:
+        return f"go back, without {_shown(step.removes)}"
+    return _DOES[step.action].format(slices=_slices([each.name for each in step.slices]))
+
+
+def choice_argv(choice: Choice) -> list[str]:
+    """Return the arguments of the command that decides."""
+    return ["decide", choice.decision.subject.text, choice.verb.value]
+
+
+def choice_words(choice: Choice) -> str:
+    """Return what a choice means."""
+    return _CHOICES[choice.verb.value]
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """Return a plan as JSON."""
+    return {
+        "steps": [_step(step) for step in plan.steps],
+        "findings": [_finding(each) for each in plan.findings],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "id": step.id,
+        "action": step.action.value,
+        "subject": {
+            "kind": "entity",
+            "name": step.subject.name,
+            "part": step.subject.part,
+            "slices": [each.name for each in step.slices],
+        },
+        "reason": _reason(step.reason),
+        "status": step.state.value,
+        "after": list(step.after),
+        "needs": sorted(grant.value for grant in step.needs),
+        "choices": [_choice(each) for each in step.choices],
+        "cost": {"slices": len(step.slices) if step.state is State.READY else 0},
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        **_reason(finding.reason),
+        "subject": {"kind": "entity", "name": finding.subject.name, "part": finding.subject.part},
+        "commands": [choice_argv(each) for each in finding.choices],
+    }
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    params = {name: _plain(value) for name, value in reason.params.items()}
+    return {"code": reason.code.value, "params": params, "text": reason_text(reason)}
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    return {"decision": choice.verb.value, "argv": choice_argv(choice), "text": choice_words(choice)}
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, list | tuple) else value
+
+
+def _shown(value: object) -> str:
+    return (
+        first_of([str(each) for each in value], MOST_NAMED) if isinstance(value, list | tuple) else str(value)
+    )
+
+
+def _slices(names: Sequence[str] | Iterable[str]) -> str:
+    listed = list(names)
+    return f"{counted(len(listed), 'slice')}: {first_of(listed, MOST_NAMED)}"
