@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from itertools import islice, takewhile
 from typing import Any
 
@@ -24,7 +25,18 @@ from lakewright.manifest.record import format_instant, parse_instant
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Document, Put, Store, Write
 
-__all__ = ["ABORTED", "ACCEPTED", "RUNNING", "TAINT", "Journal", "Run", "Taint", "TargetPhase"]
+__all__ = [
+    "ABORTED",
+    "ACCEPTED",
+    "RUNNING",
+    "TAINT",
+    "Journal",
+    "KeptRows",
+    "Origin",
+    "Run",
+    "Taint",
+    "TargetPhase",
+]
 
 RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 
@@ -36,6 +48,12 @@ DECISION = "decision"
 
 _IN_RUN = " in run "
 """What stands before the id of the run in the reason of a taint that a run left."""
+
+_OLD_ORIGINS = ("its rows came more than once", "may have added its rows already")
+"""How earlier versions said that kept rows came twice, and that nobody knows whether they are there."""
+
+_OLD_BUILT = "was built with rows of before"
+"""The reason by which earlier versions said that a tainted target was built."""
 
 BATCH = 500
 """Number of documents deleted in one write."""
@@ -114,6 +132,40 @@ class Run:
         )
 
 
+class Origin(StrEnum):
+    """Where rows come from that a build leaves."""
+
+    BEFORE = "before"
+    TWICE = "twice"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """Rows of before that building a target leaves, unless what it writes is emptied first.
+
+    Attributes:
+        why: Why it leaves them, as text for users.
+        origin: `TWICE` if runs have added the rows of the target more than once; `UNSURE` if nobody knows
+            whether a run that was cut off has added rows.
+    """
+
+    why: str
+    origin: Origin = Origin.BEFORE
+
+    @classmethod
+    def from_json(cls, why: str | None, origin: str | None) -> KeptRows | None:
+        """Return what a document says of kept rows; None if it says that there are none."""
+        if why is None:
+            return None
+        if origin is not None:
+            return cls(why, Origin(origin))
+        twice, unsure = _OLD_ORIGINS
+        return cls(
+            why, Origin.TWICE if why.startswith(twice) else Origin.UNSURE if unsure in why else Origin.BEFORE
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class TargetPhase:
     """A target in one phase, for one set of parameters: the subject of a taint."""
@@ -134,9 +186,10 @@ class TargetPhase:
         reason: str,
         run_id: str | None = None,
         *,
-        kept: str | None = None,
+        kept: KeptRows | None = None,
         append_id: str | None = None,
         lost_in: str | None = None,
+        is_built: bool = False,
     ) -> Put:
         """Return the put that taints it: it is dirty in the next run, whatever that run observes.
 
@@ -144,14 +197,13 @@ class TargetPhase:
             reason: Why.
             run_id: The run that left it undone, which the reason then ends with; None if something else
                 taints it.
-            kept: Why building it again leaves rows of before, unless what it writes is emptied first; None
-                if it replaces them.
+            kept: The rows of before that building it again leaves; None if it replaces them.
             append_id: The identity of the append that the run has begun, if it tells whether that is done.
             lost_in: The run that has removed its rows, or has made their table anew.
+            is_built: Whether it was built, so that only emptying it mends it.
         """
         told = reason if run_id is None else f"{reason}{_IN_RUN}{run_id}"
-        value = {"place": asdict(self), "reason": told, "run_id": run_id}
-        return Put(TAINT, self.key, {**value, **_given(kept=kept, append_id=append_id, lost_in=lost_in)})
+        return Taint(self, told, run_id, kept, append_id, lost_in, is_built).put
 
     def untainted(self) -> Put:
         """Return the put that removes its taint."""
@@ -164,45 +216,59 @@ class Taint:
 
     Attributes:
         run_id: The run that left the target undone; None if something else tainted it.
-        kept: Why building it again leaves rows of before, unless what it writes is emptied first; None if it
-            replaces them, or it was emptied since.
+        kept: The rows of before that building it again leaves; None if it replaces them, or it was emptied
+            since.
         append_id: The identity of the append that the run has begun and left undone, as far as it is known,
             unless what it writes was emptied since.
         lost_in: The run that has removed its rows, or has made their table anew; None if none has.
+        is_built: Whether it was built, so that only emptying it mends it.
     """
 
     place: TargetPhase
     reason: str
     run_id: str | None = None
-    kept: str | None = None
+    kept: KeptRows | None = None
     append_id: str | None = None
     lost_in: str | None = None
+    is_built: bool = False
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Taint:
-        """Return the taint of a document's value; earlier versions told the run in the reason only."""
+        """Return the taint of a document's value; earlier versions said more of it in the texts alone."""
         reason = value["reason"]
         _, is_of_run, told = reason.rpartition(_IN_RUN)
-        run_id = value.get("run_id", told if is_of_run else None)
-        place = TargetPhase(**value["place"])
-        return cls(place, reason, run_id, value.get("kept"), value.get("append_id"), value.get("lost_in"))
+        return cls(
+            place=TargetPhase(**value["place"]),
+            reason=reason,
+            run_id=value.get("run_id", told if is_of_run else None),
+            kept=KeptRows.from_json(value.get("kept"), value.get("origin")),
+            append_id=value.get("append_id"),
+            lost_in=value.get("lost_in"),
+            is_built=value.get("is_built", reason == _OLD_BUILT),
+        )
+
+    @property
+    def put(self) -> Put:
+        """The put that records it."""
+        entries = {
+            "kept": None if self.kept is None else self.kept.why,
+            "origin": None if self.kept is None else self.kept.origin.value,
+            "append_id": self.append_id,
+            "lost_in": self.lost_in,
+            "is_built": self.is_built,
+        }
+        value = {"place": asdict(self.place), "reason": self.reason, "run_id": self.run_id}
+        given = {name: each for name, each in entries.items() if each is not None}
+        return Put(TAINT, self.place.key, {**value, **given})
 
     def renamed(self, target: str) -> tuple[Put, Put]:
         """Return the puts that give the taint to the same target under another name."""
-        place = replace(self.place, target=target)
-        value = {"place": asdict(place), "reason": self.reason, "run_id": self.run_id}
-        others = _given(kept=self.kept, append_id=self.append_id, lost_in=self.lost_in)
-        return self.place.untainted(), Put(TAINT, place.key, {**value, **others})
+        return self.place.untainted(), replace(self, place=replace(self.place, target=target)).put
 
     @property
     def emptied(self) -> Put:
         """The put that records that what the target writes was emptied: building it again is enough."""
-        value = {"place": asdict(self.place), "reason": self.reason, "run_id": self.run_id}
-        return Put(TAINT, self.place.key, value)
-
-
-def _given(**entries: str | None) -> dict[str, str]:
-    return {name: text for name, text in entries.items() if text is not None}
+        return Taint(self.place, self.reason, self.run_id).put
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,17 +199,21 @@ class _InstancePlanning:
             if blocked:
                 return replace(step, reasons=blocked)
             if hold is not None:
-                warning = self._new_warning(observation)
-                return replace(step, reasons=(hold.message,), hold=hold, warning=warning)
+                notice = self._new_warning(observation)
+                return replace(step, reasons=(hold.message,), hold=hold, notice=notice)
         if phase is Phase.BUILD:
             # Where no rows are, none of before are left.
-            kept = None if observation.filled is Answer.NO else candidate.warning
-            step = replace(step, warning=kept or self._new_warning(observation))
+            is_filled = observation.filled is not Answer.NO
+            dirty = candidate.notice if is_filled else None
+            kept = candidate.kept if is_filled else None
+            step = replace(step, notice=dirty or self._new_warning(observation), kept=kept)
         own = candidate.dirtiness(phase, observation)
         if phase is Phase.CREATE and own.is_to_run:
-            step = replace(step, warning=_refused(observation) or candidate.lost(phase, observation))
+            refused = _refused(observation)
+            lost = candidate.lost(phase, observation) if refused is None else None
+            step = replace(step, notice=refused, lost=lost)
         elif phase.is_cleanup and own.is_to_run:
-            step = replace(step, warning=candidate.lost(phase, observation))
+            step = replace(step, lost=candidate.lost(phase, observation))
         forced = self._forced(phase, candidate, observation, upstream)
         left = self._left(phase, candidate, observation)
         if phase is Phase.BUILD and not (own.is_to_run or forced or blocked or hold):
@@ -223,16 +227,10 @@ class _InstancePlanning:
         # Rows that a step before empties are added again.
         is_emptied = observation.filled is Answer.NO
         appended = candidate.appended() if phase is Phase.BUILD and not is_emptied else None
-        if phase is Phase.BUILD and step.warning is None and appended is None:
-            # Where nothing exists, no rows come twice.
-            is_there = candidate.observation.exists is not Answer.NO
-            may_be_added = self._may_be_added(candidate) if is_there and not is_emptied else None
-            added = (candidate.added() if is_there else None) or may_be_added
-            lost = candidate.lost(phase, observation) if is_there else None
-            told = added if lost is None else lost.and_also(added)
-            step = replace(step, warning=told or self._missing(candidate))
+        if phase is Phase.BUILD and appended is None:
+            step = self._with_effects(step, candidate, observation)
         if phase in _TAINTING and step.warning is None:
-            step = replace(step, warning=self._new(candidate.lacks(phase, expected.is_created)))
+            step = replace(step, notice=self._new(candidate.lacks(phase, expected.is_created)))
         expected.add((self.index, phase, candidate.name), candidate)
         return replace(
             step,
@@ -249,6 +247,16 @@ class _InstancePlanning:
             append=candidate.append if phase is Phase.BUILD else None,
             is_remembered=not own.is_to_run,
         )
+
+    def _with_effects(self, step: Step, candidate: Candidate, observation: Observation) -> Step:
+        """Return a step that builds a target with what it does to rows that are there."""
+        # Where nothing exists, no rows come twice.
+        if candidate.observation.exists is not Answer.NO:
+            added = candidate.added() if step.kept is None else None
+            step = replace(step, added=added, lost=candidate.lost(step.phase, observation))
+            if step.notice is None and added is None and observation.filled is not Answer.NO:
+                step = replace(step, notice=self._may_be_added(candidate))
+        return step if step.warnings else replace(step, notice=self._missing(candidate))
 
     def _may_be_added(self, candidate: Candidate) -> Fault | None:
         """Return the warning of a target that adds rows, if the manifest lacks runs of which tables tell."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakewright.errors import Fault
 from lakewright.notebook import html_table
@@ -15,9 +16,15 @@ from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 
+if TYPE_CHECKING:
+    from lakewright.manifest.journal import KeptRows
+
 __all__ = [
+    "Added",
     "Append",
     "InstancePlan",
+    "Lost",
+    "LostBuild",
     "PhasePlan",
     "Plan",
     "Step",
@@ -49,6 +56,52 @@ class Append:
     begun: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LostBuild:
+    """What was built into a table of which a step removes the rows.
+
+    Attributes:
+        kept: Why building it again leaves rows of before; None if it replaces them.
+        is_part: Whether only a part of its rows is removed.
+    """
+
+    target: str
+    parameters: Mapping[str, str]
+    kept: str | None = None
+    is_part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What was built, by others or before, and is to be built again once a step has run.
+
+    Attributes:
+        fault: The same, as a warning for users.
+        reason: Why it is to be built again.
+        is_older: Whether the table is an older copy, so that the step itself removes nothing.
+    """
+
+    fault: Fault
+    reason: str
+    builds: tuple[LostBuild, ...]
+    is_older: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """That a build adds rows which are there already.
+
+    Attributes:
+        fault: The same, as a warning for users.
+        why: Where the rows come from that are there, as the end of a sentence.
+        is_meant: Whether the target is declared to add them in each build.
+    """
+
+    fault: Fault
+    why: str
+    is_meant: bool
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Step:
     """One target in one phase of one instance.
@@ -57,7 +110,10 @@ class Step:
         reasons: Why it would run, is clean or is blocked. Never empty.
         slices: The slices that it would process, which its first reason names.
         hold: The lock or the unresolved failure that blocks it, or None.
-        warning: What an operator should look at beside what blocks the step, or None.
+        notice: What an operator should look at beside what blocks the step and what follows, or None.
+        kept: The rows of before that it leaves, or None.
+        lost: What was built and is to be built again once it has run, or None.
+        added: That it adds rows which are there already, or None.
         fault: The fault in the project's files for which the target waits, in its first step; else None.
         is_withheld: Whether it waits for a fault in the project's files, while others go on.
         changes: The changes that CREATE would make to the existing table.
@@ -77,7 +133,10 @@ class Step:
     reasons: tuple[str, ...]
     slices: tuple[str, ...] = ()
     hold: Hold | None = None
-    warning: Fault | None = None
+    notice: Fault | None = None
+    kept: KeptRows | None = None
+    lost: Lost | None = None
+    added: Added | None = None
     fault: Fault | None = None
     is_withheld: bool = False
     changes: tuple[TableChange, ...] = ()
@@ -95,6 +154,18 @@ class Step:
     def error(self) -> Fault | None:
         """What blocks it, and what to do; None if it is not blocked, or by another step."""
         return self.hold.error if self.hold else self.fault
+
+    @property
+    def warnings(self) -> tuple[Fault, ...]:
+        """What an operator should look at beside what blocks the step."""
+        lost = None if self.lost is None else self.lost.fault
+        added = None if self.added is None else self.added.fault
+        return tuple(each for each in (lost, self.notice, added) if each is not None)
+
+    @property
+    def warning(self) -> Fault | None:
+        """The same as one fault; None if there is nothing."""
+        return reduce(Fault.and_also, self.warnings) if self.warnings else None
 
     def append_id(self, run_id: str, instance: int) -> str | None:
         """Return the identity of its append, which a run that is resumed shares; None if it has none."""

@@ -13,7 +13,7 @@ from lakewright.errors import Fault, LakewrightError
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.plan.step import parameters_text
+from lakewright.plan.step import Added, parameters_text
 from lakewright.relations.relation import OutputMode
 from lakewright.run.build_history import BuildHistory
 from lakewright.run.former_names import FormerNames
@@ -89,17 +89,17 @@ class AddedBefore:
         """The job that is planned."""
         return self.history.job
 
-    def warning(
+    def added(
         self,
         target: Target,
         workspace: Workspace,
         parameters: Mapping[str, str],
         defaults: TargetDefaults,
-    ) -> Fault | None:
-        """Return the warning for a target that adds rows; None if none of an earlier build are there.
+    ) -> Added | None:
+        """Return that a target adds rows once more; None if none of an earlier build are there.
 
-        A job without parameters adds rows in each of its runs, as that is all that it can do. Its details
-        tell whether it is meant so: the target declares the build policy `ALWAYS`.
+        A job without parameters adds rows in each of its runs, as that is all that it can do. It is meant so
+        if the target declares the build policy `ALWAYS`.
         """
         if not (isinstance(target, WritingTarget) and target.mode_of(defaults) is OutputMode.APPEND):
             return None
@@ -111,10 +111,10 @@ class AddedBefore:
         run, text = self._run(target, workspace, parameters, places), parameters_text(parameters)
         if run is not None:
             told = f"adds its rows of {text} once more: run {run.run_id} has added them"
-            added = f"run {run.run_id} had added them"
+            why = f"run {run.run_id} had added them"
         elif target.partition and self._holds_unknown(target, workspace, places):
             told = f"adds its rows of {text} to others, which no recorded run has added"
-            added = "others were there, which no recorded run had added"
+            why = "others were there, which no recorded run had added"
         else:
             return None
         remedy = (
@@ -125,12 +125,12 @@ class AddedBefore:
             " After the build, `lakewright status` names the commands. If they are meant to come more than "
             "once, declare `buildPolicy: ALWAYS` for the target."
         )
-        return Fault(
+        fault = Fault(
             f"target {target.name!r} {told}",
             remedy=remedy if target.is_built_always else f"{remedy}{after}",
             code=ADDED_BEFORE,
-            details={"is_meant": target.is_built_always, "added": added},
         )
+        return Added(fault, why, target.is_built_always)
 
     def targets(self, parameters: Mapping[str, str]) -> frozenset[str]:
         """Return the targets whose rows of an instance are there, and which a build would add once more."""
@@ -140,7 +140,7 @@ class AddedBefore:
         return frozenset(
             made[0].name
             for made in found
-            if made is not None and self.warning(*made, parameters, defaults) is not None
+            if made is not None and self.added(*made, parameters, defaults) is not None
         )
 
     def is_back(self, taint: Taint, target: Target, workspace: Workspace) -> bool:

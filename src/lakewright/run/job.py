@@ -21,7 +21,7 @@ from lakewright.errors import SpecError
 from lakewright.errors.fault import PARTS
 from lakewright.lake.lake import Lake
 from lakewright.lake.tracing import span
-from lakewright.manifest.journal import Journal, Run, TargetPhase
+from lakewright.manifest.journal import Journal, KeptRows, Origin, Run, TargetPhase
 from lakewright.manifest.lease import Holder
 from lakewright.manifest.lock import FAILED_ITEMS
 from lakewright.manifest.payload import text_of
@@ -34,7 +34,7 @@ from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
 from lakewright.run.hooks.notifier import HookNotifier, RunDescription
-from lakewright.run.kept_rows import after_build, holds_former, kept_of, may_have_added
+from lakewright.run.kept_rows import after_build, may_have_added
 from lakewright.run.lineage.listener import LineageListener, RunNames
 from lakewright.run.lineage.reporter import is_configured
 from lakewright.run.lost_rows import lost_taints
@@ -76,7 +76,7 @@ def initial_taints(run: Run, plan: Plan) -> Iterator[Put]:
         for phase in instance.phases:
             for step in phase.steps:
                 if step.is_remembered and _is_taintable(step):
-                    yield _place(run, plan, index, step).tainted(_UNDONE, run.run_id, kept=kept_of(step))
+                    yield _place(run, plan, index, step).tainted(_UNDONE, run.run_id, kept=step.kept)
 
 
 @dataclass(slots=True)
@@ -169,18 +169,18 @@ class Recorder:
         losing = self._unmade.pop(key, step)
         if not is_gone(step.provides):
             return lost_taints(self.run.project, self.run.run_id, losing)
-        if losing.warning is not None:
+        if losing.lost is not None:
             self._unmade[key] = losing
         return ()
 
     def _undone(self, instance: int, step: Step, ended: str, *, is_cut_off: bool) -> Put:
         """Return the taint of a step that is left undone; one that was cut off may have added its rows."""
         place, key = _place(self.run, self.plan, instance, step), (instance, step.target)
-        append, kept, append_id = step.append, kept_of(step), None
+        append, kept, append_id = step.append, step.kept, None
         if append is not None and append.is_once:
             append_id = self._begun.get(key, append.begun)
-        elif append is not None and is_cut_off and key in self._begun and not holds_former(kept):
-            kept = f"{may_have_added(self.run.run_id)}, and {append.words}"
+        elif append is not None and is_cut_off and key in self._begun and _is_unsure(kept):
+            kept = may_have_added(self.run.run_id, append.words)
         return place.tainted(ended, self.run.run_id, kept=kept, append_id=append_id)
 
 
@@ -191,6 +191,11 @@ def _written(step: Step, result: TargetResult, append_id: str | None) -> dict[st
     places = () if step.kind in _KEPT_ELSEWHERE else step.provides
     found = {WRITES: recorded_places(places), APPEND: append_id, TABLE: recorded_mark(places)}
     return {name: told for name, told in found.items() if told}
+
+
+def _is_unsure(kept: KeptRows | None) -> bool:
+    """Return whether it is not sure that a target holds rows of before."""
+    return kept is None or kept.origin is Origin.UNSURE
 
 
 def _is_taintable(step: Step) -> bool:

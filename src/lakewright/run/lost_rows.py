@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
 from lakewright.lake.paths import local_path
@@ -16,9 +16,10 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
-from lakewright.plan.step import Step, parameters_text
+from lakewright.plan.step import Lost, LostBuild, Step, parameters_text
 from lakewright.relations.relation import OutputMode
-from lakewright.run.losses import LOST_ROWS, REMOVED_ROWS, REPLACED_ROWS, Loss
+from lakewright.run.kept_rows import kept_rows
+from lakewright.run.losses import REMOVED_ROWS, REPLACED_ROWS, Loss
 from lakewright.run.outputs import filled, target_of
 from lakewright.run.table_marks import TableLook, changed_fault
 from lakewright.spec.words import counted, first_of
@@ -73,15 +74,15 @@ class LostRows:
         """The job that is planned."""
         return self.history.job
 
-    def warning(
+    def lost(
         self,
         target: Target,
         context: Context,
         parameters: Mapping[str, str],
         phase: Phase,
         found: Observation,
-    ) -> Fault | None:
-        """Return the warning for a target whose table a phase makes anew, empties or removes.
+    ) -> Lost | None:
+        """Return what was built into the table of a target that a phase makes anew, empties or removes.
 
         None is returned if nothing else was in it, unless TRUNCATE empties a table as a whole.
         """
@@ -89,10 +90,10 @@ class LostRows:
         if Phase.BUILD not in target.phases_in(workspace):
             return None
         if phase is Phase.BUILD:
-            older = self._older_warning(target, context, parameters)
+            older = self._lost_by_copy(target, context, parameters)
             if older is not None or found.filled is Answer.NO:
                 return older
-            return self._replaced_warning(target, context)
+            return self._replaced(target, context)
         if not phase.is_cleanup:
             is_made = found.exists is Answer.NO or found.loses_rows
             if not is_made or target.name not in self.history.known_targets():
@@ -106,7 +107,7 @@ class LostRows:
         partly = self.history.built_into(places, in_part=True) if phase is Phase.TRUNCATE else {}
         parts = {key: job for key, (job, _) in partly.items()}
         is_told = bool(lost or parts or asked)
-        return self._fault(target, Loss.of(phase, places, found), lost, parts, asked) if is_told else None
+        return self._as_lost(target, Loss.of(phase, places, found), lost, parts, asked) if is_told else None
 
     def _asked_for(
         self, target: Target, lost: Mapping[Instance, Job], parameters: Mapping[str, str]
@@ -125,7 +126,8 @@ class LostRows:
         is_first = self._key(parameters) == min((key for _, key in asked), key=now.index, default=None)
         return asked if is_first else {}
 
-    def _older_warning(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Fault | None:
+    def _lost_by_copy(self, target: Target, context: Context, parameters: Mapping[str, str]) -> Lost | None:
+        """Return what the table of a target lacks that is an older copy; None if it is not."""
         look = self._look_into(target, context)
         if look is None:
             return None
@@ -137,10 +139,10 @@ class LostRows:
         }
         may_hold = bool(lost) and self.history.may_hold_former_rows(target.name, look)
         kept = target.kept_rows(context.defaults) if may_hold else None
-        return self._fault(target, Loss.of_older(look, kept), lost) if lost else None
+        return self._as_lost(target, Loss.of_older(look, kept), lost) if lost else None
 
-    def _replaced_warning(self, target: Target, context: Context) -> Fault | None:
-        """Return the warning for a build that replaces rows of other targets; None if it has its own place.
+    def _replaced(self, target: Target, context: Context) -> Lost | None:
+        """Return what a build replaces of other targets; None if it has its own place.
 
         What a run builds afterwards is right again, and not marked any more.
         """
@@ -153,7 +155,7 @@ class LostRows:
             return None
         parts = {key: job for key, (job, is_in_part) in found.items() if is_in_part}
         whole = {key: job for key, (job, is_in_part) in found.items() if not is_in_part}
-        return self._fault(target, Loss.of_replaced(places), whole, parts)
+        return self._as_lost(target, Loss.of_replaced(places), whole, parts)
 
     def _replaces(self, job: Job, name: str, parameters: Mapping[str, str]) -> bool:
         """Return whether a build replaces all that was where it writes."""
@@ -211,15 +213,15 @@ class LostRows:
         gone = (same if is_whole else same[1:]) if replaces else []
         return {key: job for key, (job, _) in built.items() if key not in gone}
 
-    def _fault(
+    def _as_lost(
         self,
         target: Target,
         loss: Loss,
         lost: Mapping[Instance, Job],
         parts: Mapping[Instance, Job] | None = None,
         asked: Mapping[Instance, Job] | None = None,
-    ) -> Fault | None:
-        """Return the fault of builds that are lost, of some in part; None if the run builds them itself.
+    ) -> Lost | None:
+        """Return the builds that are lost, some in part; None if the run builds them itself.
 
         Those that the run was asked to remove are told, but are not to be built again.
         """
@@ -228,7 +230,7 @@ class LostRows:
         others = [(name, key) for name, key in lost if key not in now or not self._is_chosen(name)]
         in_part = {each: job for each, job in (parts or {}).items() if not (now and self._is_chosen(each[0]))}
         if not (others or asked):
-            return self._fault_in_part(target, loss, in_part) if in_part else None
+            return self._lost_in_part(target, loss, in_part) if in_part else None
         # What is emptied in this run is not built again in it.
         tainted = others if loss.code == REMOVED_ROWS else list(lost)
         is_emptied = loss.kept is not None
@@ -241,37 +243,30 @@ class LostRows:
             partly = f", and a part of what {_names(in_part)} has built is gone, too"
             remedies.append(_LATER)
         built = _built_words(loss, others or list(asked or ()), is_other=bool(others))
-        return Fault(
+        fault = Fault(
             f"target {target.name!r}: {loss.told}, and {built}{partly}",
             remedy=" ".join(remedies),
             code=loss.code,
-            details={
-                "reason": loss.reason,
-                "lost": [
-                    [name, dict(key), loss.kept, False] for name, key in tainted if not self._is_entity(name)
-                ]
-                + self._kept_in_part(in_part),
-                "is_older": loss.is_older,
-            },
         )
+        whole = [LostBuild(name, dict(key), loss.kept) for name, key in tainted if not self._is_entity(name)]
+        return Lost(fault, loss.reason, (*whole, *self._in_part(in_part)), loss.is_older)
 
-    def _fault_in_part(self, target: Target, loss: Loss, parts: Mapping[Instance, Job]) -> Fault:
-        return Fault(
+    def _lost_in_part(self, target: Target, loss: Loss, parts: Mapping[Instance, Job]) -> Lost:
+        fault = Fault(
             f"target {target.name!r}: {loss.told}, and with it a part of what {_names(parts)} has built into "
             "the table",
             remedy=_LATER,
             code=loss.code,
-            details={"reason": loss.reason, "lost": self._kept_in_part(parts), "is_older": False},
         )
+        return Lost(fault, loss.reason, tuple(self._in_part(parts)))
 
-    def _kept_in_part(self, parts: Mapping[Instance, Job]) -> list[list[Any]]:
-        """Return builds of which a part is lost, each with why building it again leaves the rest."""
-        defaults, found = TargetDefaults.of(self.project.config), []
+    def _in_part(self, parts: Mapping[Instance, Job]) -> Iterator[LostBuild]:
+        """Yield builds of which a part is lost, each with why building it again leaves the rest."""
+        defaults = TargetDefaults.of(self.project.config)
         for (name, key), job in parts.items():
             made = target_of(self.project, self.history.lake, job, name, dict(key))
             kept = None if made is None else made[0].kept_rows(defaults)
-            found.append([name, dict(key), kept, True])
-        return found
+            yield LostBuild(name, dict(key), kept, is_part=True)
 
     def _typed(self, built: Sequence[Instance], jobs: Mapping[Instance, Job], *, is_emptied: bool) -> str:
         return ", ".join(f"`{each}`" for each in self._commands(built, jobs, is_emptied=is_emptied))
@@ -351,15 +346,14 @@ def _has_table(resource: Resource) -> bool:
 
 def lost_taints(project: str, run_id: str, step: Step) -> tuple[Put, ...]:
     """Return the taints of what was in a table that a step has made anew, emptied or removed."""
-    if step.warning is None or step.warning.code not in (LOST_ROWS, REMOVED_ROWS, REPLACED_ROWS):
+    if step.lost is None:
         return ()
-    details = step.warning.details
-    reason, lost_in = f"{details['reason']} in run {run_id}", None if details["is_older"] else run_id
+    reason, lost_in = f"{step.lost.reason} in run {run_id}", None if step.lost.is_older else run_id
     return tuple(
-        TargetPhase(project, name, Phase.BUILD.value, parameters).tainted(
+        TargetPhase(project, each.target, Phase.BUILD.value, each.parameters).tainted(
             reason,
-            lost_in=None if is_part else lost_in,  # what is left of it is there
-            kept=None if kept is None else f"{reason}, and {kept}",
+            lost_in=None if each.is_part else lost_in,  # what is left of it is there
+            kept=kept_rows(reason, each.kept),
         )
-        for name, parameters, kept, is_part in details["lost"]
+        for each in step.lost.builds
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
 from lakewright.lake.lake import Lake
-from lakewright.manifest.journal import Journal, Run, Taint
+from lakewright.manifest.journal import Journal, KeptRows, Origin, Run, Taint
 from lakewright.plan.graph import Node
 from lakewright.plan.observation import Answer
 from lakewright.plan.phase import Phase, phases_until
@@ -27,13 +27,13 @@ from lakewright.run.added_before import AddedBefore
 from lakewright.run.build_history import BuildHistory
 from lakewright.run.contexts import Contexts
 from lakewright.run.former_names import FormerNames
-from lakewright.run.kept_rows import is_added_twice, kept_rows_warning, repeated_rows_warning
+from lakewright.run.kept_rows import kept_rows_warning, repeated_rows_warning
 from lakewright.run.leftovers import Leftovers, is_built, is_entry_undone, tells_outcome
 from lakewright.run.look import look
 from lakewright.run.look_ahead import looking_ahead
 from lakewright.run.lost_rows import LostRows
 from lakewright.run.missing_inputs import missing_input
-from lakewright.run.outputs import are_near, filled
+from lakewright.run.outputs import are_near, filled, is_gone
 from lakewright.run.replaced_rows import without_rebuilt
 from lakewright.run.request import JobRequest
 from lakewright.run.shared_targets import name_other_jobs
@@ -282,6 +282,8 @@ class _Observer:
             return None
         taints = self._taints(target, context, parameters)
         tainted = taints.get(Phase.BUILD)
+        kept = None if tainted is None else self._kept(target, context, tainted)
+        notice = None if tainted is None else self._notice(target, context, parameters, tainted, kept)
         return Candidate(
             name=name,
             kind=target.kind,
@@ -289,10 +291,11 @@ class _Observer:
             observe=partial(look, target, context, partial(self._tell, context, name)),
             dirtiness=lambda phase, found: target.dirtiness(phase, found, context.defaults),
             unfinished={phase: taint.reason for phase, taint in taints.items()},
-            warning=None if tainted is None else self._tainted(target, context, parameters, tainted),
-            lost=partial(self.lost.warning, target, context, parameters),
+            notice=notice,
+            kept=kept,
+            lost=partial(self.lost.lost, target, context, parameters),
             lacks=partial(unknown_column, target, context.workspace),
-            added=partial(self.added.warning, target, context.workspace, parameters, context.defaults),
+            added=partial(self.added.added, target, context.workspace, parameters, context.defaults),
             appended=partial(self._appended, target, context, tainted),
             lacking=partial(self.lost.lacking, target, context, parameters),
             missing=partial(self._missing, target, context, parameters),
@@ -332,19 +335,29 @@ class _Observer:
             return append
         return replace(append, begun=taint.append_id)
 
-    def _tainted(
-        self, target: Target, context: Context, parameters: Mapping[str, str], taint: Taint
-    ) -> Fault | None:
-        """Return the warning of a target that is dirty, if building it leaves or repeats rows of before."""
-        if is_added_twice(taint.kept) and target.is_built_always:
+    def _kept(self, target: Target, context: Context, taint: Taint) -> KeptRows | None:
+        """Return the rows of before that building a dirty target leaves; None if none are there."""
+        places = target.provides(context.workspace, Phase.BUILD)
+        if taint.kept is None or is_gone(places):
             return None
-        job, places = self.lost.job.name, target.provides(context.workspace, Phase.BUILD)
-        kept = kept_rows_warning(job, parameters, taint, places)
-        if kept is not None and are_near(places) and filled(target, context.workspace) is Answer.NO:
-            return None  # there are no rows of before
-        if kept is not None or self.is_resumed or not _has_appended(target, context, taint):
-            return kept
-        return repeated_rows_warning(job, parameters, taint)
+        is_meant = taint.kept.origin is Origin.TWICE and target.is_built_always
+        is_empty = are_near(places) and filled(target, context.workspace) is Answer.NO
+        return None if is_meant or is_empty else taint.kept
+
+    def _notice(
+        self,
+        target: Target,
+        context: Context,
+        parameters: Mapping[str, str],
+        taint: Taint,
+        kept: KeptRows | None,
+    ) -> Fault | None:
+        """Return the warning of a dirty target, if building it leaves or repeats rows of before."""
+        if kept is not None:
+            return kept_rows_warning(self.lost.job.name, parameters, target.name, kept)
+        if taint.kept is not None or self.is_resumed or not _has_appended(target, context, taint):
+            return None
+        return repeated_rows_warning(self.lost.job.name, parameters, taint)
 
     def _appended(self, target: Target, context: Context, taint: Taint | None) -> str | None:
         """Return why a run that is resumed adds none of a target's rows; None if it adds them."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
-from lakewright.run.added_before import ADDED_BEFORE
 from lakewright.run.losses import REPLACED_ROWS
 
 if TYPE_CHECKING:
@@ -37,10 +36,10 @@ def without_rebuilt(plan: Plan) -> Plan:
 
     def told(step: Step, parameters: Mapping[str, str]) -> Step:
         built = (step.target, tuple(sorted(parameters.items())))
-        if step.warning is None or step.phase is not Phase.BUILD:
+        if step.phase is not Phase.BUILD:
             return step
-        is_added = step.warning.code == ADDED_BEFORE and built in again
-        return replace(step, warning=None) if built in quiet or is_added else step
+        lost, added = None if built in quiet else step.lost, None if built in again else step.added
+        return replace(step, lost=lost, added=added)
 
     instances = tuple(
         replace(
@@ -56,7 +55,7 @@ def without_rebuilt(plan: Plan) -> Plan:
 
 
 def _is_replacing(step: Step) -> bool:
-    return step.warning is not None and step.warning.code == REPLACED_ROWS
+    return step.lost is not None and step.lost.fault.code == REPLACED_ROWS
 
 
 def _builds(plan: Plan) -> Iterator[tuple[Instance, Step]]:
@@ -71,6 +70,5 @@ def _builds(plan: Plan) -> Iterator[tuple[Instance, Step]]:
 
 def _lost(step: Step) -> Iterator[Instance]:
     """Yield what a step replaces."""
-    details = {} if step.warning is None else step.warning.details
-    for name, parameters, _, _ in details.get("lost", ()):
-        yield name, tuple(sorted(parameters.items()))
+    for each in () if step.lost is None else step.lost.builds:
+        yield each.target, tuple(sorted(each.parameters.items()))

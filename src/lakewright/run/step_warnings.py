@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from lakewright.errors import Fault
 from lakewright.plan.planner import MAY_BE_ADDED
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
@@ -28,13 +30,14 @@ def with_warning(outcome: Outcome, step: Step) -> Outcome:
     What was removed was asked for, and what was replaced may be built again after it: neither is an error.
     Nor are rows that are added once more by a target that is declared to be built always.
     """
-    warning = step.warning
-    if warning is None or outcome.status.is_failure:
+    if outcome.status.is_failure:
         return outcome
-    is_meant = warning.code == ADDED_BEFORE and warning.details["is_meant"]
-    if is_meant or warning.code in (REMOVED_ROWS, REPLACED_ROWS):
-        return replace(outcome, warnings=(*outcome.warnings, f"{warning.message}. {warning.remedy}"))
-    if warning.code not in _CODES:
+    is_meant = step.added is not None and step.added.is_meant
+    mild = (REMOVED_ROWS, REPLACED_ROWS, *((ADDED_BEFORE,) if is_meant else ()))
+    told = tuple(f"{each.message}. {each.remedy}" for each in step.warnings if each.code in mild)
+    outcome = replace(outcome, warnings=(*outcome.warnings, *told))
+    errors = [each for each in step.warnings if each.code in _CODES and each.code not in mild]
+    if not errors:
         return outcome
-    error = warning if outcome.error is None else outcome.error.and_also(warning)
+    error = reduce(Fault.and_also, errors if outcome.error is None else (outcome.error, *errors))
     return replace(outcome, status=Status.SUCCESS_WITH_ERRORS, error=error)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
-from lakewright.manifest.journal import Taint, TargetPhase
+from lakewright.manifest.journal import KeptRows, Taint, TargetPhase
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
@@ -69,7 +69,7 @@ def _with_commands(app: App, warned: Warned) -> Warned:
     if error.get("code") != KEPT_ROWS or job is None or any(HIDDEN in text for text in instance.values()):
         return warned
     place = TargetPhase(app.project.name, entry["name"], Phase.BUILD.value, instance)
-    taint = Taint(place, error["message"], kept=error["message"])
+    taint = Taint(place, error["message"], kept=KeptRows(error["message"]))
     try:
         commands = emptying_commands(app, job, [taint])
     except LakewrightError:  # a wrong definition is told by itself

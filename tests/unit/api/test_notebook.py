@@ -134,7 +134,7 @@ def test_the_package_lists_its_public_names_before_they_are_used() -> None:
 
 def test_a_plan_shows_what_an_operator_should_look_at() -> None:
     warning = Fault("rows of <m> were changed by another program", remedy="Build it again.")
-    found = Step(Phase.BUILD, "m", "entity", Planned.CLEAN, ("every slice was processed",), warning=warning)
+    found = Step(Phase.BUILD, "m", "entity", Planned.CLEAN, ("every slice was processed",), notice=warning)
     instances = tuple(
         InstancePlan({"day": day}, (PhasePlan(Phase.BUILD, (found,)),))
         for day in ("2024-05-01", "2024-05-02")

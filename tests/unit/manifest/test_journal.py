@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,17 @@ import pytest
 from tests.records import START, Clock, holder
 
 from lakewright.errors import StoreUnavailable
-from lakewright.manifest.journal import ABORTED, RUNNING, TAINT, Journal, Run, TargetPhase
+from lakewright.manifest.journal import (
+    ABORTED,
+    RUNNING,
+    TAINT,
+    Journal,
+    KeptRows,
+    Origin,
+    Run,
+    Taint,
+    TargetPhase,
+)
 from lakewright.manifest.redact import Redactor
 from lakewright.manifest.store import Put, Write, Written
 from lakewright.testing import MemoryStore
@@ -135,6 +146,29 @@ def test_a_taint_has_its_run_as_a_field_and_that_of_an_earlier_version_tells_it_
     for put, run_id in ((told, "r1"), (Put(TAINT, PLACE.key, old), "r1"), (by_hand, None)):
         journal.store.write(Write(puts=(put,)))
         assert [taint.run_id for taint in journal.taints("demo")] == [run_id]
+
+
+def test_a_taint_has_what_is_known_of_kept_rows_as_codes_and_earlier_versions_told_it_in_words() -> None:
+    kept = KeptRows("a build adds its rows")
+    for written in (kept, replace(kept, origin=Origin.TWICE), replace(kept, origin=Origin.UNSURE)):
+        put = PLACE.tainted("it went back", kept=written, is_built=True)
+        assert put.value is not None
+        found = Taint.from_json(put.value)
+        assert (found.kept, found.is_built, found.put) == (written, True, put)
+    plain = PLACE.tainted("was built with rows of before").value
+    assert plain is not None
+    assert not Taint.from_json(plain).is_built
+
+    def earlier(reason: str, why: str) -> Taint:
+        return Taint.from_json({"place": plain["place"], "reason": reason, "run_id": None, "kept": why})
+
+    twice = "its rows came more than once: run 1 had added them"
+    assert earlier("was built with rows of before", twice) == Taint(
+        PLACE, "was built with rows of before", kept=KeptRows(twice, Origin.TWICE), is_built=True
+    )
+    unsure = "run 1 may have added its rows already, and a build adds its rows"
+    assert earlier("failed", unsure) == Taint(PLACE, "failed", kept=KeptRows(unsure, Origin.UNSURE))
+    assert earlier("failed", "adds") == Taint(PLACE, "failed", kept=KeptRows("adds"))
 
 
 def test_a_taint_stays_until_it_is_removed() -> None:

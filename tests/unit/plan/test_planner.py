@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lakewright.errors import Fault
+from lakewright.manifest.journal import KeptRows
 from lakewright.plan.dirtiness import (
     BuildPolicy,
     Dirtiness,
@@ -20,7 +21,7 @@ from lakewright.plan.phase import Phase, phases_until
 from lakewright.plan.planner import MAY_BE_ADDED, Candidate, Instance, PlanRequest, build_plan
 from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned
-from lakewright.plan.step import Append, Plan, done_reasons
+from lakewright.plan.step import Added, Append, Lost, LostBuild, Plan, done_reasons
 from lakewright.spec.models.job import Execution
 
 BUILD_ONLY = PlanRequest(phases=(Phase.BUILD,))
@@ -545,13 +546,33 @@ def test_a_view_that_a_step_creates_over_a_table_that_another_step_makes_is_told
 def test_a_build_whose_rows_the_run_to_resume_has_added_says_that_it_adds_none() -> None:
     """The reason was that each build adds rows, and the warning that it adds them once more."""
     warning = Fault("adds its rows once more")
-    adding = replace(target("log", filled=True, leftover="was FAILED"), added=lambda: warning)
+    adding = replace(
+        target("log", filled=True, leftover="was FAILED"), added=lambda: Added(warning, "", is_meant=False)
+    )
     (step,) = plan_of(adding).steps()
     assert step.warning == warning
     resumed = replace(adding, appended=lambda: "has added its rows already")
     (step,) = plan_of(resumed).steps()
     assert (step.status, step.warning) == (Planned.WOULD_RUN, None)
     assert step.reasons == ("has added its rows already", "was FAILED")
+
+
+def test_what_a_build_does_to_rows_is_told_beside_other_warnings_and_displaces_none() -> None:
+    """The rows that an older copy lacked were forgotten if the build had another warning."""
+    notice, older, again = Fault("holds rows of before"), Fault("an older copy"), Fault("adds rows")
+    lost = Lost(older, "was an older copy", (LostBuild("log", {"day": "1"}),), is_older=True)
+    added = Added(again, "run 1 had added them", is_meant=False)
+    candidate = replace(
+        target("log", filled=True, leftover="was FAILED"), lost=lambda *_: lost, added=lambda: added
+    )
+    (step,) = plan_of(replace(candidate, notice=notice)).steps()
+    assert (step.lost, step.added, step.warnings) == (lost, added, (older, notice, again))
+    assert step.warning is not None
+    assert step.warning.message == "an older copy\nholds rows of before\nadds rows"
+    # The rows of before are those that it would add again.
+    kept = KeptRows("was undone, and a build adds its rows")
+    (step,) = plan_of(replace(candidate, notice=notice, kept=kept)).steps()
+    assert (step.lost, step.added, step.kept) == (lost, None, kept)
 
 
 def test_rows_that_a_step_of_the_plan_empties_are_added_again() -> None:

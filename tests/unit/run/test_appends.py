@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.unit.run.bench import Bench, FakeTarget
 
 from lakewright.errors import Fault, TargetError
-from lakewright.manifest.journal import Taint
+from lakewright.manifest.journal import KeptRows, Origin, Taint
 from lakewright.manifest.store import Write
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
@@ -96,11 +96,13 @@ def test_an_append_without_identity_that_was_cut_off_may_have_added_its_rows(tmp
     bench.run(Phase.BUILD, keep_going=True)
     killed = appending.left["again"]
     said = "run run-1 may have added its rows already, and a build adds its rows"
-    assert (killed.kept, killed.append_id) == (said, None)
+    assert (killed.kept, killed.append_id) == (KeptRows(said, Origin.UNSURE), None)
     # One that fails has written nothing.
     assert {each.kept for each in bench.journal.taints("fake")} == {None}
 
-    bench.store.write(Write(puts=(killed.place.tainted("was left undone", "run-1", kept=said),)))
+    bench.store.write(
+        Write(puts=(killed.place.tainted("was left undone", "run-1", kept=KeptRows(said, Origin.UNSURE)),))
+    )
     bench.world.versions[str(tmp_path / "again")] = 1  # rows
     for plan in (bench.plan(Phase.BUILD), bench.plan(Phase.BUILD, resume=True)):
         told = warnings(plan)["again"]
@@ -110,7 +112,7 @@ def test_an_append_without_identity_that_was_cut_off_may_have_added_its_rows(tmp
     appending.ends = Status.ABORTED
     bench.run(Phase.BUILD, keep_going=True)
     (left,) = (each for each in bench.journal.taints("fake") if each.place.target == "again")
-    assert left.kept == said.replace("run-1", "run-2")
+    assert left.kept == KeptRows(said.replace("run-1", "run-2"), Origin.UNSURE)
     appending.ends = None
     bench.run(Phase.BUILD)
     assert list(bench.journal.taints("fake")) == []

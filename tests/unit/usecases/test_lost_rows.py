@@ -230,8 +230,8 @@ def test_what_a_run_has_emptied_is_not_lost(tmp_path: Path, phase: str, status: 
     for day in DAYS:
         built(app, "daily", ("names",), hours_ago=2, day=day)
     emptied(app, phase, "names", DAYS[0], status)
-    found = warning(app, "names")
-    told = [] if found is None else [each[1]["day"] for each in found.details["lost"]]
+    found = creation(app, "names").lost
+    told = [] if found is None else [each.parameters["day"] for each in found.builds]
     assert sorted(told) == left
     app.close()
 

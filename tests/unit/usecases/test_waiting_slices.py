@@ -10,7 +10,7 @@ import pytest
 
 from lakewright.app import App
 from lakewright.manifest.item import Item, Verdict
-from lakewright.manifest.journal import TargetPhase
+from lakewright.manifest.journal import KeptRows, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.slices.application import application_of
 from lakewright.slices.deviations import CorrectedSlices
@@ -60,7 +60,9 @@ def test_a_slice_that_a_failed_run_takes_once_it_is_resumed_has_no_command_of_it
 def test_a_target_that_must_be_emptied_first_is_left_to_the_commands_that_do_so(app: App) -> None:
     """It was built with the rows of before, and then forgotten by the run of the next day."""
     place = TargetPhase("shop", "merged", "BUILD", dict(DAY))
-    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a merge takes out none"),)))
+    app.store.write(
+        Write(puts=(place.tainted("went back", kept=KeptRows("went back, and a merge takes out none")),))
+    )
     assert WaitingSlices(app).told(NEW, None).commands == (
         "lakewright job daily build -t orders -t days day=2026-01-02",
     )

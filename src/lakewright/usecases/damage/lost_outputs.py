@@ -14,7 +14,7 @@ from lakewright.errors import Fault, LakewrightError
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.lake.storage_errors import moving_command
-from lakewright.manifest.journal import Taint, TargetPhase
+from lakewright.manifest.journal import KeptRows, Taint, TargetPhase
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
 from lakewright.plan.step import parameters_text
@@ -303,7 +303,7 @@ def _emptying_commands(app: App, output: Output, keys: Iterable[Instance], kept:
     """Return the commands that build instances again where nobody knows which rows a build would leave."""
     project, phase = app.project.name, Phase.BUILD.value
     places = (TargetPhase(project, output.target, phase, dict(key)) for key in keys)
-    return emptying_commands(app, output.job, [Taint(place, kept, kept=kept) for place in places])
+    return emptying_commands(app, output.job, [Taint(place, kept, kept=KeptRows(kept)) for place in places])
 
 
 def _parameters(run: OtherRun) -> tuple[tuple[str, str], ...]:

@@ -14,6 +14,7 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.record import State
 from lakewright.manifest.store import Query, Write
 from lakewright.plan.phase import Phase
+from lakewright.run.kept_rows import kept_rows
 from lakewright.run.leftovers import is_built
 from lakewright.run.outputs import is_gone
 from lakewright.slices.application import application_of
@@ -109,7 +110,7 @@ def downstream_taints(
                 continue
             place = TargetPhase(app.project.name, name, Phase.BUILD.value, parameters)
             words = kept.get(name)
-            put = place.tainted(told, kept=None if words is None else f"{told}, and {words}")
+            put = place.tainted(told, kept=kept_rows(told, words))
             found[put.key] = put
         since = min((each.at for each in arrivals), default=None)
         for taint in cut_off_builds(app, declared, kept.keys(), run_id=run_id, since=since):
@@ -120,7 +121,7 @@ def downstream_taints(
 
 def _with_former_rows(taint: Taint, reason: str, words: str) -> Put:
     """Return the taint of a build that was cut off after it may have written rows that are out of date."""
-    return taint.place.tainted(reason, kept=f"{reason}, and {words}", append_id=taint.append_id)
+    return taint.place.tainted(reason, kept=kept_rows(reason, words), append_id=taint.append_id)
 
 
 def table_words(entity: Entity) -> str:
@@ -256,7 +257,7 @@ def _taint_after_arrival(
             puts.append(_with_former_rows(begun[place.key], reason, added[place.target]))
         elif place.key not in tainted:
             words = added.get(place.target)
-            puts.append(place.tainted(reason, kept=None if words is None else f"{reason}, and {words}"))
+            puts.append(place.tainted(reason, kept=kept_rows(reason, words)))
     if puts:
         app.store.write(Write(puts=tuple(puts)))
 

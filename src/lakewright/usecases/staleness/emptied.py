@@ -15,7 +15,6 @@ from lakewright.errors import LakewrightError
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
-from lakewright.run.kept_rows import FORMER_ROWS
 from lakewright.run.outputs import is_gone, written_by
 from lakewright.targets.defaults import TargetDefaults
 from lakewright.targets.target import Target
@@ -142,7 +141,7 @@ def forget_emptied(app: App, before: Iterable[Taint], run: RunResult) -> None:
                 if app.project.targets[name].kind != "entity"  # whose slices wait
             )
             reason = f"its rows were removed by {run.phase.value} in run {run.run_id}"
-            former = [each.place for each in found if each.reason == FORMER_ROWS]  # which are gone
+            former = [each.place for each in found if each.is_built]  # their rows are gone
             lost = [*former, *(place for place in gone if place.key not in known)]
             puts = (place.tainted(reason, lost_in=run.run_id) for place in lost)
             app.store.write(Write(puts=(*(each.emptied for each in found), *puts)))

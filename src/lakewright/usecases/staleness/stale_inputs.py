@@ -11,6 +11,7 @@ from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.graph import build_graph, sources_of
 from lakewright.plan.phase import Phase
+from lakewright.run.kept_rows import kept_rows
 from lakewright.run.leftovers import is_built
 from lakewright.run.outputs import read_by, written_by
 from lakewright.spec.words import first_of
@@ -104,7 +105,7 @@ def _left_out(app: App, run: RunResult) -> Iterator[Put]:
         if name not in always or not is_built_whole(app, job, name, place.parameters):
             reason = f"run {run.run_id} built {first_of(read, MOST_NAMED)}, which it reads, without it"
             words = added.get(name)
-            yield place.tainted(reason, kept=None if words is None else f"{reason}, and {words}")
+            yield place.tainted(reason, kept=kept_rows(reason, words))
 
 
 def _is_idle(entry: Mapping[str, Any]) -> bool:
@@ -140,7 +141,7 @@ def _tainted(app: App, job: Job, place: TargetPhase, names: list[str], run: RunR
     verb = "is" if len(names) == 1 else "are"
     reason = f"run {run.run_id} built it from {first_of(names, MOST_NAMED)}, which {verb} to be built again"
     words = kept_rows_of(app, job, [place.target]).get(place.target)
-    return place.tainted(reason, kept=None if words is None else f"{reason}, and {words}")
+    return place.tainted(reason, kept=kept_rows(reason, words))
 
 
 def _written(app: App, place: TargetPhase) -> frozenset[Resource]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
+from lakewright.manifest.journal import Origin
 from lakewright.plan.graph import Graph, Node, sources_of
 from lakewright.plan.other_runs import OtherRun, run_of
 from lakewright.plan.phase import Phase
-from lakewright.run.kept_rows import is_added_twice
 from lakewright.run.outputs import target_of
 from lakewright.usecases.staleness.declared_nodes import graph_across_jobs, nodes_of_job, offline_lake
 from lakewright.usecases.staleness.earlier_builds import former_names
@@ -141,7 +141,8 @@ class _Dirty:
     def subject(self) -> _Subject:
         """What a line says of it."""
         advice = "" if self.run is not None else _UNBUILT
-        return self.taint.place.target, self.taint.kept or self.taint.reason, advice
+        kept = self.taint.kept
+        return self.taint.place.target, self.taint.reason if kept is None else kept.why, advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,8 @@ def _as_it_stands(app: App, dirty: _Dirty) -> _Dirty:
 
 def _is_meant(app: App, dirty: _Dirty) -> bool:
     """Return whether rows that came more than once are meant to, as the target is declared by now."""
-    if dirty.run is None or not is_added_twice(dirty.taint.kept):
+    kept = dirty.taint.kept
+    if dirty.run is None or kept is None or kept.origin is not Origin.TWICE:
         return False
     job, place = app.project.job(dirty.run.job), dirty.taint.place
     made = target_of(app.project, offline_lake(app), job, place.target, place.parameters)

@@ -15,7 +15,7 @@ from tests.unit.usecases.staleness.test_downstream import PROJECT
 
 from lakewright.app import App
 from lakewright.errors import UsageError
-from lakewright.manifest.journal import Run, TargetPhase
+from lakewright.manifest.journal import KeptRows, Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -144,7 +144,9 @@ def test_a_retry_builds_what_is_to_be_built_again_and_tells_what_it_leaves(
 
     stale = [
         TargetPhase("shop", "orders", "BUILD", {"day": DAY}).tainted(reason),
-        TargetPhase("shop", "log", "BUILD", {"day": DAY}).tainted(reason, kept=f"{reason}, and adds"),
+        TargetPhase("shop", "log", "BUILD", {"day": DAY}).tainted(
+            reason, kept=KeptRows(f"{reason}, and adds")
+        ),
     ]
     app.store.write(Write(puts=tuple(stale)))
     found = retried(app, ASKED)

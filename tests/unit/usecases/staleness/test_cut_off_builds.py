@@ -11,8 +11,9 @@ from tests.unit.usecases.staleness.test_downstream import built
 from tests.unit.usecases.staleness.test_emptied import lake
 
 from lakewright.app import App
-from lakewright.manifest.journal import Run, Taint, TargetPhase
+from lakewright.manifest.journal import KeptRows, Run, Taint, TargetPhase
 from lakewright.manifest.store import Write
+from lakewright.run.kept_rows import may_have_added
 from lakewright.targets.writing import WritingTarget
 from lakewright.usecases.staleness.downstream import downstream_taints, taint_after_processing
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
@@ -52,7 +53,7 @@ def test_an_append_that_had_landed_must_be_emptied_after_an_undo_and_keeps_its_i
     run = cut_off(app, "added", append_id="the append")
     monkeypatch.setattr(WritingTarget, "has_appended", lambda *_: has_landed)
     found = undone(app)["added"]
-    told = (found.run_id, found.kept, found.append_id)
+    told = (found.run_id, found.kept and found.kept.why, found.append_id)
     if has_landed:
         assert told == (None, f"went back, and {ADDS}", "the append")
         commands = {each.target: each.commands for each in tainted_targets(app)}
@@ -66,9 +67,9 @@ def test_an_append_that_had_landed_must_be_emptied_after_an_undo_and_keeps_its_i
 
 def test_what_may_have_been_added_or_merged_counts_and_what_was_not_begun_does_not(tmp_path: Path) -> None:
     app = lake(tmp_path)
-    run = cut_off(app, "added", kept="run killed may have added its rows already, and a build adds them")
+    run = cut_off(app, "added", kept=may_have_added("killed", "a build adds them"))
     found = undone(app)["added"]
-    assert (found.reason, found.kept) == ("went back", f"went back, and {ADDS}")
+    assert (found.reason, found.kept) == ("went back", KeptRows(f"went back, and {ADDS}"))
     for taint in (*app.journal.taints("shop"),):
         app.store.write(Write(puts=(taint.place.untainted(),)))
 
@@ -77,7 +78,9 @@ def test_what_may_have_been_added_or_merged_counts_and_what_was_not_begun_does_n
     cut_off(app, "merged", status="BLOCKED")
     assert undone(app)["merged"].kept is None
     cut_off(app, "merged")
-    assert str(undone(app)["merged"].kept).startswith("went back, and a merge takes out no rows")
+    assert (undone(app)["merged"].kept or KeptRows("")).why.startswith(
+        "went back, and a merge takes out no rows"
+    )
     assert app.journal.run(run.run_id) is not None
     app.close()
 
@@ -93,6 +96,8 @@ def test_a_slice_that_comes_after_an_append_was_cut_off_makes_it_out_of_date(
     assert taint_after_processing(app, app.project.entity("orders"), [item.item_id]) is None
     (found,) = (each for each in app.journal.taints("shop") if each.place.target == "added")
     assert found.append_id == "the append"
-    assert str(found.kept).startswith("2022-01-02.csv of orders was processed since it was built")
+    assert str(found.kept and found.kept.why).startswith(
+        "2022-01-02.csv of orders was processed since it was built"
+    )
     assert {each.target: each for each in tainted_targets(app)}["added"].commands[0] == TRUNCATED
     app.close()

@@ -12,12 +12,12 @@ from tests.unit.usecases.staleness.test_downstream import built
 from tests.unit.usecases.staleness.test_downstream import lake as new_lake
 
 from lakewright.app import App
-from lakewright.manifest.journal import ABORTED, Run, TargetPhase
+from lakewright.manifest.journal import ABORTED, KeptRows, Origin, Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
-from lakewright.run.kept_rows import after_build, kept_of
+from lakewright.run.kept_rows import after_build
 from lakewright.run.missing_inputs import MISSING_INPUT
 from lakewright.run.request import JobRequest
 from lakewright.run.step_warnings import with_warning
@@ -30,6 +30,9 @@ from lakewright.usecases.staleness.downstream import downstream_taints, tainted_
 from lakewright.usecases.staleness.emptied import forget_emptied
 from lakewright.usecases.staleness.tainted_targets import tainted_targets
 from lakewright.usecases.status import project_status
+
+ADDS = KeptRows("went back, and a build adds its rows")
+KEEPS = KeptRows("went back, and a build keeps rows")
 
 
 def lake(path: Path) -> App:
@@ -110,7 +113,7 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
     rows = tmp_path / "gold/added/part-0.json"
     rows.write_text("{}")
     place = TargetPhase("shop", "added", "BUILD", {"day": "2022-01-01"})
-    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build adds its rows"),)))
+    app.store.write(Write(puts=(place.tainted("went back", kept=ADDS),)))
     request = JobRequest("daily", Phase.BUILD, ("day=2022-01-01",), targets=("added",))
     (step,) = (each for each in plan_job(app, request).steps() if each.phase is Phase.BUILD)
     assert step.warning is not None
@@ -142,7 +145,7 @@ def test_a_run_that_builds_what_keeps_rows_ends_with_errors_until_it_is_emptied(
         f"--dirty=added -t +added {days}`."
     )
     # A run that fails to build it leaves it as it was.
-    (kept,) = (put.value for put in (place.tainted("failed", "r1", kept=kept_of(step)),))
+    (kept,) = (put.value for put in (place.tainted("failed", "r1", kept=step.kept),))
     assert kept is not None
     assert kept["kept"] == "went back, and a build adds its rows"
 
@@ -169,7 +172,9 @@ def test_what_a_killed_run_may_have_added_is_emptied_first_also_beside_the_comma
     run = app.journal.start_run(Run("killed", "shop", "daily", "BUILD", given, now, app.holder))
     said = "run killed may have added its rows already, and a build adds its rows"
     place = TargetPhase("shop", "added", "BUILD", given)
-    app.store.write(Write(puts=(place.tainted("was left undone", "killed", kept=said),)))
+    app.store.write(
+        Write(puts=(place.tainted("was left undone", "killed", kept=KeptRows(said, Origin.UNSURE)),))
+    )
     assert not [each for each in read_inbox(app).concerns if each.kind == "tainted"]  # it runs
     assert list(project_status(app).tainted) == []
 
@@ -201,7 +206,7 @@ def test_targets_that_add_rows_are_not_built_beside_those_that_are_emptied(tmp_p
     app = lake(tmp_path)
     built(app, "daily", ("orders", "names", "added", "merged"), hours_ago=2, day="2022-01-01")
     place = TargetPhase("shop", "merged", "BUILD", {"day": "2022-01-01"})
-    app.store.write(Write(puts=(place.tainted("went back", kept="went back"),)))
+    app.store.write(Write(puts=(place.tainted("went back", kept=KeptRows("went back")),)))
     (found,) = tainted_targets(app)
     assert found.commands == (
         "lakewright job daily truncate -t merged day=2022-01-01 --yes",
@@ -215,7 +220,7 @@ def test_nothing_is_emptied_where_the_table_was_destroyed(tmp_path: Path) -> Non
     app = lake(tmp_path)
     for name in ("added", "merged"):
         place = TargetPhase("shop", name, "BUILD", {"day": "2022-01-01"})
-        app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build keeps rows"),)))
+        app.store.write(Write(puts=(place.tainted("went back", kept=KEEPS),)))
     (tmp_path / "gold/added").rmdir()
     found = {each.target: each for each in tainted_targets(app)}
     assert found["added"].reason == "went back"
@@ -233,7 +238,7 @@ def test_a_run_that_destroys_a_table_in_one_instance_has_emptied_it_for_all(tmp_
     app = lake(tmp_path)
     (tmp_path / "gold/names/day=2022-01-02").mkdir(parents=True)
     place = TargetPhase("shop", "names", "BUILD", {"day": "2022-01-02"})
-    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build keeps rows"),)))
+    app.store.write(Write(puts=(place.tainted("went back", kept=KEEPS),)))
     before = tuple(app.journal.taints("shop"))
     forget_emptied(app, before, emptied_by(app, "2022-01-01", targets=("names",)))
     assert [each.kept is None for each in app.journal.taints("shop")] == [False]  # the other partition
@@ -280,7 +285,7 @@ jobs:
         built(app, "later", ("late", "elsewhere"), hours_ago=2, date=day)
     built(app, "daily", ("beside",), hours_ago=1, day="2022-01-02")
     place = TargetPhase("shop", "added", "BUILD", {"day": "2022-01-01"})
-    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build adds its rows"),)))
+    app.store.write(Write(puts=(place.tainted("went back", kept=ADDS),)))
     (found,) = tainted_targets(app)
     assert found.commands == (
         "lakewright job daily truncate -t added day=2022-01-01,2022-01-02 --yes",
@@ -308,7 +313,7 @@ jobs:"""
     built(app, "daily", ("orders", "names"), hours_ago=1, day="2022-01-03")
     kept = [("added", "2022-01-01"), ("apart", "2022-01-02")]
     places = [TargetPhase("shop", name, "BUILD", {"day": day}) for name, day in kept]
-    puts = [each.tainted("went back", kept="went back, and a build adds its rows") for each in places]
+    puts = [each.tainted("went back", kept=ADDS) for each in places]
     plain = TargetPhase("shop", "names", "BUILD", {"day": "2022-01-03"}).tainted("went back")
     app.store.write(Write(puts=(*puts, plain)))
     found = {each.target: each for each in tainted_targets(app)}
@@ -345,7 +350,7 @@ def test_what_is_emptied_is_built_after_what_it_reads(tmp_path: Path) -> None:
         built(app, "daily", ("orders", "zone", "added"), hours_ago=3, day=day)
     kept = [("added", "2022-01-01"), ("zone", "2022-01-02")]
     places = [TargetPhase("shop", name, "BUILD", {"day": day}) for name, day in kept]
-    puts = [each.tainted("went back", kept="went back, and a build adds its rows") for each in places]
+    puts = [each.tainted("went back", kept=ADDS) for each in places]
     app.store.write(Write(puts=tuple(puts)))
     found = {each.target: each for each in tainted_targets(app)}
     assert found["added"].commands == (
@@ -377,7 +382,7 @@ def test_targets_that_are_emptied_and_built_apart_are_not_built_with_what_they_r
         for name in ("added", "middle", "merged")
     }
     kept = "went back, and a build adds its rows"
-    puts = [places[name].tainted("went back", kept=kept) for name in ("added", "merged")]
+    puts = [places[name].tainted("went back", kept=KeptRows(kept)) for name in ("added", "merged")]
     app.store.write(Write(puts=(*puts, places["middle"].tainted("its rows were removed"))))
     found = {each.target: each for each in tainted_targets(app)}
     assert found["added"].commands == (
@@ -401,7 +406,9 @@ def test_an_emptied_append_is_built_alone_if_it_reads_another_one(tmp_path: Path
     )
     built(app, "daily", ("orders", "added", "reader"), hours_ago=3, day="2022-01-01")
     place = TargetPhase("shop", "reader", "BUILD", {"day": "2022-01-01"})
-    app.store.write(Write(puts=(place.tainted("is old", kept="is old, and a build adds its rows"),)))
+    app.store.write(
+        Write(puts=(place.tainted("is old", kept=KeptRows("is old, and a build adds its rows")),))
+    )
     (found,) = tainted_targets(app)
     assert found.commands == (
         "lakewright job daily truncate -t reader day=2022-01-01 --yes",
@@ -416,7 +423,7 @@ def test_an_entity_that_was_emptied_beside_a_target_waits_for_its_slices_alone(t
     for day in ("2022-01-01", "2022-01-02"):
         built(app, "daily", ("orders", "added", "merged"), hours_ago=3, day=day)
     place = TargetPhase("shop", "added", "BUILD", {"day": "2022-01-02"})
-    app.store.write(Write(puts=(place.tainted("went back", kept="went back, and a build adds its rows"),)))
+    app.store.write(Write(puts=(place.tainted("went back", kept=ADDS),)))
     before = tuple(app.journal.taints("shop"))
     forget_emptied(app, before, emptied_by(app, "2022-01-02", targets=("orders", "added")))
     assert sorted({each.place.target for each in app.journal.taints("shop")}) == ["added"]

@@ -135,9 +135,9 @@ def test_a_partition_that_another_job_has_built_is_not_left_by_this_one(app: App
         assert made is not None
         appending = made[0].model_copy(update={"mode": OutputMode.APPEND})
         defaults = TargetDefaults.of(shop.project.config)
-        told = added.warning(appending, made[1], {"day": "2026-01-02"}, defaults)
+        told = added.added(appending, made[1], {"day": "2026-01-02"}, defaults)
         assert told is not None
-        assert f"once more: run {run.run_id} has added them" in told.message
+        assert f"once more: run {run.run_id} has added them" in told.fault.message
 
 
 def test_an_undo_of_a_slice_from_before_recovered_ones_makes_each_left_instance_dirty(app: App) -> None:
