@@ -12,6 +12,7 @@ from datetime import datetime
 from lakewright.errors import Fault, SpecError
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.cron import find_zone
+from lakewright.spec.definitions.faults import ABOUT, fault_about
 from lakewright.spec.models.trigger import Trigger, TriggerEvent
 from lakewright.spec.project import Project
 
@@ -64,6 +65,7 @@ def argument_faults(project: Project, at: datetime) -> Iterator[Fault]:
                 expand_arguments(job.parameters, given, project.job_scope(job))
         except SpecError as error:
             for fault in error.faults:
-                where = fault.location or definition.at("parameters")
-                subject = "" if fault.message.startswith("trigger ") else f"trigger {name!r}: "
-                yield replace(fault, message=f"{subject}{fault.message}", location=where)
+                subject, _ = fault.details.get(ABOUT, (None, None))
+                placed = replace(fault, location=fault.location or definition.at("parameters"))
+                is_own = subject == definition.subject
+                yield placed if is_own else fault_about(definition.subject, placed)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location, SpecError
-from lakewright.spec.definitions.faults import faults_of
+from lakewright.spec.definitions.faults import fault_about, faults_of
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.definitions.template import Binding, TemplateSpec, Use, bound_values, expand_uses
 from lakewright.spec.expressions.scope import Scope
@@ -123,7 +123,7 @@ class Definition:
         def report(error: SpecError, path: tuple[str | int, ...]) -> None:
             fault = error.faults[0]
             where = fault.location or self.at(*path)
-            faults.append(replace(fault, message=f"{self.subject}: {fault.message}", location=where))
+            faults.append(fault_about(self.subject, replace(fault, location=where)))
 
         return report
 

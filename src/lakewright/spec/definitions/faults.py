@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,9 +11,12 @@ from pydantic import ValidationError
 from lakewright.errors import Fault, Location
 from lakewright.spec.expressions.expression import has_expression
 
-__all__ = ["VALIDATED", "Locate", "faults_of", "holds_expression", "texts_in"]
+__all__ = ["ABOUT", "VALIDATED", "Locate", "fault_about", "faults_of", "holds_expression", "texts_in"]
 
 Locate = Callable[[tuple[str | int, ...]], Location]
+
+ABOUT = "about"
+"""Detail of faults in a definition: what messages call the definition, and the message without that."""
 
 VALIDATED = "validated"
 """Detail of faults of a value that a field does not accept: the path of the field."""
@@ -66,10 +70,18 @@ def _fault(found: Any, subject: str, locate: Locate) -> Fault:
     elif found["type"] == "unknown_key":
         path = path[:-1]
     inside = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
-    where = f"{subject}: {inside}: " if inside else f"{subject}: "
-    return Fault(
-        where + message,
-        location=locate(tuple(found["loc"])),
-        remedy=context.get("remedy"),
-        details={} if found["type"] in _WHOLE else {VALIDATED: list(found["loc"])},
+    return fault_about(
+        subject,
+        Fault(
+            f"{inside}: {message}" if inside else message,
+            location=locate(tuple(found["loc"])),
+            remedy=context.get("remedy"),
+            details={} if found["type"] in _WHOLE else {VALIDATED: list(found["loc"])},
+        ),
     )
+
+
+def fault_about(subject: str, fault: Fault) -> Fault:
+    """Return a fault with the definition that it is in, such as `relation 'stations'`."""
+    about = (subject, fault.message)
+    return replace(fault, message=": ".join(about), details={**fault.details, ABOUT: about})

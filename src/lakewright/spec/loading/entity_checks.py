@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from lakewright.errors import Fault, Location, SpecError
 from lakewright.spec.definitions.definition import Definition
+from lakewright.spec.definitions.faults import ABOUT, fault_about
 from lakewright.spec.expressions.expression import names_in, parse_template
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.models.base import Named
@@ -54,12 +55,14 @@ def _merged(entity: RawDefinition, connections: Mapping[str, RawDefinition]) -> 
 
 
 def told_once(faults: Iterable[Fault]) -> list[Fault]:
-    """Return faults so that a setting which entities inherit is told once, for the first of them."""
-    alike: dict[tuple[Location | None, str], list[Fault]] = {}
+    """Return faults so that one which several definitions have in the same place is told once.
+
+    Entities inherit the settings of their connection, and definitions those of a template.
+    """
+    alike: dict[tuple[Location | None, str, bool], list[Fault]] = {}
     for fault in faults:
-        subject, _, rest = fault.message.partition(": ")
-        key = (fault.location, rest) if subject.startswith("entity '") else (fault.location, fault.message)
-        alike.setdefault(key, []).append(fault)
+        _, problem = fault.details.get(ABOUT, (None, fault.message))
+        alike.setdefault((fault.location, problem, ABOUT in fault.details), []).append(fault)
     return [_told_of_first(each) for each in alike.values()]
 
 
@@ -67,8 +70,8 @@ def _told_of_first(faults: Sequence[Fault]) -> Fault:
     first, more = faults[0], len({fault.message for fault in faults}) - 1
     if not more:
         return first
-    subject, _, rest = first.message.partition(": ")
-    return replace(first, message=f"{subject} and {more} {'other' if more == 1 else 'others'}: {rest}")
+    subject, problem = first.details[ABOUT]
+    return replace(first, message=f"{subject} and {more} {'other' if more == 1 else 'others'}: {problem}")
 
 
 def _not_overridden(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,7 +298,8 @@ def _check_places(
     except SpecError as error:
         fault = error.faults[0]
         where = fault.location or definition.at("settings")
-        return [*faults, Fault(f"{definition.subject}: {fault.message}", where, fault.remedy)], None
+        found = Fault(fault.message, where, fault.remedy)
+        return [*faults, fault_about(definition.subject, found)], None
     return faults + _symlink_faults(definition, places, lake.root_folder), places
 
 
@@ -312,13 +316,13 @@ def _missing_setting_faults(
         for name in sorted(names):
             if name.startswith(SETTINGS_PREFIX):
                 why = "but there is no such setting with a text or number"
-                message = f"{definition.subject}: {key} uses {name}, {why}"
                 setting = name.removeprefix(SETTINGS_PREFIX)
                 remedy = (
                     suggestion(setting, known, shown=0)
                     or f"Add the setting {setting!r} to the entity or its connection."
                 )
-                yield Fault(message, definition.at("settings", key), remedy)
+                found = Fault(f"{key} uses {name}, {why}", definition.at("settings", key), remedy)
+                yield fault_about(definition.subject, found)
 
 
 _ABSENT = object()
