@@ -42,14 +42,18 @@ from lakewright.slices.discover import (
     without_unsettled,
 )
 from lakewright.slices.moved_lake import moved_lake_error
+from lakewright.slices.other_runs import declared_strategy, processing_jobs
 from lakewright.slices.processed import processed_items
 from lakewright.spec.models.entity import Strategy
+from lakewright.strategies.adoption.columns import is_adoptable
+from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import outdated_parts
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.placed import chain_of
 
 if TYPE_CHECKING:
     from lakewright.app import App
+    from lakewright.lake.delta_log import TableState
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity as Declared
 
@@ -140,10 +144,9 @@ class _Observed:
             raise moved
         bronze = {each.name: self._in_bronze(each.name, each.fingerprint) for each in self.listing.slices}
         held = tuple(self._held()) if state.exists else ()
-        is_outdated = bool(outdated_parts(state, declared, chain.lake.settings))
         table = Table(
             held,
-            (_OTHERWISE if is_outdated else _AS_DECLARED) if held else None,
+            (_AS_DECLARED if self._is_as_declared(state) else _OTHERWISE) if held else None,
             state.exists,
             self._lost_table if not state.exists else "",
         )
@@ -151,13 +154,32 @@ class _Observed:
         return Entity(
             declared.called,
             _AS_DECLARED,
-            _effect(declared),
+            _effect(declared, self._strategy),
             bronze,
             table,
             self._records(),
             _LATE[settings.late_slices],
             _CHANGED[settings.changed_slices],
         )
+
+    def _is_as_declared(self, state: TableState) -> bool:
+        """Return whether the rows of a table are as the entity declares them now."""
+        if outdated_parts(state, self.declared, self.chain.lake.settings):
+            return False
+        if is_adoptable(self.declared, state):
+            return True
+        try:
+            check_table_compatible(state, self._strategy, self.declared, allow_data_loss=False)
+        except LakewrightError:
+            return False
+        return True
+
+    @property
+    def _strategy(self) -> Strategy:
+        """The strategy by which jobs process the entity; its own if they disagree."""
+        jobs = processing_jobs(self.app.project, self.declared.called)
+        found = {declared_strategy(target, self.declared) for _, target in jobs}
+        return found.pop() if len(found) == 1 else self.declared.strategy
 
     @property
     def _lost_table(self) -> str:
@@ -252,12 +274,12 @@ def _is_late_failure(item: Item) -> bool:
     return item.failed is not None and not item.failed.note.get("holds_back", True)
 
 
-def _effect(entity: Declared) -> Effect:
+def _effect(entity: Declared, strategy: Strategy) -> Effect:
     settings = entity.settings
-    if entity.strategy is Strategy.FULL:
+    if strategy is Strategy.FULL:
         return Effect.IN_ORDER if entity.partition_columns else Effect.LAST
     asserts_absence = settings.delete_missing and settings.delete_scope != "closed"
-    is_ordered = entity.strategy is Strategy.MERGE and settings.sequence_by is not None
+    is_ordered = strategy is Strategy.MERGE and settings.sequence_by is not None
     return Effect.ANY_ORDER if is_ordered and not asserts_absence else Effect.IN_ORDER
 
 

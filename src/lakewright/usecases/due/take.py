@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING
 from lakewright.due.facts import Entity, Grant, RecordState, Slice
 from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, State, Step
-from lakewright.errors import LakewrightError, UsageError
+from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.manifest.item import is_changed
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
+from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.other_runs import find_other_runs
-from lakewright.usecases.discover_slices import discover_slices
+from lakewright.slices.pending import find_pending
+from lakewright.target_contexts import target_contexts
+from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.observe import observe
 from lakewright.usecases.items import find_or_record_item, inventory_of
-from lakewright.usecases.operate_items import release_item, resolve_item, skip_item
+from lakewright.usecases.operate_items import accept_item, release_item, resolve_item, skip_item
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.rebuild_table import rebuild_table
 from lakewright.usecases.rewinding import end_rewind
@@ -32,7 +35,6 @@ from lakewright.usecases.undo_slice import undo_slice
 
 if TYPE_CHECKING:
     from lakewright.app import App
-    from lakewright.errors import Fault
     from lakewright.plan.other_runs import OtherRun
     from lakewright.run.result import RunResult
 
@@ -40,6 +42,9 @@ __all__ = ["Applied", "Taken", "apply_plan", "plan_of_project"]
 
 REASON = "apply"
 """The reason of records that are made because they are due."""
+
+NO_EFFECT = "no_effect"
+"""The code of the fault of a step that was taken and changed nothing that is observed."""
 
 MOST_PLANS = 20
 """Plans that are taken one after the other; each takes up what became due by the one before."""
@@ -154,6 +159,8 @@ class _Taker:
 
     def _fault_of(self, step: Step) -> Fault | None:
         """Take a step; return why it failed. A run may fail by something else than the slices of the step."""
+        if any(each.step == step for each in self.taken):
+            return Fault(f"{step.subject.text}: the step was taken and is still due", code=NO_EFFECT)
         try:
             self._take(step)
         except LakewrightError as error:
@@ -179,8 +186,10 @@ class _Taker:
             LakewrightError: It failed; what had begun is as the use case leaves it.
         """
         name, part = step.subject.name, step.subject.part
-        if step.action is Action.RECORD:
-            discover_slices(self.app, [name])
+        if step.action is Action.RECORD and step.reason.code is Code.SUPERSEDED:
+            self._leave_out(step)
+        elif step.action is Action.RECORD:
+            self._recover(name)
         elif step.action is Action.RELEASE and part:
             release_item(self.app, f"{name}/{part}", author=self.author, reason=REASON)
         elif step.action is Action.RELEASE:
@@ -189,6 +198,21 @@ class _Taker:
             self._forward(step)
         else:
             self._replay(step)
+
+    def _recover(self, name: str) -> None:
+        """Record what the log of a table shows and the manifest lacks."""
+        entity = self.app.project.entity(name)
+        self.app.make_store()
+        context = target_contexts(self.app)(self.app.workspace)
+        find_pending(processing_context(context, entity, ProcessingOptions()), entity)
+
+    def _leave_out(self, step: Step) -> None:
+        """Record that slices change nothing, as a later one has replaced all rows."""
+        (entity,) = observe(self.app, [step.subject.name]).entities
+        held = {each.name for each in entity.table.slices}
+        for each in step.slices:
+            leave = accept_item if each.name in held else skip_item
+            leave(self.app, f"{step.subject.name}/{each.name}", author=self.author, reason=REASON)
 
     def _forward(self, step: Step) -> None:
         (entity,) = observe(self.app, [step.subject.name]).entities

@@ -21,7 +21,7 @@ SCHEMA = "lakewright/plan/2"
 MOST_NAMED = 5
 
 _TEXTS: Mapping[Code, str] = {
-    Code.HELD_UNRECORDED: "the table holds {slices}, and the manifest does not know it",
+    Code.HELD_UNRECORDED: "the table holds what the manifest does not know",
     Code.SUPERSEDED: "a later slice has replaced all rows",
     Code.NEW_SLICES: "new in bronze",
     Code.LATE_SLICE: "{slice} is older than slices that the table holds",

@@ -1,0 +1,368 @@
+"""Small real lakes to which things happen: doing what is due and deciding what is asked makes them right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.unit.run.bench import Listening
+
+from lakewright.app import App
+from lakewright.due.facts import Grant, Verb
+from lakewright.due.plan import Action, Code, Plan, State
+from lakewright.errors import UsageError
+from lakewright.run.request import JobRequest
+from lakewright.run.result import RunResult
+from lakewright.spark.session import SharedSession
+from lakewright.usecases.due.decide import decide, open_choices
+from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
+from lakewright.usecases.run_job import run_job
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]},
+    {"name": "age", "datatype": "int"},
+]
+
+
+@dataclass
+class SmallProject:
+    """A project of one entity, `people`, whose slices are CSV files.
+
+    Attributes:
+        bronze: What is delivered, by slice: ages by id.
+    """
+
+    folder: Path
+    spark: SparkSession
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    strategy: str = "merge"
+    by_day: bool = False
+    columns: list[dict[str, Any]] = field(default_factory=lambda: list(COLUMNS))
+
+    def __post_init__(self) -> None:
+        self.write()
+
+    def write(self) -> None:
+        """Write the declaration."""
+        entity = {
+            "id": "1",
+            "connection": "files",
+            "processtype": self.strategy,
+            "columns": self.columns,
+            "settings": {"format": "csv", **self.settings},
+        }
+        target: dict[str, Any] = {"kind": "entity", "entity": "people"}
+        job: dict[str, Any] = {"targets": ["people"]}
+        if self.by_day:
+            target["slices"] = "${day}*"
+            job["parameters"] = [{"name": "day", "type": "string"}]
+        model = {
+            "connections": {"files": {"settings": {"bronze_path": "people", "silver_path": "people"}}},
+            "entities": {"people": entity},
+            "targets": {"people": target},
+            "jobs": {"daily": job},
+        }
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "project.yml").write_text(
+            'name: due\nmodules: [model.yml]\nlake: {root_folder: "${project.basedir}/lake"}\n'
+        )
+        (self.folder / "model.yml").write_text(json.dumps(model))
+
+    @property
+    def slices(self) -> Path:
+        return self.folder / "lake" / "bronze" / "people"
+
+    @property
+    def table(self) -> Path:
+        return self.folder / "lake" / "silver" / "people"
+
+    def put(self, name: str, rows: Mapping[int, int | str]) -> None:
+        self.slices.mkdir(parents=True, exist_ok=True)
+        lines = "".join(f"{key},{value}\n" for key, value in rows.items())
+        (self.slices / f"{name}.csv").write_text(f"id,age\n{lines}")
+
+    def app(self) -> App:
+        environ = {"XDG_STATE_HOME": str(self.folder / "state")}
+        return App.open(self.folder, environ=environ, sessions=SharedSession(self.spark))
+
+    def plan(self, *grants: Grant) -> Plan:
+        return plan_of_project(self.app(), grants=frozenset(grants))
+
+    def apply(self, *grants: Grant) -> Applied:
+        app, listening = self.app(), Listening()
+
+        def run(request: JobRequest) -> RunResult:
+            return run_job(app, request, listener=listening, interruption=listening)
+
+        return apply_plan(app, run, grants=frozenset(grants), author="tests")
+
+    def done(self, *grants: Grant) -> Applied:
+        """Apply, and check that each step is done and that a second time finds nothing."""
+        applied = self.apply(*grants)
+        assert applied.failed == (), applied.failed
+        assert self.plan(*grants).ready == ()
+        return applied
+
+    def decide(self, subject: str, choice: str) -> None:
+        decide(self.app(), subject, choice, author="tests", reason="a test")
+
+    def rows(self) -> dict[int, int]:
+        if not self.table.exists():
+            return {}
+        table = self.spark.read.format("delta").load(str(self.table)).select("id", "age")
+        return {row["id"]: row["age"] for row in table.collect()}
+
+
+@pytest.fixture
+def project(tmp_path: Path, spark: SparkSession) -> SmallProject:
+    return SmallProject(tmp_path / "project", spark)
+
+
+def delete(project: SmallProject, key: int) -> None:
+    """Delete a row of the table as another program does."""
+    project.spark.sql(f"delete from delta.`{project.table}` where id = {key}")
+
+
+def told(plan: Plan) -> list[tuple[Code, State]]:
+    return [(step.reason.code, step.state) for step in plan.steps]
+
+
+def test_new_slices_are_taken_and_nothing_is_due_then(project: SmallProject) -> None:
+    project.put("01", {1: 10, 2: 20})
+    project.put("02", {2: 21})
+    (step,) = project.plan().steps
+    assert (step.action, [each.name for each in step.slices]) == (Action.FORWARD, ["01.csv", "02.csv"])
+    assert len(project.done().taken) == 1
+    assert project.rows() == {1: 10, 2: 21}
+
+
+def test_a_late_slice_is_asked_about_and_put_in_its_place(project: SmallProject) -> None:
+    """Cases, "Where advice went wrong" 4: the decision says where it goes."""
+    project.put("01", {1: 10})
+    project.put("03", {1: 30})
+    project.done()
+    project.put("02", {1: 20, 2: 20})
+    assert told(project.plan()) == [(Code.LATE_SLICE, State.NEEDS_DECISION)]
+    assert project.apply().taken == ()
+    project.decide("people/02.csv", "place")
+    project.done()
+    assert project.rows() == {1: 30, 2: 20}
+
+
+def test_a_late_slice_can_be_applied_after_the_others_or_left_out(project: SmallProject) -> None:
+    project.put("03", {1: 30})
+    project.done()
+    project.put("01", {1: 10})
+    project.put("02", {1: 20})
+    project.decide("people/01.csv", "skip")
+    project.decide("people/02.csv", "end")
+    project.done()
+    assert project.rows() == {1: 20}
+    assert project.plan().steps == ()
+
+
+def test_a_late_and_a_corrected_slice_are_taken_together_by_one_replay(project: SmallProject) -> None:
+    """Cases, "Where advice went wrong" 5: one replay with both."""
+    project.put("01", {1: 10})
+    project.put("03", {1: 30})
+    project.done()
+    project.put("02", {2: 20})
+    project.put("03", {1: 31, 2: 21, 3: 3})
+    project.put("04", {4: 4})
+    assert {code for code, _ in told(project.plan())} >= {Code.LATE_SLICE, Code.CHANGED_SLICE}
+    project.decide("people/02.csv", "place")
+    project.decide("people/03.csv", "take")
+    (step,) = project.plan().ready
+    assert [each.name for each in step.slices] == ["02.csv", "03.csv", "04.csv"]
+    project.done()
+    assert project.rows() == {1: 31, 2: 21, 3: 3, 4: 4}
+
+
+def test_a_slice_that_changed_while_it_waited_is_taken_as_it_is(project: SmallProject) -> None:
+    """Cases, "Where advice went wrong" 6: a plan names no step that is sure to be refused."""
+    project.put("01", {1: "bad"})
+    project.put("02", {2: 2})
+    assert [each.fault is None for each in project.apply().taken] == [False]
+    project.put("02", {2: 22, 3: 3})
+    project.decide("people/01.csv", "skip")
+    project.done()
+    assert project.rows() == {2: 22, 3: 3}
+
+
+def test_a_failed_slice_is_asked_about_and_retried_by_itself_once_it_is_corrected(
+    project: SmallProject,
+) -> None:
+    project.put("01", {1: "bad"})
+    project.put("02", {2: 2})
+    project.apply()
+    assert told(project.plan()) == [
+        (Code.FAILED_SLICE, State.NEEDS_DECISION),
+        (Code.FAILED_BEFORE, State.WAITS),
+    ]
+    project.put("01", {1: 1})
+    project.done()
+    assert project.rows() == {1: 1, 2: 2}
+
+
+def test_what_another_writer_did_stands_until_somebody_decides(project: SmallProject) -> None:
+    """Cases, "Where advice went wrong" 1: level, not edge."""
+    project.put("01", {1: 10, 2: 20})
+    project.done()
+    delete(project, 2)
+    project.put("02", {3: 3})
+    project.done()
+    (finding,) = project.plan().findings
+    assert (finding.reason.code, project.rows()) == (Code.FOREIGN_ROWS, {1: 10, 3: 3})
+    project.decide(finding.subject.text, "drop")
+    project.done()
+    assert (project.rows(), project.plan().findings) == ({1: 10, 2: 20, 3: 3}, ())
+
+
+def test_a_table_that_is_gone_is_made_anew_only_if_a_person_says_so(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.put("02", {2: 20})
+    project.done()
+    shutil.rmtree(project.table)
+    assert told(project.plan()) == [(Code.TABLE_GONE, State.NEEDS_DECISION)]
+    project.decide("people", "wait")
+    assert (project.plan().steps, project.apply().taken) == ((), ())
+    project.decide("people", "new")
+    project.done()
+    assert project.rows() == {1: 10, 2: 20}
+
+
+def test_a_manifest_that_is_gone_is_made_of_what_the_table_holds(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.done()
+    project.put("02", {2: 20})
+    for each in (project.folder / ".lakewright").glob("manifest.db*"):
+        each.unlink()
+    assert [step.action for step in project.plan().ready] == [Action.RECORD, Action.FORWARD]
+    project.done()
+    assert project.rows() == {1: 10, 2: 20}
+
+
+def test_a_slice_belongs_to_the_run_of_its_day(tmp_path: Path, spark: SparkSession) -> None:
+    """Cases, "Where advice went wrong" 7: a step has its instance."""
+    project = SmallProject(tmp_path / "project", spark, by_day=True)
+    project.put("01", {1: 10})
+    project.put("02", {2: 20})
+    project.done()
+    runs = list(project.app().journal.runs(job="daily"))
+    assert sorted(run.arguments for run in runs) == [("day=01",), ("day=02",)]
+    assert project.rows() == {1: 10, 2: 20}
+
+
+def test_rows_of_another_declaration_are_replayed_within_the_grants(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.put("02", {1: 11})
+    project.done()
+    project.strategy = "historic"
+    project.write()
+    delete(project, 1)
+    (step,) = project.plan().steps
+    assert (step.reason.code, step.state, step.needs) == (
+        Code.REDECLARED,
+        State.NEEDS_CONSENT,
+        frozenset({Grant.FOREIGN}),
+    )
+    assert project.apply().needs_person
+    project.done(Grant.FOREIGN)
+    assert project.spark.read.format("delta").load(str(project.table)).count() == 2
+
+
+def test_a_choice_that_is_not_offered_is_refused_and_nothing_is_recorded(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.put("03", {1: 30})
+    project.done()
+    project.put("02", {1: 20})
+    before = project.plan()
+    for subject, choice in (("people/02.csv", "take"), ("people/01.csv", "skip"), ("nobody", "new")):
+        with pytest.raises(UsageError):
+            project.decide(subject, choice)
+    assert project.plan() == before
+    project.decide("people/02.csv", "skip")
+    with pytest.raises(UsageError):
+        project.decide("people/02.csv", "place")
+
+
+def test_slices_that_a_later_one_replaces_are_only_recorded(tmp_path: Path, spark: SparkSession) -> None:
+    project = SmallProject(tmp_path / "project", spark, strategy="full")
+    project.put("01", {1: 10})
+    project.put("03", {3: 30})
+    project.done()
+    project.put("02", {2: 20})
+    (step,) = project.plan().steps
+    assert (step.action, step.reason.code) == (Action.RECORD, Code.SUPERSEDED)
+    project.done()
+    assert project.rows() == {3: 30}
+
+
+def events(
+    project: SmallProject, chance: Random, model: dict[str, dict[int, int]]
+) -> Iterator[Callable[[], None]]:
+    """Yield what may happen to the lake; the model has what bronze holds."""
+
+    def deliver(name: str) -> None:
+        model[name] = {chance.randint(1, 4): chance.randint(1, 99) for _ in range(2)}
+        project.put(name, model[name])
+
+    yield lambda: deliver(f"{chance.randint(1, 5):02}")
+    yield lambda: deliver(f"{len(model) + 1:02}")
+    yield lambda: deliver(chance.choice(list(model) or ["01"]))
+    yield lambda: _delete(project, chance.randint(1, 4))
+    yield lambda: _lose_manifest(project)
+    yield lambda: _apply(project)
+
+
+def _apply(project: SmallProject) -> None:
+    project.apply()
+
+
+def _delete(project: SmallProject, key: int) -> None:
+    if (project.table / "_delta_log").exists():
+        delete(project, key)
+
+
+def _lose_manifest(project: SmallProject) -> None:
+    for each in (project.folder / ".lakewright").glob("manifest.db*"):
+        each.unlink()
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 30))]
+)
+def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_fresh_table(
+    tmp_path: Path, spark: SparkSession, seed: int
+) -> None:
+    chance = Random(seed)
+    project = SmallProject(tmp_path / "project", spark)
+    model: dict[str, dict[int, int]] = {}
+    for _ in range(6):
+        chance.choice(list(events(project, chance, model)))()
+    for _ in range(15):
+        applied = project.apply(*Grant)
+        choices = {
+            text: next(
+                (each.verb for each in offered if each.verb in (Verb.PLACE, Verb.TAKE, Verb.DROP)), None
+            )
+            for text, _, offered in open_choices(applied.left)
+        }
+        chosen = [(text, verb) for text, verb in choices.items() if verb is not None]
+        if not chosen:
+            break
+        project.decide(chosen[0][0], chosen[0][1].value)
+    assert project.plan(*Grant).steps == ()
+    expected: dict[int, int] = {}
+    for name in sorted(model):
+        expected |= model[name]
+    assert project.rows() == expected
