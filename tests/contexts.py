@@ -43,6 +43,7 @@ def make_context(
         run_id=run_id,
         say=say,
         warn=warn,
+        show=warn,
         options=options or RunOptions(),
         defaults=TargetDefaults.of(workspace.project.config),
     )

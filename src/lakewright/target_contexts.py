@@ -59,6 +59,7 @@ def target_contexts(
             takeover=takeover(app.project.manifest),
             is_stopping=lambda: interruption is not None and interruption.signal is not None,
             warn=log.warning,
+            show=log.warning,
             report=report,
             redact=app.redactor.text,
             dependents=dependents,

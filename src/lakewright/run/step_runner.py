@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -111,7 +111,7 @@ class StepRunner:
                 raise
         for text in _notes(target, context.workspace):
             warn(f"{target.label}: {text}")
-        outcome = replace(outcome, warnings=tuple(_told_here(told, outcome)))
+        outcome = replace(outcome, warnings=tuple(told))
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())
         return outcome
@@ -140,16 +140,6 @@ class StepRunner:
         while left > 0 and not context.is_stopping():
             self.sleep(min(POLL, left))
             left -= POLL
-
-
-def _told_here(warnings: Iterable[str], outcome: Outcome) -> Iterator[str]:
-    """Yield the warnings that the outcome does not tell already: as a reason, or with a slice."""
-    found = outcome.metrics.get("slices")
-    # A measure may have this name, too.
-    slices = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
-    of_slices = [f": {each.get('slice')}: {text}" for each in slices for text in each.get("warnings", ())]
-    ends = (*of_slices, *(f": {reason}" for reason in outcome.reasons))
-    return (text for text in warnings if not text.endswith(ends))
 
 
 @dataclass(slots=True)

@@ -294,7 +294,7 @@ class SliceProcessor:
         """Warn of drift and of all else that the user must know of a slice; return the warnings."""
         warnings = (*(load.drift.messages if load.drift else ()), *self.load_warnings(load, summary))
         for warning in warnings:
-            self.context.warn(f"{self.entity.name}: {slice_.name}: {warning}")
+            self.context.show(f"{self.entity.name}: {slice_.name}: {warning}")
         return warnings
 
     def load_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:

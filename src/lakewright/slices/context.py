@@ -145,6 +145,7 @@ class ProcessingContext:
         is_stopping: Returns whether to stop before the next slice.
         is_cut_off: Returns whether the run was interrupted, so that an error is no failure of the slice.
         warn: Receives warnings.
+        show: Receives warnings that the result of a slice has as well.
         report: Receives the end of each slice.
         sleep: Waits for a number of seconds.
         options: The caller's options.
@@ -160,6 +161,7 @@ class ProcessingContext:
     is_stopping: Callable[[], bool] = lambda: False
     is_cut_off: Callable[[], bool] = lambda: False
     warn: Callable[[str], None] = _ignore
+    show: Callable[[str], None] = _ignore
     report: Callable[[SliceReport], None] = _ignore
     sleep: Callable[[float], None] = time.sleep
     options: ProcessingOptions = field(default_factory=ProcessingOptions)

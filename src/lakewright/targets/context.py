@@ -45,7 +45,8 @@ class Context:
         clock: Returns the present instant, with a time zone.
         say: Prints a line of a target's output.
         defaults: Values for what a target does not declare.
-        warn: Reports a warning.
+        warn: Shows a warning, and records it with the result of the step.
+        show: Shows a warning that the result of the step has by itself, such as one of a slice.
         report: Reports the end of a slice.
         redact: Replaces the project's secrets in a text.
         dependents: Returns how many targets each job builds from the table of an entity with a name.
@@ -65,6 +66,7 @@ class Context:
     options: RunOptions = field(default_factory=RunOptions)
     defaults: TargetDefaults = field(default_factory=TargetDefaults)
     warn: Callable[[str], None] = lambda _: None
+    show: Callable[[str], None] = lambda _: None
     report: Callable[[SliceReport], None] = lambda _: None
     redact: Callable[[str], str] = str
     dependents: Callable[[str], Mapping[str, int]] | None = None

@@ -104,6 +104,7 @@ class SmallLake:
             application=Application.named(f"lakewright/tests/{entity.name}", entity.destination),
             clock=self.clock,
             warn=self.warnings.append,
+            show=self.warnings.append,
             options=ProcessingOptions(**options),
         )
 

@@ -41,6 +41,7 @@ def processing_context(context: Context, entity: Entity, options: ProcessingOpti
         is_stopping=context.is_stopping,
         is_cut_off=context.is_cut_off,
         warn=context.warn,
+        show=context.show,
         report=context.report,
         options=options,
     )
