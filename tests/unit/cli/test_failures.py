@@ -84,7 +84,7 @@ def test_a_document_holds_the_errors_and_stands_alone_on_stdout() -> None:
     "arguments",
     [
         ["nonsense"],
-        ["plan"],
+        ["plan", "daily"],
         ["plan", "daily", "noon"],
         ["plan", "daily", "build", "--nonsense"],
         ["plan", "daily", "build", "-D", "nosign"],
