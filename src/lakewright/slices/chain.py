@@ -6,6 +6,7 @@ Commits that a RESTORE reverted do not count. A commit that holds several slices
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -26,7 +27,7 @@ from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.item import Item, Verdict, is_changed
 from lakewright.manifest.record import parse_instant
 from lakewright.manifest.store import Query
-from lakewright.slices.discover import item_id, slice_of_id
+from lakewright.slices.discover import discovered, item_id, slice_of_id
 from lakewright.slices.processed import (
     Place,
     continued_in,
@@ -39,10 +40,12 @@ from lakewright.strategies.past_load import past_app
 
 if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
+    from lakewright.manifest.discovery import DiscoveredSlice
     from lakewright.manifest.ledger import Ledger
     from lakewright.manifest.record import Application
     from lakewright.manifest.rewind import Rewind
     from lakewright.manifest.store import Store
+    from lakewright.slices.bronze import Slice
     from lakewright.slices.discover import Listing
     from lakewright.spec.models.entity import Entity
     from lakewright.spec.models.places import Address, Places
@@ -260,6 +263,20 @@ class SliceChain:
             if known is None or (applied.is_unwritten and is_changed(known.fingerprint, applied.fingerprint)):
                 found.append(applied)
         return tuple(sorted(found, key=lambda each: each.number))
+
+    def discovered(self, slices: Iterable[Slice]) -> Iterator[DiscoveredSlice]:
+        """Yield slices as the manifest records new ones: one that the table holds, as it was applied.
+
+        If its files have changed since, it is one that has changed, and not a new one.
+        """
+        held: dict[str, AppliedSlice] = {}
+        with suppress(LakewrightError):  # of a table that can't be read nothing is known, and no slice taken
+            is_read = self.silver.location is not None and table_log(self.lake, self.silver) is not None
+            held = {each.item_id: each for each in self.slices} if is_read and self.lacks_commits else {}
+        for found in discovered(slices, self.application, self.entity.called):
+            applied = held.get(found.item_id)
+            was = {} if applied is None else applied.fingerprint
+            yield replace(found, fingerprint=was) if is_changed(was, found.fingerprint) else found
 
     def holds(self, item: str) -> bool:
         """Return whether the table holds the slice of an item, whatever the manifest says."""

@@ -337,9 +337,7 @@ def requeue_changed(
 
 def items_in_bronze(chain: SliceChain, slices: Iterable[Slice]) -> dict[str, Item]:
     """Return the items of slices by id; those that the manifest does not know are as if just recorded."""
-    new = {
-        each.item_id: new_item(each) for each in discovered(slices, chain.application, chain.entity.called)
-    }
+    new = {each.item_id: new_item(each) for each in chain.discovered(slices)}
     return {**new, **chain.store.read(list(new))}
 
 

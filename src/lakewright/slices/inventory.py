@@ -15,7 +15,6 @@ from lakewright.manifest.item import Verdict, has_same_amounts
 from lakewright.manifest.store import Query
 from lakewright.slices.deviations import changed_items
 from lakewright.slices.discover import (
-    discovered,
     find_slice,
     item_id,
     list_slices,
@@ -99,7 +98,7 @@ class Inventory:
     def _compare(self, chain: SliceChain, differences: Differences) -> None:
         application = chain.application
         slices = list_slices(chain.bronze, chain.lake)
-        found = self.ledger.discover(discovered(slices, application, chain.entity.called))
+        found = self.ledger.discover(chain.discovered(slices))
         differences.new += _new_entries(chain, found.new)
         present = {item_id(slice_.path): slice_ for slice_ in slices}
         known = list(chain.store.select(Query(application=application)))
@@ -123,7 +122,7 @@ class Inventory:
             if not any(each.startswith(chain.prefix) for each in ids):
                 continue
             slices = [each for each in list_slices(chain.bronze, chain.lake) if item_id(each.path) in ids]
-            found = self.ledger.discover(discovered(slices, chain.application, chain.entity.called))
+            found = self.ledger.discover(chain.discovered(slices))
             if (item := next(iter((*found.new, *found.known)), None)) is not None:
                 return item
         return None

@@ -26,7 +26,6 @@ from lakewright.slices.changed import (
 )
 from lakewright.slices.discover import (
     called_name,
-    discovered,
     item_id,
     list_bronze,
     natural_key,
@@ -149,9 +148,7 @@ def find_pending(
     recovered: dict[str, Item] = {}
     if is_recorded:
         is_rewound = record_rewinds(context, entity)
-        found = context.ledger.discover(
-            discovered(slices, context.application, entity.called), run_id=context.holder.run_id
-        )
+        found = context.ledger.discover(chain.discovered(slices), run_id=context.holder.run_id)
         items = {item.item_id: item for item in (*found.new, *found.known)}
         items |= recover_slices(context, entity, items.values())
         if is_rewound:

@@ -321,6 +321,8 @@ def events(
     yield lambda: deliver(chance.choice(list(model) or ["01"]))
     yield lambda: _delete(project, chance.randint(1, 4))
     yield lambda: _lose_manifest(project)
+    yield lambda: _restore(project, chance)
+    yield lambda: shutil.rmtree(project.table, ignore_errors=True)
     yield lambda: _apply(project)
 
 
@@ -331,6 +333,13 @@ def _apply(project: SmallProject) -> None:
 def _delete(project: SmallProject, key: int) -> None:
     if (project.table / "_delta_log").exists():
         delete(project, key)
+
+
+def _restore(project: SmallProject, chance: Random) -> None:
+    log = project.table / "_delta_log"
+    if log.exists():
+        last = len(list(log.glob("*.json"))) - 1
+        project.spark.sql(f"restore delta.`{project.table}` to version as of {chance.randint(0, last)}")
 
 
 def _lose_manifest(project: SmallProject) -> None:
@@ -353,7 +362,7 @@ def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_f
         applied = project.apply(*Grant)
         choices = {
             text: next(
-                (each.verb for each in offered if each.verb in (Verb.PLACE, Verb.TAKE, Verb.DROP)), None
+                (each.verb for each in offered if each.verb in (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)), None
             )
             for text, _, offered in open_choices(applied.left)
         }

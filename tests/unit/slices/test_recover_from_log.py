@@ -149,7 +149,7 @@ def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(place.warnings) == 1
 
 
-def test_a_slice_that_has_changed_since_is_new_and_late_where_a_later_one_is_known(tmp_path: Path) -> None:
+def test_a_slice_that_has_changed_since_is_recovered_as_it_was_applied(tmp_path: Path) -> None:
     place = Place(tmp_path, "s1", "s2", "s3")
     for number, name in enumerate(("s1", "s2", "s3"), start=1):
         place.commit(number, name)
@@ -157,8 +157,10 @@ def test_a_slice_that_has_changed_since_is_new_and_late_where_a_later_one_is_kno
 
     found = place.look()
 
-    assert (names(found.ready), found.late) == (["s2"], frozenset({place.item("s2").item_id}))
-    assert place.verdicts() == {"s1": Verdict.PROCESSED, "s2": Verdict.READY, "s3": Verdict.PROCESSED}
+    assert (names(found.ready), found.late) == ([], frozenset())
+    assert found.deviations is not None
+    assert [slice_name(each) for each in found.deviations.changed] == ["s2"]
+    assert place.verdicts() == dict.fromkeys(("s1", "s2", "s3"), Verdict.PROCESSED)
 
 
 @pytest.mark.parametrize(
