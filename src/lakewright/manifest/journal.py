@@ -190,6 +190,7 @@ class TargetPhase:
         append_id: str | None = None,
         lost_in: str | None = None,
         is_built: bool = False,
+        arrived: tuple[str, ...] = (),
     ) -> Put:
         """Return the put that taints it: it is dirty in the next run, whatever that run observes.
 
@@ -201,9 +202,10 @@ class TargetPhase:
             append_id: The identity of the append that the run has begun, if it tells whether that is done.
             lost_in: The run that has removed its rows, or has made their table anew.
             is_built: Whether it was built, so that only emptying it mends it.
+            arrived: The slices that came since it was built, as `entity/slice`, if they alone are the reason.
         """
         told = reason if run_id is None else f"{reason}{_IN_RUN}{run_id}"
-        return Taint(self, told, run_id, kept, append_id, lost_in, is_built).put
+        return Taint(self, told, run_id, kept, append_id, lost_in, is_built, arrived).put
 
     def untainted(self) -> Put:
         """Return the put that removes its taint."""
@@ -222,6 +224,7 @@ class Taint:
             unless what it writes was emptied since.
         lost_in: The run that has removed its rows, or has made their table anew; None if none has.
         is_built: Whether it was built, so that only emptying it mends it.
+        arrived: The slices that came since it was built, as `entity/slice`, if they alone are the reason.
     """
 
     place: TargetPhase
@@ -231,6 +234,7 @@ class Taint:
     append_id: str | None = None
     lost_in: str | None = None
     is_built: bool = False
+    arrived: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Taint:
@@ -245,6 +249,7 @@ class Taint:
             append_id=value.get("append_id"),
             lost_in=value.get("lost_in"),
             is_built=value.get("is_built", reason == _OLD_BUILT),
+            arrived=tuple(value.get("arrived", ())),
         )
 
     @property
@@ -256,6 +261,7 @@ class Taint:
             "append_id": self.append_id,
             "lost_in": self.lost_in,
             "is_built": self.is_built,
+            "arrived": list(self.arrived) or None,
         }
         value = {"place": asdict(self.place), "reason": self.reason, "run_id": self.run_id}
         given = {name: each for name, each in entries.items() if each is not None}

@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["process_pending"]
 
-TOO_FEW = "there are too few slices"
-"""Why slices are not folded; this needs no mention."""
-
 POLL_SECONDS = 0.5
 """Seconds between two checks of a slice that another run is processing; processing takes some seconds."""
 
@@ -135,9 +132,9 @@ def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
     """Process items in order until one is held or fails."""
     context = processor.context
     result = ProcessResult()
-    reason = one_by_one_reason(context, processor.entity) if len(items) >= FEWEST else TOO_FEW
-    if reason not in (None, TOO_FEW):
-        result = replace(result, notes=(one_by_one_text(reason),))
+    may_fold = len(items) >= FEWEST
+    if may_fold and (reason := one_by_one_reason(context, processor.entity)) is not None:
+        may_fold, result = False, replace(result, notes=(one_by_one_text(reason),))
     position, is_outdated = 0, False
     with Heartbeat(context.ledger.store, context.lease) as heartbeat:
         while position < len(items):
@@ -147,12 +144,12 @@ def _process(processor: SliceProcessor, items: Sequence[Item]) -> ProcessResult:
             try:
                 if is_outdated:
                     items, is_outdated = _as_recorded(context, items), False
-                folded = None if reason else _fold(processor, items[position:], heartbeat)
+                folded = _fold(processor, items[position:], heartbeat) if may_fold else None
                 claim = _claim(processor, items[position]) if folded is None else folded.alone
             except LakewrightError as error:
                 return replace(result, errors=(*result.errors, error), waiting=rest)
             if folded is not None:
-                result, reason = _with_fold(result, folded), folded.reason
+                result, may_fold = _with_fold(result, folded), folded.reason is None
                 if folded.error is not None:
                     left = len(folded.slices) + folded.passed + len(folded.unrecorded)
                     return replace(result, waiting=rest[left:])

@@ -18,7 +18,7 @@ from lakewright.run.kept_rows import kept_rows
 from lakewright.run.leftovers import is_built
 from lakewright.run.outputs import is_gone
 from lakewright.slices.application import application_of
-from lakewright.slices.discover import slice_name
+from lakewright.slices.discover import called_name, slice_name
 from lakewright.spec.expressions.secrets import HIDDEN
 from lakewright.spec.words import first_of
 from lakewright.usecases.staleness.cut_off_builds import cut_off_builds
@@ -62,8 +62,6 @@ __all__ = [
 ]
 
 MOST_NAMED = 3
-
-_ARRIVED = "processed since it was built"
 
 log = logging.getLogger(__name__)
 
@@ -119,9 +117,10 @@ def downstream_taints(
     return tuple(found.values())
 
 
-def _with_former_rows(taint: Taint, reason: str, words: str) -> Put:
+def _with_former_rows(taint: Taint, reason: str, words: str, arrived: tuple[str, ...] = ()) -> Put:
     """Return the taint of a build that was cut off after it may have written rows that are out of date."""
-    return taint.place.tainted(reason, kept=kept_rows(reason, words), append_id=taint.append_id)
+    kept = kept_rows(reason, words)
+    return taint.place.tainted(reason, kept=kept, append_id=taint.append_id, arrived=arrived)
 
 
 def table_words(entity: Entity) -> str:
@@ -238,7 +237,8 @@ def _taint_after_arrival(
     app: App, entity: Entity, readers: Mapping[str, frozenset[str]], arrived: Arrived
 ) -> None:
     """Taint what new slices made out of date; what is tainted already keeps its reason."""
-    reason = _reason(entity, arrived.names, _ARRIVED)
+    reason = _reason(entity, arrived.names, "processed since it was built")
+    called = tuple(called_name(entity.called, name) for name in arrived.names)
     added: dict[str, str] = {}
     cut_off: dict[str, list[Taint]] = {}
     for job, names in readers.items():
@@ -254,10 +254,10 @@ def _taint_after_arrival(
     puts = []
     for place in stale:
         if place.key in begun:
-            puts.append(_with_former_rows(begun[place.key], reason, added[place.target]))
+            puts.append(_with_former_rows(begun[place.key], reason, added[place.target], called))
         elif place.key not in tainted:
             words = added.get(place.target)
-            puts.append(place.tainted(reason, kept=kept_rows(reason, words)))
+            puts.append(place.tainted(reason, kept=kept_rows(reason, words), arrived=called))
     if puts:
         app.store.write(Write(puts=tuple(puts)))
 
@@ -284,8 +284,8 @@ def arrival_answered(app: App, entity: Entity, item: Item) -> tuple[Put, ...]:
 
     There are none if a slice of the project has been processed since: what is tainted keeps its first reason.
     """
-    reason = _reason(entity, [slice_name(item)], _ARRIVED)
-    taints = [each for each in app.journal.taints(app.project.name) if each.reason == reason]
+    arrived = (called_name(entity.called, item),)
+    taints = [each for each in app.journal.taints(app.project.name) if each.arrived == arrived]
     if not taints:
         return ()
     application = application_of(app.project.name, entity)
