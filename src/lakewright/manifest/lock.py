@@ -27,6 +27,7 @@ from lakewright.manifest.record import format_instant
 __all__ = [
     "EARLIER",
     "FAILED_ITEMS",
+    "IS_EARLIER",
     "LONGEST_SAID",
     "RESOLVE_IT",
     "Lock",
@@ -112,6 +113,9 @@ _OLD_SKIP = "; otherwise resolve and skip it"
 _OLD_TOO_LATE = ": if they are, resolve and skip the item"
 """What follows it in such a record is told of every commit that came too late."""
 
+IS_EARLIER = "is_earlier"
+"""Detail of the error of a slice that failed before in the same run, whose report has told the failure."""
+
 EARLIER = "failed earlier in this run"
 """What the error of a slice says before its cause if the report of the run has told the failure before."""
 
@@ -177,6 +181,7 @@ def failed_error(
             "since": since,
             "error": error,
             FAILED_ITEMS: [item.item_id],
+            IS_EARLIER: run_id is not None and run_id == item.failed.run_id,
         },
     )
 

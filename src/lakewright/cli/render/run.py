@@ -10,7 +10,7 @@ from typing import Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, line, remedy_branches
 from lakewright.cli.render.words import assignments, counted, seconds, status
-from lakewright.manifest.lock import EARLIER
+from lakewright.manifest.lock import EARLIER, IS_EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
 from lakewright.run.result import InstanceResult, PhaseResult, RunResult, TargetResult
@@ -200,8 +200,8 @@ def _with_errors_elsewhere(result: RunResult) -> RunResult:
 
 def _refers_to_earlier(target: TargetResult) -> bool:
     """Return whether a failure only says that a slice has failed, and the message stands where it did."""
-    message = "" if target.error is None else target.error.message
-    return EARLIER in message and "\n" not in message
+    error = target.error
+    return error is not None and bool(error.details.get(IS_EARLIER)) and len(error.parts) == 1
 
 
 def slice_line(metrics: Mapping[str, Any]) -> Line:
