@@ -109,7 +109,8 @@ def list_bronze(bronze: str, lake: Lake) -> Listing:
     is_marked = any(SUCCESS in slice_.marks for slice_ in found)
     complete = [s for s in found if s.files and not s.is_being_written and (not is_marked or _is_marked(s))]
     # An empty folder is not a slice, and not one that is being written either.
-    incomplete = tuple(s.name for s in found if s.files and s not in complete)
+    names = {s.name for s in complete}
+    incomplete = tuple(s.name for s in found if s.files and s.name not in names)
     return Listing(tuple(complete), dict(sorted(unreadable.items())), incomplete, exists)
 
 

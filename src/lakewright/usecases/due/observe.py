@@ -117,6 +117,11 @@ class _Observed:
         return without_unsettled(listing, settle_of(self.app.project.config), self.app.clock())
 
     @cached_property
+    def _fingerprints(self) -> dict[str, Mapping[str, Any]]:
+        """The fingerprints of the slices in bronze, by name; each is computed once."""
+        return {each.name: each.fingerprint for each in self.listing.slices}
+
+    @cached_property
     def items(self) -> dict[str, Item]:
         """The items of slices in bronze, of open and of processed ones, by the names of the slices."""
         chain = self.chain
@@ -142,7 +147,7 @@ class _Observed:
         moved = moved_lake_error(chain, {each.name for each in self.listing.slices})
         if moved is not None:
             raise moved
-        bronze = {each.name: self._in_bronze(each.name, each.fingerprint) for each in self.listing.slices}
+        bronze = {name: self._in_bronze(name, now) for name, now in self._fingerprints.items()}
         held = tuple(self._held()) if state.exists else ()
         table = Table(
             held,
@@ -192,8 +197,8 @@ class _Observed:
 
     def _slice(self, name: str, fingerprint: Mapping[str, Any] | None) -> Slice:
         """Return a slice of the table or the manifest; equal to that in bronze unless this has changed."""
-        now = next((each for each in self.listing.slices if each.name == name), None)
-        is_same = now is not None and not is_changed(fingerprint or {}, now.fingerprint)
+        now = self._fingerprints.get(name)
+        is_same = now is not None and not is_changed(fingerprint or {}, now)
         return Slice(name, self.tokens[name] if is_same else _token(fingerprint or {}), natural_key(name))
 
     def _held(self) -> Iterator[Entry]:

@@ -20,13 +20,14 @@ from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.context import ProcessingOptions
+from lakewright.slices.discover import item_id, list_bronze
 from lakewright.slices.other_runs import find_other_runs
 from lakewright.slices.pending import find_pending
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
 from lakewright.usecases.due.observe import observe
-from lakewright.usecases.items import find_or_record_item, inventory_of
-from lakewright.usecases.operate_items import accept_item, release_item, resolve_item, skip_item
+from lakewright.usecases.operate_items import accept_item, release_item, skip_item
+from lakewright.usecases.placed import chain_of
 from lakewright.usecases.process_slices import process_slices
 from lakewright.usecases.rebuild_table import rebuild_table
 from lakewright.usecases.rewinding import end_rewind
@@ -223,8 +224,7 @@ class _Taker:
         self._apply(step.subject.name, step.slices)
 
     def _apply(self, entity: str, slices: Sequence[Slice]) -> None:
-        for each in slices:
-            self._make_ready(entity, each.name)
+        self._make_ready(entity, [each.name for each in slices])
         self._process(entity, [each.name for each in slices])
 
     def _process(self, entity: str, slices: Sequence[str]) -> None:
@@ -276,21 +276,24 @@ class _Taker:
         declared = self.app.project.entity(step.subject.name)
         if not late_slices_of(self.app, declared, (new[0],)).is_placed:
             return None
-        self._make_ready(step.subject.name, new[0])
+        self._make_ready(step.subject.name, new)
         return new[0]
 
-    def _make_ready(self, entity: str, name: str) -> None:
-        """Make a slice ready as it is now: one that has failed, and one that changed while it waited."""
-        text = f"{entity}/{name}"
-        item = find_or_record_item(self.app, text)
-        if item.failed is not None:
-            resolve_item(self.app, text, author=self.author, reason=REASON)
-            return
-        now = inventory_of(self.app).fingerprint_now(item)
-        if now is not None and item.fingerprint is not None and is_changed(item.fingerprint, now):
-            may_be_late = bool(item.new is not None and item.new.note.get("allow_late"))
-            ledger = self.app.ledger_of(self.app.store, self.author)
-            ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=may_be_late)
+    def _make_ready(self, entity: str, names: Sequence[str]) -> None:
+        """Make slices ready as they are now that have failed, or that changed while they waited."""
+        ledger = self.app.ledger_of(self.app.store, self.author)
+        chain = chain_of(self.app, self.app.project.entity(entity), ledger)
+        present = {
+            item_id(each.path): each.fingerprint for each in list_bronze(chain.bronze, chain.lake).slices
+        }
+        wanted = [item_id(f"{chain.bronze}/{name}") for name in names]
+        for item in chain.store.read(wanted).values():
+            now = present.get(item.item_id)
+            if item.failed is not None:
+                ledger.resolve(item.item_id, REASON, fingerprint=now)
+            elif now is not None and item.fingerprint is not None and is_changed(item.fingerprint, now):
+                may_be_late = bool(item.new is not None and item.new.note.get("allow_late"))
+                ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=may_be_late)
 
     def _undo(self, entity: str, name: str, *, is_requeued: bool) -> None:
         self.app.begin_run()
