@@ -35,6 +35,8 @@ SECONDS_TO_ACCEPT = 10
 
 ALL = frozenset(("*",))
 WARM = {
+    "apply": ALL,
+    "decide": ALL,
     "docs": ALL,
     "doctor": ALL,
     "graph": ALL,
