@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from lakewright.app import App
+from lakewright.errors.phrase import Command
 from lakewright.manifest.settings import takeover
 from lakewright.manifest.store import Store
 from lakewright.plan.other_runs import OtherRun, commands_of
@@ -27,7 +28,7 @@ def target_contexts(
     interruption: Interruption | None = None,
     *,
     dependents: Callable[[str], Mapping[str, int]] | None = None,
-    commands: Callable[[Sequence[OtherRun]], tuple[str, ...]] = commands_of,
+    commands: Callable[[Sequence[OtherRun]], tuple[Command, ...]] = commands_of,
 ) -> Callable[[Workspace], Context]:
     """Return a function that makes targets' contexts from workspaces; by default with the manifest.
 

@@ -24,11 +24,11 @@ def test_a_template_runs_as_it_says(tmp_path: Path, template: str, session: Spar
     here.json("init", "lake", "--template", template)
 
     typed, _ = TEMPLATES[template]
-    done = here.run(*typed.split(), "--project", "lake")
+    done = here.run(*typed, "--project", "lake")
 
     assert done.code == 0, done.all
     assert " FAILED=0 " in done.out.splitlines()[-1]
-    again = here.json("plan", *typed.split()[1:2], "build", *typed.split()[3:], "--project", "lake")
+    again = here.json("plan", *typed[1:2], "build", *typed[3:], "--project", "lake")
     assert again["status"] == "CLEAN"
     if template == "full":
         shown = json.dumps(here.json("test", "--project", "lake"))

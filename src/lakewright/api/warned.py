@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import get_ident
 
 from lakewright.errors import Fault, LakewrightWarning
-from lakewright.errors.python_calls import python_words
+from lakewright.errors.surfaces import in_python, message_of
 
 __all__ = ["warn", "warn_of", "warned"]
 
@@ -60,13 +60,11 @@ def warn_of(faults: Iterable[Fault]) -> None:
 
 
 def warn(text: str) -> None:
-    """Issue a warning to the caller of the API, with the calls for the commands that it names.
+    """Issue a warning to the caller of the API, with calls for the commands that it names.
 
     Python shows the line of the caller's program.
     """
-    words = python_words(text)
-    told = text if words is None else f"{text}\nin Python: {words}"
-    warnings.warn(told, LakewrightWarning, stacklevel=_level_of_caller())
+    warnings.warn(in_python(text) or text, LakewrightWarning, stacklevel=_level_of_caller())
 
 
 class _Collector(logging.Handler):
@@ -80,7 +78,7 @@ class _Collector(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the message of a record."""
         if record.thread == self._thread:
-            self.texts.append(record.getMessage())
+            self.texts.append(message_of(record, lambda text: in_python(text) or text))
 
 
 def _level_of_caller() -> int:

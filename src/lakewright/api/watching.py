@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lakewright.app import App
+from lakewright.errors.phrase import Phrase
 from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.run.result import TargetResult
@@ -79,8 +80,8 @@ class Watcher:
 
     def step_finished(self, instance: int, step: Step, result: TargetResult) -> None:
         """Pass on the result of a step."""
-        why = "" if result.error is None else f": {result.error}"
-        what = f"ended: {result.status.value} in {result.seconds:.1f} s{why}"
+        why = "" if result.error is None else Phrase(": ", result.error.phrase)
+        what = Phrase(f"ended: {result.status.value} in {result.seconds:.1f} s", why)
         self._log(instance, step, what, _LEVELS.get(result.status, logging.INFO))
         event = RunEvent(
             "finished", self.run_id, instance, self._of(instance), step.phase.value, step.target, result
@@ -97,7 +98,7 @@ class Watcher:
     def _log(self, instance: int, step: Step, what: str, level: int = logging.INFO) -> None:
         named = " ".join(f"{name}={value}" for name, value in self._of(instance).items())
         extra = {"run_id": self.run_id, "target": step.target, "phase": step.phase.value}
-        text = " ".join(filter(None, (named, step.phase.value, step.target, what)))
+        text = Phrase.joined(" ", filter(None, (named, step.phase.value, step.target, what)))
         log.log(level, "%s", self.redact(text), extra=extra)
 
     def _send(self, event: RunEvent) -> None:

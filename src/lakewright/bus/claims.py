@@ -11,6 +11,7 @@ from typing import Any
 from lakewright.bus.manifest import Manifest
 from lakewright.bus.worklist import Demand
 from lakewright.errors import CommandFailed, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.claim import Claim, lost_claim_error
 from lakewright.manifest.item import Item
 from lakewright.manifest.lease import Lease, find_lease, renew
@@ -83,7 +84,11 @@ class WrittenClaim:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(
                 f"the claim can't be read: {error}",
-                remedy="Give what `lakewright manifest acquire` printed, as text, as @FILE, or - for stdin.",
+                remedy=Phrase(
+                    "Give what ",
+                    Command("manifest", "acquire"),
+                    " printed, as text, as @FILE, or - for stdin.",
+                ),
             ) from error
 
 

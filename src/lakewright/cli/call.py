@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from lakewright.cli.logs import logging_to
 from lakewright.cli.options import Settings, global_arguments, takes_despite_faults
 from lakewright.cli.output import Output
 from lakewright.cli.page import Span, line
-from lakewright.cli.repeated_options import repeated_options, with_options
+from lakewright.cli.repeated_options import repeated_options
 from lakewright.errors import SpecError
+from lakewright.errors.surfaces import on_terminal
 from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class Call:
             self.output.log,
             is_json=settings.log_format == "json",
             level=self._level(),
-            redacted=self.output.redacted if settings.log_format == "json" else self._logged,
+            redacted=self.output.redacted,
+            shown=lambda text: on_terminal(text, self.output.options),
         ):
             if self.why_cold and settings.verbosity > 0:
                 log.info("this command runs without the project's server: %s", self.why_cold)
@@ -130,7 +132,7 @@ class Call:
             self.output.redactor = self._app.redactor
             self._warn(self._app.warnings)
             for fault in self._told_faults(self._app):
-                self.output.note(line(Span("fault: ", "red"), str(fault)))
+                self.output.note(line(Span("fault: ", "red"), fault.phrase))
         return self._app
 
     def _opened(self) -> App:
@@ -144,7 +146,7 @@ class Call:
 
     def _warn(self, warnings: Iterable[Fault]) -> None:
         for fault in warnings:
-            self.output.note(line(Span("warning: ", "yellow"), str(fault)))
+            self.output.note(line(Span("warning: ", "yellow"), fault.phrase))
 
     def _told_faults(self, app: App) -> tuple[Fault, ...]:
         return app.project.faults if self.settings.despite_faults and self.tells_faults else ()
@@ -170,10 +172,6 @@ class Call:
             if is_server_wanted:
                 self._leave_server(self._app)
             self._app = None
-
-    def _logged(self, value: Any) -> Any:
-        """Return a text to be logged, with commands as they must be typed and without secrets."""
-        return self.output.redacted(with_options(str(value), self.output.options))
 
     def _is_server_wanted(self, app: App) -> bool:
         """Return whether the next commands are to find a server: this one had to start Spark by itself."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakewright.cli.page import printable
+from lakewright.errors.surfaces import message_of
 
 __all__ = ["logging_to"]
 
@@ -28,13 +29,14 @@ STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "
 class TextFormatter(logging.Formatter):
     """One line per record: time, level, message, then `key=value` for fields that the message lacks."""
 
-    def __init__(self, redacted: Redacted) -> None:
+    def __init__(self, redacted: Redacted, shown: Callable[[str], str]) -> None:
         super().__init__()
         self._redacted = redacted
+        self._shown = shown
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text; the lines of a traceback follow indented."""
-        message = record.getMessage()
+        message = message_of(record, self._shown)
         new = {k: v for k, v in _carried(record).items() if k not in SAME and not _is_said(v, message)}
         carried = "".join(f" {key}={value}" for key, value in new.items())
         head = f"{_instant(record)} {record.levelname} {message}{carried}"
@@ -107,17 +109,29 @@ def silence(names: Iterable[str]) -> None:
 
 @contextmanager
 def logging_to(
-    write: Callable[[str], None], *, is_json: bool, level: int, redacted: Redacted
+    write: Callable[[str], None],
+    *,
+    is_json: bool,
+    level: int,
+    redacted: Redacted,
+    shown: Callable[[str], str] = str,
 ) -> Iterator[None]:
     """Write log records line by line in the `with` block; the previous settings are restored afterwards.
 
     Only Lakewright's own loggers get `level`; those of libraries stay at warnings. Py4J is silent: it logs a
     traceback for every call that an interruption, or the end of its JVM, cuts short, some by the root logger.
+
+    Args:
+        write: Writes a line.
+        is_json: Whether each line is a JSON object.
+        level: The lowest level of Lakewright's records.
+        redacted: Removes secrets.
+        shown: Returns a text with commands as they are typed; JSON has the plain text.
     """
     silence(PYSPARKS)
     handler = LineHandler(write)
     handler.addFilter(lambda record: record.module != "java_gateway")
-    handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted))
+    handler.setFormatter(JsonFormatter(redacted) if is_json else TextFormatter(redacted, shown))
     root = logging.getLogger()
     wanted = {root: logging.WARNING, logging.getLogger(OURS): level, logging.getLogger("py4j"): SILENT}
     before = {logger: logger.level for logger in wanted}

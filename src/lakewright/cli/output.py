@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lakewright.cli.page import Block, Span, line, plain
-from lakewright.cli.repeated_options import block_with_options
 from lakewright.manifest.plain import finite
 from lakewright.manifest.redact import Redactor
 
@@ -132,17 +131,16 @@ class Output:
             self._drawing = None
 
     def _write(self, stream: TextIO, blocks: Iterable[Block]) -> None:
-        blocks = (block_with_options(block, self.options) for block in blocks)
         console = self._drawing
         if console is None and is_colourful(stream, self.environ):
             console = _console(stream, self.environ)
         if console is None:
-            texts = (text for block in blocks for text in plain(block))
+            texts = (text for block in blocks for text in plain(block, self.options))
             stream.writelines(f"{self.redactor.text(text)}\n" for text in texts)
         else:
             from lakewright.cli.terminal import Terminal
 
-            terminal = Terminal(console, self.redactor)
+            terminal = Terminal(console, self.redactor, self.options)
             for block in blocks:
                 terminal.print(block)
         stream.flush()

@@ -9,6 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from lakewright.errors.phrase import Phrase
+from lakewright.errors.surfaces import on_terminal
+
 __all__ = [
     "GAP",
     "INDENT",
@@ -30,7 +33,7 @@ GAP = "  "
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of text in one style, in rich's words: `bold`, `dim`, `red`."""
+    """A piece of text in one style, in rich's words: `bold`, `dim`, `red`. It may be a phrase."""
 
     text: str
     style: str = ""
@@ -46,6 +49,10 @@ class Line:
 
     spans: tuple[Span, ...]
     is_whole: bool = False
+
+    def typed(self, options: str) -> str:
+        """Return the line with the options of the present call appended to its commands."""
+        return "".join(on_terminal(span.text, options) for span in self.spans)
 
     def __str__(self) -> str:
         return "".join(span.text for span in self.spans)
@@ -98,6 +105,8 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
+    if isinstance(text, Phrase):
+        return Phrase(*map(printable, text.parts))
     return "".join(_escaped(character) for character in text)
 
 
@@ -108,24 +117,24 @@ def _escaped(character: str) -> str:
     return character
 
 
-def plain(block: Block) -> Iterator[str]:
-    """Yield a block as lines of text without any style."""
+def plain(block: Block, options: str = "") -> Iterator[str]:
+    """Yield a block as lines of text without any style, with options appended to each command."""
     if isinstance(block, Branch):
-        yield from _plain_branch(block, "")
+        yield from _plain_branch(block, "", options)
     elif isinstance(block, Table):
-        yield from _plain_table(block)
+        yield from _plain_table(block, options)
     else:
-        yield str(block)
+        yield block.typed(options)
 
 
-def _plain_branch(branch: Branch, indent: str) -> Iterator[str]:
-    yield f"{indent}{branch.line}"
+def _plain_branch(branch: Branch, indent: str, options: str) -> Iterator[str]:
+    yield f"{indent}{branch.line.typed(options)}"
     for child in branch.children:
-        yield from _plain_branch(child, indent + INDENT)
+        yield from _plain_branch(child, indent + INDENT, options)
 
 
-def _plain_table(table: Table) -> Iterator[str]:
-    rows = [table.columns, *(tuple(str(cell) for cell in row) for row in table.rows)]
+def _plain_table(table: Table, options: str) -> Iterator[str]:
+    rows = [table.columns, *(tuple(cell.typed(options) for cell in row) for row in table.rows)]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     yield from (_aligned(row, widths) for row in rows)
 
@@ -137,5 +146,5 @@ def _aligned(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 def remedy_branches(remedy: str | None) -> Iterator[Branch]:
     """Yield what to do about an error, each line of it by itself."""
-    for text in (remedy or "").splitlines():
+    for text in Phrase(remedy).lines() if remedy else ():
         yield Branch(line(Span("do: ", "dim"), text))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.cli.page import GAP, INDENT, Block, Branch, Line, Span, Table, line
+from lakewright.errors.phrase import Command, Phrase
+from lakewright.errors.surfaces import on_terminal, typed
 from lakewright.manifest.redact import Redactor
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Terminal"]
 
-_COMMAND = re.compile(r"`(lakewright [^`]+)`")
 _NARROWEST = 20
 """Columns left for text in a deep tree; a longer line than the terminal is better than a column of words."""
 
@@ -31,6 +32,7 @@ class Terminal:
 
     console: Console
     redactor: Redactor
+    options: str = ""
 
     def print(self, block: Block) -> None:
         """Print a block."""
@@ -62,8 +64,8 @@ class Terminal:
             return
         commands: list[str] = []
         width = max(self.console.width - len(rest), _NARROWEST)
-        if text.cell_len > width and (found := _COMMAND.findall(text.plain)):
-            commands = found
+        if text.cell_len > width and (found := _commands(content)):
+            commands = [typed(each, self.options) for each in found]
             text = self._text(_without_commands(content))
         for part in text.divide(list(_breaks(text.plain, width))):
             part.rstrip()
@@ -89,7 +91,8 @@ class Terminal:
     def _text(self, content: Line) -> Text:
         from rich.text import Text
 
-        return Text.assemble(*((self.redactor.text(span.text), span.style) for span in content.spans))
+        spans = ((on_terminal(span.text, self.options), span.style) for span in content.spans)
+        return Text.assemble(*((self.redactor.text(text), style) for text, style in spans))
 
     def _plain(self, text: str, style: str = "") -> Text:
         return self._text(line(Span(text, style)))
@@ -113,16 +116,21 @@ def _breaks(text: str, width: int) -> Iterator[int]:
 
 def _without_commands(content: Line) -> Line:
     """Return a line in which commands, which are printed below it, are cut to their first words."""
-    return Line(
-        tuple(
-            Span(_COMMAND.sub(lambda found: _cut(found[1]), span.text), span.style) for span in content.spans
-        )
-    )
+    return Line(tuple(Span("".join(map(_cut, _parts(span))), span.style) for span in content.spans))
 
 
-def _cut(command: str) -> str:
-    words = command.split()
-    return f"`{' '.join(words[:3])} …`" if len(words) > 3 else f"`{command}`"
+def _parts(span: Span) -> tuple[str, ...]:
+    return span.text.parts if isinstance(span.text, Phrase) else (str(span.text),)
+
+
+def _commands(content: Line) -> list[Command]:
+    return [part for span in content.spans for part in _parts(span) if isinstance(part, Command)]
+
+
+def _cut(part: str) -> str:
+    if not isinstance(part, Command):
+        return part
+    return f"`{Command(*part.argv[:2])} …`" if len(part.argv) > 2 else f"`{part}`"
 
 
 def _fitting(widths: Iterable[int], width: int) -> int:

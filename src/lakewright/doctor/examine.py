@@ -80,7 +80,7 @@ def examine(context: Context, entity: Entity) -> Diagnosis:
     items = without_continued(store, store.select(Query(application=application)), bronze)
     last = last_commit_number(lake, address, str(application))
     unchanged = partial(has_no_commit, context.ledger.store, application=application)
-    rebuild = f"{rebuild_command(entity)} --over-foreign"
+    rebuild = rebuild_command(entity).plus("--over-foreign")
     found = tuple(mismatches(items, application, log, last, changed_nothing=unchanged, rebuild=rebuild))
     if not has_rules(lake, entity, state.names):
         return Diagnosis(None, mismatches=found, foreign_commits=foreign_commits(log))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakewright.doctor.plan_repair import RepairPlan
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Token, carrying_token
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.journal import Run
@@ -67,7 +68,7 @@ def _commit(context: Context, entity: Entity, plan: RepairPlan, facts: Mapping[s
     lake, address = context.workspace.lake, plan.address
     application = application_of(context.workspace.project.name, entity)
     content = {"run": context.run_id, "repair": dict(facts)}
-    remedy = "Look again with `lakewright doctor`, then repair."
+    remedy = Phrase("Look again with ", Command("doctor"), ", then repair.")
     with table_lock(lake, address, str(context.leases.holder)):
         check_unchanged(lake, address, plan.state, "since the repair was planned", remedy=remedy)
         token = Token(f"{application}/repair", (plan.state.version or 0) + 1, content)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from lakewright.errors.fault import Fault, Location
-from lakewright.errors.python_calls import python_words
+from lakewright.errors.surfaces import in_python
 
 __all__ = [
     "LakewrightError",
@@ -61,13 +61,18 @@ class LakewrightError(Exception):
         elif hasattr(self, "__notes__"):
             del self.__notes__
 
+    @property
+    def phrase(self) -> str:
+        """The text of the error, with the commands that it names."""
+        return self.message
+
     def advice(self) -> Iterator[str]:
         """Yield the lines that a traceback shows below the message: the place, and what to do."""
         if self.location is not None:
             yield f"where: {self.location}"
         if self.remedy is not None:
             yield f"do: {self.remedy}"
-            if (words := python_words(self.remedy)) is not None:
+            if (words := in_python(self.remedy)) is not None:
                 yield f"in Python: {words}"
 
     def as_fault(self) -> Fault:

@@ -8,7 +8,8 @@ from typing import Any
 
 from lakewright.errors.base import LakewrightError
 from lakewright.errors.fault import Fault, Location
-from lakewright.errors.python_calls import python_words
+from lakewright.errors.phrase import Phrase
+from lakewright.errors.surfaces import in_python
 
 __all__ = [
     "LakewrightWarning",
@@ -81,11 +82,16 @@ class SpecError(LakewrightError):
     def advice(self) -> Iterator[str]:
         """Yield what to call in Python; the text of the error has each fault's place and remedy already."""
         for fault in self.faults:
-            if fault.remedy is not None and (words := python_words(fault.remedy)) is not None:
+            if fault.remedy is not None and (words := in_python(fault.remedy)) is not None:
                 yield f"in Python: {words}"
 
+    @property
+    def phrase(self) -> str:
+        """All faults, each with its remedy."""
+        return Phrase.joined("\n", (fault.phrase for fault in self.faults))
+
     def __str__(self) -> str:
-        return "\n".join(str(fault) for fault in self.faults)
+        return str(self.phrase)
 
 
 class UsageError(LakewrightError):

@@ -6,14 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lakewright.errors.phrase import Command, Phrase
+
 __all__ = [
     "PARTS",
     "Fault",
     "Location",
+    "recorded_remedy",
+    "remedy_of",
 ]
 
 PARTS = "parts"
 """Detail of a fault that consists of several, and entry of its record: the code and message of each."""
+
+_REMEDY = "remedy_parts"
+"""Entry of a recorded error beside the text of its remedy: the parts, among them the commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Fault:
         return replace(
             self,
             message=f"{self.message}\n{other.message}",
-            remedy="\n".join(remedies) or None,
+            remedy=Phrase.joined("\n", remedies) or None,
             details={
                 **other.details,
                 **self.details,
@@ -72,11 +79,21 @@ class Fault:
     @property
     def located_message(self) -> str:
         """The message after its place, if that is known."""
-        return f"{self.location}: {self.message}" if self.location else self.message
+        return Phrase(f"{self.location}: ", self.message) if self.location else self.message
+
+    @property
+    def phrase(self) -> str:
+        """The message after its place, and the remedy, in one line."""
+        if not self.remedy:
+            return self.located_message
+        return Phrase(self.located_message, " (", Phrase.joined(" ", Phrase(self.remedy).lines()), ")")
 
     def __str__(self) -> str:
-        advice = f" ({' '.join(self.remedy.splitlines())})" if self.remedy else ""
-        return f"{self.located_message}{advice}"
+        return str(self.phrase)
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the object that a run records of an error, from which `remedy_of` reads the remedy."""
+        return {**self.as_json(), **recorded_remedy(self.remedy)}
 
     def as_json(self) -> dict[str, Any]:
         """Return the `error` object that `-o json` prints: code, message, remedy, location."""
@@ -86,3 +103,22 @@ class Fault:
             "remedy": self.remedy,
             "location": str(self.location) if self.location else None,
         }
+
+
+def recorded_remedy(remedy: str | None) -> dict[str, Any]:
+    """Return the entries of a recorded error for its remedy: the text, and its parts if it has commands."""
+    if not isinstance(remedy, Phrase) or not any(isinstance(part, Command) for part in remedy.parts):
+        return {"remedy": remedy}
+    return {"remedy": remedy, _REMEDY: remedy.as_json()}
+
+
+def remedy_of(error: Mapping[str, Any]) -> str | None:
+    """Return the remedy of an error, with its commands, as it was recorded or is printed as JSON.
+
+    Where the parts were shortened, or a secret was removed from them, only the text is sure.
+    """
+    remedy: str | None = error.get("remedy")
+    if _REMEDY not in error:
+        return remedy
+    phrase = Phrase.of_json(error[_REMEDY])
+    return phrase if phrase == remedy else remedy

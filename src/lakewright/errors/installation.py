@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakewright.errors.base import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 
 __all__ = [
     "NotInstalled",
@@ -27,4 +28,6 @@ class SparkUnavailable(LakewrightError):
     """Spark could not be started with these settings, or could not be reached. No work was started."""
 
     code = "spark_unavailable"
-    default_remedy = "Check `config:` in the project, and run `lakewright doctor` to check this machine."
+    default_remedy = Phrase(
+        "Check `config:` in the project, and run ", Command("doctor"), " to check this machine."
+    )

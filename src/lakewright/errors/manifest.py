@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakewright.errors.base import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 
 __all__ = [
     "IllegalTransition",
@@ -15,14 +16,14 @@ class ManifestCorrupt(LakewrightError):
     """The manifest's records contradict each other, or its storage is damaged."""
 
     code = "manifest_corrupt"
-    default_remedy = "Run `lakewright manifest fsck` to find the damage."
+    default_remedy = Phrase("Run ", Command("manifest", "fsck"), " to find the damage.")
 
 
 class IllegalTransition(ManifestCorrupt):
     """The item's state does not allow this record. Nothing was written."""
 
     code = "illegal_transition"
-    default_remedy = "See the item's records with `lakewright manifest show`."
+    default_remedy = Phrase("See the item's records with ", Command("manifest", "show"), ".")
 
 
 class SequenceConflict(LakewrightError):

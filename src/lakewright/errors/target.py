@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakewright.errors.base import LakewrightError
+from lakewright.errors.phrase import Option, Phrase
 
 __all__ = [
     "BackdatedError",
@@ -84,14 +85,16 @@ class BackdatedError(TargetError):
     """The processing time is not later than the latest one in the table."""
 
     code = "backdated"
-    default_remedy = "Give a later processing time, or pass --allow-backdated."
+    default_remedy = Phrase("Give a later processing time, or pass ", Option("--allow-backdated"), ".")
 
 
 class DataLossError(TargetError):
     """The step would lose rows, or columns that contain values."""
 
     code = "data_loss"
-    default_remedy = "Check what would be lost. To accept the loss, run again with --allow-data-loss."
+    default_remedy = Phrase(
+        "Check what would be lost. To accept the loss, run again with ", Option("--allow-data-loss"), "."
+    )
 
 
 class MigrationError(TargetError):

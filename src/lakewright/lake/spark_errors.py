@@ -16,6 +16,7 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.files import MISSING_CLASS, missing_file_system
 from lakewright.lake.paths import local_path
 from lakewright.lake.storage_errors import damage_in_text, store_fault
@@ -169,7 +170,9 @@ def query_failure(error: BaseException, moment: str) -> LakewrightError | None:
         )
     return translated(text, moment, (*EVERYWHERE, *_OF_QUERIES)) or TargetError(
         f"Spark failed {moment}: {condition(text)}",
-        remedy="Correct the query or its inputs, then run again; -vv shows all that Spark says.",
+        remedy=Phrase(
+            "Correct the query or its inputs, then run again; ", Option("-vv"), " shows all that Spark says."
+        ),
     )
 
 
@@ -386,8 +389,12 @@ def unreadable_reason(text: str) -> str:
 
 
 def _unreadable(_match: re.Match[str], text: str, _moment: str) -> LakewrightError:
-    remedy = "Bring the file back or repair it, then run again. Of a table of the lake, `lakewright status` "
-    return _of_file(text, f"can't be read: {unreadable_reason(text)}", f"{remedy}names what makes it again.")
+    remedy = Phrase(
+        "Bring the file back or repair it, then run again. Of a table of the lake, ",
+        Command("status"),
+        " names what makes it again.",
+    )
+    return _of_file(text, f"can't be read: {unreadable_reason(text)}", remedy)
 
 
 def _other_type(match: re.Match[str], text: str, _moment: str) -> LakewrightError:
@@ -425,7 +432,9 @@ def _of_python(match: re.Match[str], _text: str, _moment: str) -> LakewrightErro
         f"a Python function failed: {match['error'].strip()}{place}",
         remedy=_MISSING_MODULE
         if match["error"].startswith("ModuleNotFoundError")
-        else "Correct the function or its input, then run again; -vv shows its traceback.",
+        else Phrase(
+            "Correct the function or its input, then run again; ", Option("-vv"), " shows its traceback."
+        ),
     )
 
 

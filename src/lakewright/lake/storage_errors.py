@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from lakewright.errors import LakewrightError, MigrationError, StorageUnavailable, TargetError
+from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.plan.observation import Observation
 from lakewright.spec.words import counted
@@ -213,7 +214,7 @@ def damaged_log_error(table: str, files: Sequence[tuple[str, str]]) -> TargetErr
 
 
 def _unreadable(message: str, table: str, **details: object) -> TargetError:
-    remedy = f"Restore the file from a copy. Without one, {_made_again(table)}"
+    remedy = Phrase("Restore the file from a copy. Without one, ", _made_again(table))
     return TargetError(message, remedy=remedy, details={DAMAGED: table, **details})
 
 
@@ -242,8 +243,11 @@ def lost_log_error(table: str) -> MigrationError:
     """
     return MigrationError(
         f"{table} has files of rows, but no Delta log: it is not a Delta table",
-        remedy="If it is a table, bring its folder _delta_log back from a copy. Without one, "
-        f"{_made_again(table)} If other files are there, declare another place.",
+        remedy=Phrase(
+            "If it is a table, bring its folder _delta_log back from a copy. Without one, ",
+            _made_again(table),
+            " If other files are there, declare another place.",
+        ),
         details={DAMAGED: table},
     )
 
@@ -256,11 +260,16 @@ def file_in_place_error(table: str, file: str) -> TargetError:
         file: The file.
     """
     which = "the table's folder" if file == table else f"the folder of the table {table}"
-    moving = f"mv {shlex.quote(file)} {shlex.quote(f'{file}.moved')}"
+    moving = ShellLine(f"mv {shlex.quote(file)} {shlex.quote(f'{file}.moved')}")
     return TargetError(
         f"a file stands at {file}, where {which} belongs",
-        remedy=f"Move the file away: `{moving}`. Then bring the folder back if it was moved. Without it, "
-        "`lakewright status` names what makes the table again.",
+        remedy=Phrase(
+            "Move the file away: ",
+            moving,
+            ". Then bring the folder back if it was moved. Without it, ",
+            Command("status"),
+            " names what makes the table again.",
+        ),
         details={IN_PLACE: file, "commands": [moving]},
     )
 
@@ -277,20 +286,23 @@ def lost_files_error(table: str, files: Sequence[str]) -> TargetError:
     return _unreadable(message, table, **{LACKS: list(files)})
 
 
-def known_remedy(commands: Sequence[str]) -> str:
+def known_remedy(commands: Sequence[ShellLine]) -> str:
     """Return what to do about a damaged table whose commands to make it again are known, in this order."""
-    typed = ", then ".join(f"`{command}`" for command in commands)
-    return f"Restore what is missing or damaged from a copy. Without one: {typed}."
+    typed = Phrase.joined(", then ", commands)
+    return Phrase("Restore what is missing or damaged from a copy. Without one: ", typed, ".")
 
 
-def moving_command(table: str) -> str:
+def moving_command(table: str) -> ShellLine:
     """Return the command that moves a table's folder away."""
     places = f"{shlex.quote(table)} {shlex.quote(f'{table}.damaged')}"
-    return f"aws s3 mv --recursive {places}" if is_s3(table) else f"mv {places}"
+    return ShellLine(f"aws s3 mv --recursive {places}" if is_s3(table) else f"mv {places}")
 
 
 def _made_again(table: str) -> str:
-    return (
-        f"move the folder away, `{moving_command(table)}`, and make the table again: that of an entity by "
-        "`lakewright rebuild ENTITY --yes`, any other by the job that builds it, for each of its instances."
+    return Phrase(
+        "move the folder away, ",
+        moving_command(table),
+        ", and make the table again: that of an entity by ",
+        Command("rebuild", "ENTITY", "--yes"),
+        ", any other by the job that builds it, for each of its instances.",
     )

@@ -5,7 +5,6 @@ Source: `processing-manifest.md`, "State" (Processing, Failed). Leases are Lakew
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +18,8 @@ from lakewright.errors import (
     LateSliceError,
     ManifestCorrupt,
 )
+from lakewright.errors.fault import remedy_of
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
 from lakewright.manifest.payload import MAY_SKIP, REBUILD
@@ -125,9 +126,11 @@ def locked_error(lock: Lock, name: str | None = None) -> ItemLocked:
     free = command("release", name or lock.item_id)
     since = format_instant(lock.processing.since)
     if lock.stale_reason is not None:
-        note, remedy = f"; {lock.stale_reason}", f"Free it with `{free}`."
+        note = f"; {lock.stale_reason}"
+        remedy = Phrase("Free it with ", free, ".")
     else:
-        note, remedy = "", f"Wait for that run to end. If it cannot end, use `{free} --force`."
+        note = ""
+        remedy = Phrase("Wait for that run to end. If it cannot end, use ", free.plus("--force"), ".")
     return ItemLocked(
         f"{name or lock.item_id} is locked by {lock.holder} since {since}{note}",
         remedy=remedy,
@@ -165,8 +168,9 @@ def failed_error(
     if run_id is not None and run_id == item.failed.run_id:
         told = f"{EARLIER}: {'; '.join(str(message).splitlines())}"
         told = told if owner is None else f"waits, as for {owner} it {told}"
+    remedy: str
     if refused:
-        remedy = f"First `{command('resolve', name or item.item_id)}`, then {refused} it."
+        remedy = Phrase("First ", command("resolve", name or item.item_id), f", then {refused} it.")
     elif owner is not None and run_id == item.failed.run_id:
         remedy = "What is named there frees it, and the next run takes it here, too."
     else:
@@ -186,7 +190,7 @@ def failed_error(
     )
 
 
-def recovery_command(item: Item, name: str | None = None) -> str:
+def recovery_command(item: Item, name: str | None = None) -> Command:
     """Return the command that has a failed item processed again once the cause is fixed.
 
     Args:
@@ -198,19 +202,19 @@ def recovery_command(item: Item, name: str | None = None) -> str:
     named = name or item.item_id
     if not item.failed.note.get("holds_back", True):
         is_rebuilt = _late_rebuild(item) is not None
-        return command("resolve", named) if is_rebuilt else f"{command('requeue', named)} --late"
+        return command("resolve", named) if is_rebuilt else command("requeue", named).plus("--late")
     if _recorded_error(item).get("code") == CommitTooLate.code:
         return command("requeue", named)
     return command("resolve", named)
 
 
-def recovery_commands(item: Item, name: str | None = None) -> tuple[str, ...]:
+def recovery_commands(item: Item, name: str | None = None) -> tuple[Command, ...]:
     """Return all commands to type, in turn, about a failed item: `recovery_command` is the first."""
     first, rebuild = recovery_command(item, name), _late_rebuild(item)
     return (first,) if rebuild is None else (first, rebuild)
 
 
-def recovery_advice(item: Item, name: str | None = None) -> str:
+def recovery_advice(item: Item, name: str | None = None, *, is_beside: bool = False) -> str:
     """Return what to do about a failed item: the remedy of its error, then the commands to type.
 
     Another application than an entity does not run again by itself, so it is named.
@@ -218,11 +222,12 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
     Args:
         item: The item.
         name: What the command calls it, such as `entity/slice`; its id by default.
+        is_beside: Whether `recovery_command` stands beside it, so that a command alone is left out.
     """
-    typed, named = f"`{recovery_command(item, name)}`", name or item.item_id
-    skip = f"`{command('resolve', named)}`, then `{command('skip', named)}`"
+    typed, named = Phrase(recovery_command(item, name)), name or item.item_id
+    skip = Phrase(command("resolve", named), ", then ", command("skip", named))
     error = _recorded_error(item)
-    remedy = str(error.get("remedy") or "")
+    remedy = remedy_of(error) or ""
     # Its commands free the item. Others, such as `doctor` and `rebuild`, leave it failed.
     if remedy and error.get("code") == LateSliceError.code:
         return remedy
@@ -231,20 +236,29 @@ def recovery_advice(item: Item, name: str | None = None) -> str:
         after = f", and run {item.failed.application} again"
     if remedy and error.get("code") == CommitTooLate.code:
         first = remedy.partition(_OLD_TOO_LATE)[0].rstrip(".")
-        return f"{first}. If they are, resolve and skip it: {skip}. If not, requeue it: {typed}."
+        requeue = "" if is_beside else Phrase(": ", typed)
+        return Phrase(
+            f"{first}. If they are, resolve and skip it: ", skip, ". If not, requeue it", requeue, "."
+        )
+    is_left_out = is_beside and not after
     may_skip = error.get(MAY_SKIP) or _OLD_SKIP in remedy
-    remedy = remedy.partition(_OLD_SKIP)[0]
-    otherwise = f" Otherwise resolve and skip it: {skip}." if may_skip else ""
+    if _OLD_SKIP in remedy:
+        remedy = remedy.partition(_OLD_SKIP)[0]
+    otherwise = Phrase(" Otherwise resolve and skip it: ", skip, ".") if may_skip else ""
     if RESOLVE_IT in remedy:
-        return f"{remedy.rstrip('.')}: {typed}{after}.{otherwise}"
-    first = f"{remedy} Then" if remedy else "Fix the cause, then"
-    return f"{first} {typed}{after}.{otherwise}"
+        resolve = "" if is_left_out else Phrase(": ", typed, after)
+        return Phrase(Phrase(remedy).without_end(), resolve, ".", otherwise)
+    if remedy and is_left_out:
+        return Phrase(remedy, otherwise)
+    first = Phrase(remedy, " Then ") if remedy else "Fix the cause, then "
+    return Phrase(first, typed, f"{after}.", otherwise)
 
 
-def _late_rebuild(item: Item) -> str | None:
+def _late_rebuild(item: Item) -> Command | None:
     """Return the command that puts an item in its place, if it failed for being late."""
     error = _recorded_error(item)
-    return error.get(REBUILD) if error.get("code") == LateSliceError.code else None
+    rebuild = error.get(REBUILD) if error.get("code") == LateSliceError.code else None
+    return None if rebuild is None else Command.of_json(rebuild)
 
 
 def _recorded_error(item: Item) -> Mapping[str, Any]:
@@ -262,7 +276,7 @@ def failure_words(item: Item) -> str | None:
     return first if len(first) <= LONGEST_SAID else first[:LONGEST_SAID] + "…"
 
 
-def stale_advice(lock: Lock, typed: str | None = None, *, is_taken_over: bool) -> str:
+def stale_advice(lock: Lock, typed: Command | None = None, *, is_taken_over: bool) -> str:
     """Return what to do about a stale lock, as the rest of a sentence.
 
     The next run of a job takes over an entity's lock, unless the manifest leaves that to an operator. What
@@ -273,12 +287,13 @@ def stale_advice(lock: Lock, typed: str | None = None, *, is_taken_over: bool) -
         typed: The command that releases the item; made from its id by default.
         is_taken_over: Whether runs take over stale locks.
     """
-    release = f"`{typed or command('release', lock.item_id)}`"
+    release = Phrase(typed or command("release", lock.item_id))
     if lock.processing.application.is_of_entity and not is_taken_over:
-        return f"{release}, then run the job again"
+        return Phrase(release, ", then run the job again")
     if lock.processing.application.is_of_entity:
-        return f"run the job again, which takes it over, or {release}"
-    return f"see whether its work is done, then {release}, and run {lock.processing.application} again"
+        return Phrase("run the job again, which takes it over, or ", release)
+    application = lock.processing.application
+    return Phrase("see whether its work is done, then ", release, f", and run {application} again")
 
 
 def tell_recovery(error: LakewrightError, item: Item, name: str) -> None:
@@ -298,17 +313,24 @@ def invalid_error(item: Item, name: str | None = None) -> ManifestCorrupt:
     named = name or item.item_id
     return ManifestCorrupt(
         f"the records of {named} are invalid: {item.problem}",
-        remedy=f"Inspect them with `{command('show', named)}`, then `{command('skip', named)}`, or "
-        f"`{command('requeue', named)}`.",
+        remedy=Phrase(
+            "Inspect them with ",
+            command("show", named),
+            ", then ",
+            command("skip", named),
+            ", or ",
+            command("requeue", named),
+            ".",
+        ),
         details={"item_id": item.item_id, "problem": item.problem},
     )
 
 
-def command(verb: str, *items: str) -> str:
+def command(verb: str, *items: str) -> Command:
     """Return the command line of a `lakewright manifest` command for items: ids, or `entity/slice`.
 
     Example:
         >>> command("resolve", "file:///lake/a b")
         "lakewright manifest resolve 'file:///lake/a b'"
     """
-    return f"lakewright manifest {verb} {shlex.join(items)}"
+    return Command("manifest", verb, *items)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.drafter import RecordDrafter
 from lakewright.manifest.item import Item, is_changed
 from lakewright.manifest.lease import LEASE, IsDead, Lease, assume_alive
@@ -275,8 +276,13 @@ class OperatorActions:
         if item.sequence == 0:
             raise UsageError(
                 f"the manifest has no item {item_id}",
-                remedy="List the items with `lakewright manifest ls`; "
-                "`lakewright manifest discover` records new slices.",
+                remedy=Phrase(
+                    "List the items with ",
+                    Command("manifest", "ls"),
+                    "; ",
+                    Command("manifest", "discover"),
+                    " records new slices.",
+                ),
             )
         return item, self.lock(item)
 
@@ -350,4 +356,4 @@ def _owner(item: Item) -> Application:
 
 
 def _show(item: Item) -> str:
-    return f"Show its state with `{command('show', item.item_id)}`."
+    return Phrase("Show its state with ", command("show", item.item_id), ".")

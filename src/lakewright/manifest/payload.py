@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.errors.fault import recorded_remedy
+from lakewright.errors.phrase import Command
 from lakewright.manifest.record import State
 
 __all__ = [
@@ -98,10 +100,10 @@ def failure(
             "class": type(error).__name__,
             "code": getattr(error, "code", "unexpected"),
             "message": text_of(error),
-            "remedy": getattr(error, "remedy", None),
+            **recorded_remedy(getattr(error, "remedy", None)),
             "location": str(location) if (location := getattr(error, "location", None)) else None,
             **({MAY_SKIP: True} if _may_skip(error) else {}),
-            **({REBUILD: rebuild} if (rebuild := _rebuild(error)) else {}),
+            **({REBUILD: rebuild.as_json()} if (rebuild := _rebuild(error)) else {}),
         },
         "stack_trace": stack_trace,
         "is_retryable": bool(getattr(error, "is_retryable", False)),
@@ -110,7 +112,7 @@ def failure(
     }
 
 
-def _rebuild(error: BaseException | Fault) -> str | None:
+def _rebuild(error: BaseException | Fault) -> Command | None:
     return error.details.get(REBUILD) if isinstance(error, LakewrightError | Fault) else None
 
 

@@ -72,11 +72,14 @@ class Redactor:
             >>> Redactor.of({"DB_PASSWORD": "hunter2!"}).text("login hunter2! at jdbc:pg://me:x@db/lake")
             'login *** at jdbc:pg://***@db/lake'
         """
+        hidden = text
         if (pattern := self._pattern) is not None:
-            text = pattern.sub(HIDDEN, text)
-        if "://" in text:
-            text = _URL_CREDENTIALS.sub(rf"\g<scheme>{HIDDEN}@", text)
-        return _ASSIGNED.sub(rf"\g<name>{HIDDEN}", text) if "=" in text else text
+            hidden = pattern.sub(HIDDEN, hidden)
+        if "://" in hidden:
+            hidden = _URL_CREDENTIALS.sub(rf"\g<scheme>{HIDDEN}@", hidden)
+        if "=" in hidden:
+            hidden = _ASSIGNED.sub(rf"\g<name>{HIDDEN}", hidden)
+        return text if hidden == text else hidden  # a phrase stays one
 
     def value(self, value: Any) -> Any:
         """Return a JSON value of ours without the secrets in its texts.

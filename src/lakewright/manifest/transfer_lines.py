@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakewright.errors import Fault, LakewrightError, Location
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.commit_counter import COUNTER
 from lakewright.manifest.journal import (
     ABORTED,
@@ -99,7 +100,7 @@ def parse_lines(lines: Iterable[str], source: str, faults: list[Fault]) -> Itera
                 Fault(
                     f"this is neither a record nor a document of a manifest: {error}",
                     location,
-                    remedy="Import what `lakewright manifest export` wrote, in UTF-8.",
+                    remedy=Phrase("Import what ", Command("manifest", "export"), " wrote, in UTF-8."),
                 )
             )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import LakewrightError, SpecError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_python
 from lakewright.lake.frames import active_session, holds_arrow
 from lakewright.lake.spark_errors import query_failure, reason_with_position
@@ -125,8 +126,11 @@ def _told(subject: str, function: str, file: Path) -> Iterator[None]:
                 raise failure from error
         raise SpecError.of(
             f"{subject}: {place} failed: {said}",
-            remedy="Correct the function, or what it reads, then run again; `lakewright validate --spark` "
-            "calls it, too.",
+            remedy=Phrase(
+                "Correct the function, or what it reads, then run again; ",
+                Command("validate", "--spark"),
+                " calls it, too.",
+            ),
         ) from error
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lakewright.errors.phrase import Phrase
 from lakewright.plan.observation import Answer, Observation, OutputState
 from lakewright.plan.other_runs import OtherRun, commands_of
 from lakewright.plan.step import named_slices, slices_text
@@ -191,12 +192,11 @@ def left_slices(names: Sequence[str], runs: Sequence[OtherRun] = ()) -> str:
         >>> left_slices(["2024-05-02.json"], [OtherRun("2024-05-02.json", "daily", (("day", "2024-05-02"),))])
         'leaves 1 slice to other runs: 2024-05-02.json; `lakewright job daily build day=2024-05-02` takes it'
     """
-    commands = " and ".join(f"`{command}`" for command in commands_of(runs))
+    commands = Phrase.joined(" and ", commands_of(runs))
     takes = "take" if len(commands_of(runs)) > 1 else "takes"
     first = f"the first {len(runs)}" if len(runs) < len(names) else "them" if len(names) > 1 else "it"
-    return f"leaves {slices_text(names, 'to other runs')}" + (
-        f"; {commands} {takes} {first}" if commands else ""
-    )
+    taken = Phrase("; ", commands, f" {takes} {first}") if commands else ""
+    return Phrase(f"leaves {slices_text(names, 'to other runs')}", taken)
 
 
 def truncate_dirtiness(observation: Observation) -> Dirtiness:

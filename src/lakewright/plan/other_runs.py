@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lakewright.errors.phrase import Command, Placeholder
 from lakewright.plan.phase import Phase
 from lakewright.spec.arguments import argument_text
 from lakewright.spec.expressions.secrets import HIDDEN
@@ -47,7 +47,7 @@ def commands_of(
     *,
     phase: Phase = Phase.BUILD,
     options: Sequence[str] = (),
-) -> tuple[str, ...]:
+) -> tuple[Command, ...]:
     """Return the commands that start runs: one for each job, if its runs differ in one parameter only.
 
     A parameter that the user must choose is `<name>`, which no shell accepts.
@@ -64,7 +64,7 @@ def commands_of(
     """
     form = _Form(phase, tuple(options))
     listed: dict[tuple[str, ...], list[str]] = {}
-    commands: dict[str, None] = {}
+    commands: dict[Command, None] = {}
     for run in runs:
         if len(run.parameters) == 1:
             name, value = run.parameters[0]
@@ -87,14 +87,11 @@ class _Form:
 
     def command(
         self, job: str, parameters: Sequence[tuple[str, Sequence[str]]], unknown: Sequence[str]
-    ) -> str:
-        given = [shlex.quote(argument_text(name, *values)) for name, values in parameters]
-        return " ".join(
-            [
-                f"lakewright job {shlex.quote(job)} {self.phase.value.lower()}",
-                *map(shlex.quote, self.options),
-                *given,
-                *(f"{name}=<{name}>" for name in unknown),
-                *(["--yes"] if self.phase in _REMOVING else []),
-            ]
+    ) -> Command:
+        return Command(
+            *("job", job, self.phase.value.lower()),
+            *self.options,
+            *(argument_text(name, *values) for name, values in parameters),
+            *(Placeholder(f"{name}=<{name}>") for name in unknown),
+            *(["--yes"] if self.phase in _REMOVING else []),
         )

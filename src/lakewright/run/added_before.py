@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.observation import Answer
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
@@ -117,17 +118,20 @@ class AddedBefore:
             why = "others were there, which no recorded run had added"
         else:
             return None
-        remedy = (
-            f"To have them once, choose the other targets with -t, or type `{emptied}` first, which says "
-            "what else it removes."
+        remedy = Phrase(
+            "To have them once, choose the other targets with -t, or type ",
+            emptied,
+            " first, which says what else it removes.",
         )
-        after = (
-            " After the build, `lakewright status` names the commands. If they are meant to come more than "
-            "once, declare `buildPolicy: ALWAYS` for the target."
+        after = Phrase(
+            " After the build, ",
+            Command("status"),
+            " names the commands. If they are meant to come more than once, declare "
+            "`buildPolicy: ALWAYS` for the target.",
         )
         fault = Fault(
             f"target {target.name!r} {told}",
-            remedy=remedy if target.is_built_always else f"{remedy}{after}",
+            remedy=remedy if target.is_built_always else Phrase(remedy, after),
             code=ADDED_BEFORE,
         )
         return Added(fault, why, target.is_built_always)

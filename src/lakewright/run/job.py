@@ -127,6 +127,7 @@ class Recorder:
             items[PARTS] = list(result.error.parts)
         self._waiting[number] = {
             **result.as_json(),
+            "error": None if result.error is None else result.error.as_record(),
             "phase": step.phase.value,
             "instance": parameters,
             **items,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import KeptRows, Origin
 from lakewright.plan.other_runs import commands_of, run_of
 from lakewright.plan.phase import Phase
@@ -37,8 +38,15 @@ def kept_rows_warning(job: str, parameters: Mapping[str, str], name: str, kept: 
     emptied, built = _commands(job, parameters, name)
     return Fault(
         f"target {name!r}: {kept.why}",
-        remedy=f"Before it is built, type what `lakewright status` names. Afterwards, type `{emptied}`, then "
-        f"`{built}`, and build each other instance that writes to the same place.",
+        remedy=Phrase(
+            "Before it is built, type what ",
+            Command("status"),
+            " names. Afterwards, type ",
+            emptied,
+            ", then ",
+            built,
+            ", and build each other instance that writes to the same place.",
+        ),
         code=KEPT_ROWS,
     )
 
@@ -50,14 +58,20 @@ def repeated_rows_warning(job: str, parameters: Mapping[str, str], taint: Taint)
     return Fault(
         f"target {name!r}: run {taint.run_id} has added its rows and did not record it: a build adds them "
         "once more",
-        remedy="Resume that run instead, as `lakewright status` says: `--resume` adds no rows twice. If they "
-        f"are there twice, type `{emptied}`, then `{built}`, and build each other instance that writes "
-        "there.",
+        remedy=Phrase(
+            "Resume that run instead, as ",
+            Command("status"),
+            " says: `--resume` adds no rows twice. If they are there twice, type ",
+            emptied,
+            ", then ",
+            built,
+            ", and build each other instance that writes there.",
+        ),
         code=REPEATED_ROWS,
     )
 
 
-def _commands(job: str, parameters: Mapping[str, str], target: str) -> tuple[str, str]:
+def _commands(job: str, parameters: Mapping[str, str], target: str) -> tuple[Command, Command]:
     """Return the commands that empty a target in an instance, and that build it there."""
     run, chosen = run_of(job, parameters), ["-t", target]
     (emptied,) = commands_of([run], phase=Phase.TRUNCATE, options=chosen)

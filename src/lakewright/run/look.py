@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, NotInstalled, SpecError, StorageUnavailable
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.storage_errors import DAMAGED, failed_observation, storage_error
 from lakewright.plan.observation import Observation
@@ -35,18 +36,18 @@ def look(target: Target, context: Context, tell: Callable[[SpecError], None]) ->
         tell(error)
         found = error.message
     except StorageUnavailable as error:
-        found = f"{error.message} ({error.remedy})"
+        found = Phrase(f"{error.message} (", error.remedy or "", ")")
     except LakewrightError as error:
         return failed_observation(subject, error)
     except OSError as error:
         ours = storage_error(error, f"{target.name} can't be observed")
-        found = f"{ours.message} ({ours.remedy})"
+        found = Phrase(f"{ours.message} (", ours.remedy or "", ")")
     except Exception as error:  # a failed observation must not break a plan: the target runs
         told = query_failure(error, f"while {target.label} was observed")
         if told is not None and DAMAGED in told.details:
             return failed_observation(subject, told)
         found = f"{type(error).__name__}: {error}" if told is None else told.message
         if isinstance(told, NotInstalled):
-            found = f"{found} ({told.remedy})"
+            found = Phrase(found, " (", told.remedy or "", ")")
         log.warning("%s could not be observed: %s", target.name, found)
     return Observation(subject, error=found)

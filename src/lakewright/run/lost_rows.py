@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.paths import local_path
 from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.observation import Answer
@@ -45,7 +46,7 @@ __all__ = [
 
 MOST_NAMED = 3
 
-_LATER = "Afterwards, `lakewright status` says what to type for that part."
+_LATER = Phrase("Afterwards, ", Command("status"), " says what to type for that part.")
 
 _ENTITY = "entity"
 """The kind of targets of which the manifest tells what is to be processed again."""
@@ -234,10 +235,16 @@ class LostRows:
         # What is emptied in this run is not built again in it.
         tainted = others if loss.code == REMOVED_ROWS else list(lost)
         is_emptied = loss.kept is not None
-        remedies = [f"{loss.remedy}: {self._typed(others, lost, is_emptied=is_emptied)}."] if others else []
+        remedies = (
+            [Phrase(loss.remedy, ": ", self._typed(others, lost, is_emptied=is_emptied), ".")]
+            if others
+            else []
+        )
         if asked:
             what = "what the run was asked for again, too" if others else "the rows again"
-            remedies.append(f"To have {what}: {self._typed(list(asked), asked, is_emptied=is_emptied)}.")
+            remedies.append(
+                Phrase(f"To have {what}: ", self._typed(list(asked), asked, is_emptied=is_emptied), ".")
+            )
         partly = ""
         if in_part:
             partly = f", and a part of what {_names(in_part)} has built is gone, too"
@@ -245,7 +252,7 @@ class LostRows:
         built = _built_words(loss, others or list(asked or ()), is_other=bool(others))
         fault = Fault(
             f"target {target.name!r}: {loss.told}, and {built}{partly}",
-            remedy=" ".join(remedies),
+            remedy=Phrase.joined(" ", remedies),
             code=loss.code,
         )
         whole = [LostBuild(name, dict(key), loss.kept) for name, key in tainted if not self._is_entity(name)]
@@ -269,11 +276,11 @@ class LostRows:
             yield LostBuild(name, dict(key), kept, is_part=True)
 
     def _typed(self, built: Sequence[Instance], jobs: Mapping[Instance, Job], *, is_emptied: bool) -> str:
-        return ", ".join(f"`{each}`" for each in self._commands(built, jobs, is_emptied=is_emptied))
+        return Phrase.joined(", ", self._commands(built, jobs, is_emptied=is_emptied))
 
     def _commands(
         self, built: Sequence[Instance], jobs: Mapping[Instance, Job], *, is_emptied: bool
-    ) -> Iterator[str]:
+    ) -> Iterator[Command]:
         """Yield the commands that build instances again; other targets must not add their rows once more."""
         by_job: dict[str, list[Instance]] = {}
         for name, key in built:

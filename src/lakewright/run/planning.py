@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError, SpecError, UsageError
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.lake import Lake
 from lakewright.manifest.journal import Journal, KeptRows, Origin, Run, Taint
 from lakewright.plan.graph import Node
@@ -186,7 +187,9 @@ class Planning:
         if not found:
             raise UsageError(
                 f"there is no run of {self.request.job} with these arguments to resume",
-                remedy="Run it without --resume; `lakewright history` lists the runs.",
+                remedy=Phrase(
+                    "Run it without ", Option("--resume"), "; ", Command("history"), " lists the runs."
+                ),
             )
         instances = list(map(self.journal.hide_secrets, contexts.parameters))
         *since, first = found

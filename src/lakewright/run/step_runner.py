@@ -16,6 +16,7 @@ from itertools import count
 from threading import Event, Thread
 
 from lakewright.errors import SpecError, TargetTimeout, retryable_codes
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.lake import Lake
 from lakewright.lake.spark_errors import query_failure
 from lakewright.lake.tracing import span
@@ -110,7 +111,7 @@ class StepRunner:
                     raise _timeout(target, step) from error
                 raise
         for text in _notes(target, context.workspace):
-            warn(f"{target.label}: {text}")
+            warn(Phrase(f"{target.label}: ", text))
         outcome = replace(outcome, warnings=tuple(told))
         if limit.is_over and not outcome.status.is_success:
             return replace(outcome, status=Status.FAILED, error=_timeout(target, step).as_fault())

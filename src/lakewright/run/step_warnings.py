@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Phrase
 from lakewright.plan.planner import MAY_BE_ADDED
 from lakewright.plan.status import Status
 from lakewright.run.added_before import ADDED_BEFORE
@@ -34,7 +35,7 @@ def with_warning(outcome: Outcome, step: Step) -> Outcome:
         return outcome
     is_meant = step.added is not None and step.added.is_meant
     mild = (REMOVED_ROWS, REPLACED_ROWS, *((ADDED_BEFORE,) if is_meant else ()))
-    told = tuple(f"{each.message}. {each.remedy}" for each in step.warnings if each.code in mild)
+    told = (Phrase(f"{each.message}. ", each.remedy or "") for each in step.warnings if each.code in mild)
     outcome = replace(outcome, warnings=(*outcome.warnings, *told))
     errors = [each for each in step.warnings if each.code in _CODES and each.code not in mild]
     if not errors:

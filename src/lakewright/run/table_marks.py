@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import commits_since, foreign_changes, is_effective
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.paths import local_path
@@ -137,11 +138,14 @@ def changed_fault(target: str, look: TableLook, again: str | None = None) -> Fau
         f"target {target!r}: rows of {look.place} were changed by another program since the last build: "
         f"{told}",
         remedy=(
-            "Builds go on with the rows as they are now. If the change is unwanted, this takes it back, in "
-            "SQL, with all builds since, which `lakewright status` then names: "
-            f"RESTORE TABLE delta.`{look.place}` TO VERSION AS OF {version}."
+            Phrase(
+                "Builds go on with the rows as they are now. If the change is unwanted, this takes "
+                "it back, in SQL, with all builds since, which ",
+                Command("status"),
+                f" then names: RESTORE TABLE delta.`{look.place}` TO VERSION AS OF {version}.",
+            )
             if again is None
-            else f"The next build writes all rows again. If the change is unwanted, type `{again}`."
+            else Phrase("The next build writes all rows again. If the change is unwanted, type ", again, ".")
         ),
         code=CHANGED_ROWS,
         details={"subject": target},

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakewright.errors import SparkUnavailable, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.serve.server_files import ServerFiles
 
 __all__ = ["start_in_background", "start_on_demand", "stop_server"]
@@ -32,7 +33,7 @@ def start_in_background(files: ServerFiles, arguments: Sequence[str]) -> dict[st
     if files.is_locked():
         raise UsageError(
             f"a server runs for the project in {files.basedir} already",
-            remedy="`lakewright serve status` shows it; `lakewright serve stop` stops it.",
+            remedy=Phrase(Command("serve", "status"), " shows it; ", Command("serve", "stop"), " stops it."),
         )
     process = _begun(files, arguments)
     deadline = time.monotonic() + START_SECONDS

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 
 __all__ = ["ServerFiles"]
 
@@ -108,7 +109,9 @@ class ServerFiles:
             except BlockingIOError:
                 raise UsageError(
                     f"a server runs for the project in {self.basedir} already",
-                    remedy="`lakewright serve status` shows it; `lakewright serve stop` stops it.",
+                    remedy=Phrase(
+                        Command("serve", "status"), " shows it; ", Command("serve", "stop"), " stops it."
+                    ),
                 ) from None
             try:
                 yield

@@ -8,7 +8,6 @@ Source: `processing-manifest.md`, "State".
 
 from __future__ import annotations
 
-import shlex
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -28,6 +27,7 @@ from lakewright.errors import (
     SliceUnsettled,
     StoreUnavailable,
 )
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import LandedCommit, Token, find_commit, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.payload import REBUILD, failure
@@ -288,21 +288,21 @@ class SliceProcessor:
         """Warn of what the slices of the entity have in common, once."""
         if text not in self._noted:
             self._noted.add(text)
-            self.context.warn(f"{self.entity.name}: {text}")
+            self.context.warn(Phrase(f"{self.entity.name}: ", text))
 
     def warn_of(self, slice_: Slice, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
         """Warn of drift and of all else that the user must know of a slice; return the warnings."""
         warnings = (*(load.drift.messages if load.drift else ()), *self.load_warnings(load, summary))
         for warning in warnings:
-            self.context.show(f"{self.entity.name}: {slice_.name}: {warning}")
+            self.context.show(Phrase(f"{self.entity.name}: {slice_.name}: ", warning))
         return warnings
 
     def load_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:
         """Return what the user must know about a time in the future, rows put aside, and deletes."""
         named = load.request.slice_name
         future = future_warning(load.request.at, self.context.clock(), self.strategy)
-        undo = shlex.join(("lakewright", "undo", self.entity.called, named))
-        told = () if future is None else (f"{future}. If its date is wrong: `{undo}`",)
+        undo = Command("undo", self.entity.called, named)
+        told = () if future is None else (Phrase(f"{future}. If its date is wrong: ", undo),)
         return (*told, *self.delete_warnings(load, summary))
 
     def delete_warnings(self, load: SliceLoad, summary: Summary) -> tuple[str, ...]:

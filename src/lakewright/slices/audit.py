@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lakewright.errors import ManifestCorrupt, StorageUnavailable, TargetError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.storage_errors import DAMAGED, known_remedy, moving_command
 from lakewright.manifest.fsck import fsck
 from lakewright.manifest.item import Item
@@ -31,7 +32,7 @@ from lakewright.strategies.outdated import rebuild_command
 
 __all__ = ["Repair", "audit", "repairs"]
 
-RecordedBy = Callable[[Entity, Sequence[str]], Sequence[str]]
+RecordedBy = Callable[[Entity, Sequence[str]], Sequence[Command]]
 """Returns the commands whose runs record slices of an entity's table."""
 
 MOST_NAMED = 3
@@ -83,8 +84,11 @@ def _unreadable(store: Store) -> Damage | None:
         for _ in store.select(Query()):
             pass
     except ManifestCorrupt as error:
-        mends = "`lakewright manifest fsck --repair --yes` rebuilds verdicts and counts from sound records"
-        return Damage(ANSWERS, None, f"{error.message}: {mends}, or says how to replace the file")
+        mends = Phrase(
+            Command("manifest", "fsck", "--repair", "--yes"),
+            " rebuilds verdicts and counts from sound records",
+        )
+        return Damage(ANSWERS, None, Phrase(f"{error.message}: ", mends, ", or says how to replace the file"))
     return None
 
 
@@ -166,9 +170,10 @@ def _watermarks(store: Store) -> Iterator[Damage]:
         done = (record for record in records if record.state is State.PROCESSED)
         brought = [(record.content.get("watermarks") or {}).get(standing.column) for record in done]
         if standing.watermark.as_json() not in brought:
-            problem = (
-                f"the watermark {_named(standing)} refers to it, but it did not set that watermark: "
-                "`lakewright watermark set ENTITY COLUMN VALUE` sets the right one"
+            problem = Phrase(
+                f"the watermark {_named(standing)} refers to it, but it did not set that watermark: ",
+                Command("watermark", "set", "ENTITY", "COLUMN", "VALUE"),
+                " sets the right one",
             )
             yield Damage(standing.item_id, None, problem)
 
@@ -191,31 +196,33 @@ def _beside_table(chain: SliceChain, recorded_by: RecordedBy) -> Iterator[Damage
         if is_done and number > (last or 0) and not has_no_commit(chain.store, item, application):
             yield _lost_commit(item, entity, number, last)
         elif not is_done and number == last and chain.has_landed(item) and not _is_at_work(chain, item):
-            typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, [slice_name(item)]))
-            problem = f"its commit {number} has landed, but is not recorded: the next run records it: {typed}"
+            typed = Phrase.joined(", then ", recorded_by(entity, [slice_name(item)]))
+            problem = Phrase(
+                f"its commit {number} has landed, but is not recorded: the next run records it: ", typed
+            )
             yield Damage(item.item_id, None, problem)
     rewinds = unrecorded_rewinds(chain)
     told_of = {each.item_id for rewind in rewinds for each in rewind.slices}
     if rewinds:
         names = [slice_of_id(each.item_id) for rewind in rewinds for each in rewind.slices]
-        typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, names))
+        typed = Phrase.joined(", then ", recorded_by(entity, names))
         told = f"the manifest lacks an undo or a rebuild of the table of {entity.called}"
         words = first_of([each.words for each in rewinds], MOST_NAMED)
-        yield Damage(ANSWERS, None, f"{told}: {words}. The next run records it: {typed}")
+        yield Damage(ANSWERS, None, Phrase(f"{told}: {words}. The next run records it: ", typed))
     given = chain.last_given_number
     if last is None or last <= given:
         return
     slices = {slice_.name for slice_ in list_slices(chain.bronze, chain.lake)}
     moved = moved_lake_error(chain, slices)
     if moved is not None:
-        yield Damage(ANSWERS, None, f"{moved.message}. {moved.remedy}".rstrip("."))
+        yield Damage(ANSWERS, None, Phrase(f"{moved.message}. ", moved.remedy or "").without_end())
         return
     unrecorded = [item for item in unrecorded_items(chain) if item.item_id not in told_of]
     if unrecorded or not rewinds:
         names = list(map(slice_name, unrecorded))
         known = f"but the manifest only knows those up to {given}"
         ends = f"the table of {entity.called} ends with commit {last}, {known}"
-        yield Damage(ANSWERS, None, f"{ends}. {_recorded_how(entity, names, last, recorded_by)}")
+        yield Damage(ANSWERS, None, Phrase(f"{ends}. ", _recorded_how(entity, names, last, recorded_by)))
 
 
 def _recorded_how(entity: Entity, names: Sequence[str], last: int, recorded_by: RecordedBy) -> str:
@@ -225,32 +232,36 @@ def _recorded_how(entity: Entity, names: Sequence[str], last: int, recorded_by: 
             "No slice in bronze is of the others. If the manifest is an older copy, bring the newer one back "
             f"if there is one. Otherwise the next slice that a run processes gets a number above {last}"
         )
-    typed = ", then ".join(f"`{each}`" for each in recorded_by(entity, names))
+    typed = Phrase.joined(", then ", recorded_by(entity, names))
     held = "is" if len(names) == 1 else "are"
     told = f"{counted(len(names), 'slice')} {held} in the table only: {first_of(names, MOST_NAMED)}"
-    return f"{told}. {UNRECORDED_ADVICE}: {typed}"
+    return Phrase(f"{told}. {UNRECORDED_ADVICE}: ", typed)
 
 
 def _unchecked(entity: Entity, error: TargetError | StorageUnavailable) -> str:
     """Return that the table of an entity could not be checked, and what to do."""
     table = error.details.get(DAMAGED)
-    commands = (moving_command(str(table)), f"{rebuild_command(entity)} --yes")
+    commands = (moving_command(str(table)), rebuild_command(entity).plus("--yes"))
     remedy = error.remedy if table is None else known_remedy(commands)
     told = f"the table of {entity.called} is not checked: {error.message}"
-    return told if remedy is None else f"{told}. {remedy.rstrip('.')}"
+    return told if remedy is None else Phrase(f"{told}. ", Phrase(remedy).without_end())
 
 
 def _lost_commit(item: Item, entity: Entity, number: int, last: int | None) -> Damage:
     if last is None:
-        problem = (
-            f"it is processed by commit {number}, but {entity.called} has no table with a commit: bring it "
-            f"back, or `{rebuild_command(entity)} --yes` makes it again from its slices"
+        problem = Phrase(
+            f"it is processed by commit {number}, but {entity.called} has no table with a commit: "
+            "bring it back, or ",
+            rebuild_command(entity).plus("--yes"),
+            " makes it again from its slices",
         )
         return Damage(item.item_id, None, problem)
     named = called_name(entity.called, item)
-    problem = (
-        f"it is processed by commit {number}, but the table of {entity.called} ends with {last}: "
-        f"was it restored or removed? `{command('requeue', named)}` applies the slice again"
+    problem = Phrase(
+        f"it is processed by commit {number}, but the table of {entity.called} ends with "
+        f"{last}: was it restored or removed? ",
+        command("requeue", named),
+        " applies the slice again",
     )
     return Damage(item.item_id, None, problem)
 

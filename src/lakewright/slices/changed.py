@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import Author, Draft, State
@@ -97,31 +98,39 @@ def _corrected(
     later = later_processed(first[0], items.values(), context.application)
     late = late_slices_in(context, entity, first)
     accept, is_older = command("accept", *late.typed), False
-    commands: tuple[str, ...] = (accept,)
+    commands: tuple[Command, ...] = (accept,)
+    said: str
     if not later:
         requeue = command("requeue", *late.typed)
-        commands, said = (requeue, *jobs), f"To process {it}: `{requeue}`{_then(jobs)}."
+        commands, said = (requeue, *jobs), Phrase(f"To process {it}: ", requeue, _then(jobs), ".")
     elif late.rebuild is not None:
         unskip, after = command("unskip", *late.typed), slice_name(later[0])
         place = "its place" if len(first) == 1 else "their places"
-        last: tuple[str, ...] = (late.rebuild,)
+        last: tuple[Command, ...] = (late.rebuild,)
         if _archived_for_undo(context, entity, deviations, after) == ():
             runs = _jobs(context, list(map(slice_name, (*first, *later))))
             last = (requeueing_undo(entity.called, after), *runs)
         commands = (unskip, *last)
-        said = f"To put {it} in {place}: `{unskip}`, then, before the next run, `{last[0]}`{_then(last[1:])}."
+        said = Phrase(
+            f"To put {it} in {place}: ",
+            unskip,
+            ", then, before the next run, ",
+            last[0],
+            _then(last[1:]),
+            ".",
+        )
     elif late.command == late.requeue:
         is_older = not late.is_safe
         commands = (accept,) if is_older else (late.requeue, *jobs)
-        said = f"To process {it}: `{late.requeue}`{_then(jobs)}; that {late.effect}."
+        said = Phrase(f"To process {it}: ", late.requeue, _then(jobs), f"; that {late.effect}.")
     else:
         said = f"Later slices are processed, whose rows stand for {it}: nothing need be processed."
     return CorrectedSlices(entity.called, changed, commands, said, is_older)
 
 
-def _then(commands: Iterable[str]) -> str:
+def _then(commands: Iterable[Command]) -> str:
     """Return commands that are typed after others, as the end of a sentence."""
-    return "".join(f", then `{typed}`" for typed in commands)
+    return Phrase(*(part for typed in commands for part in (", then ", typed)))
 
 
 def _archived_for_undo(
@@ -147,26 +156,27 @@ def _repetition(
     if processes is not None and entity.strategy is Strategy.HISTORIC:
         needed = _archived_for_undo(context, entity, found, names[0])
         if needed is None:  # a rebuild applies all slices, also those that are gone
-            requeue, rebuild = f"{command('requeue', *typed)} --late", rebuild_with(entity.called, names)
-            both = f"`{requeue}`, then `{rebuild}`, which keeps the slices' own times"
-            return Repetition((requeue, rebuild), f"{words} {both}")
+            requeue, rebuild = command("requeue", *typed).plus("--late"), rebuild_with(entity.called, names)
+            both = Phrase(requeue, ", then ", rebuild, ", which keeps the slices' own times")
+            return Repetition((requeue, rebuild), Phrase(f"{words} ", both))
         undo = requeueing_undo(entity.called, names[0])
         if needed:
             archived = first_of(needed, MOST_NAMED)
             words = f"bring {archived} back first, which the undo needs, and {words}"
-        return Repetition((undo, *jobs), f"{words} `{undo}`{_then(jobs)}", overtakes)
+        return Repetition((undo, *jobs), Phrase(f"{words} ", undo, _then(jobs)), overtakes)
     requeue = _requeue_command(context, entity, changed, items)
     if processes is not None:
-        return Repetition((requeue,), f"{words} `{requeue}`, then with later times {processes}")
+        return Repetition((requeue,), Phrase(f"{words} ", requeue, ", then with later times ", processes))
     note = overtakes
     if context.strategy_for(entity) is not Strategy.FULL and not entity.settings.delete_missing:
-        note += (
-            " Records that only the former content had stay when it is processed again; "
-            f"`{requeueing_undo(entity.called, names[0])}` instead takes them out."
+        note += Phrase(
+            " Records that only the former content had stay when it is processed again; ",
+            requeueing_undo(entity.called, names[0]),
+            " instead takes them out.",
         )
     if jobs and entity.settings.changed_slices == "requeue":
-        return Repetition(jobs, f"{words} {' and '.join(f'`{each}`' for each in jobs)}", note)
-    return Repetition((requeue, *jobs), f"{words} `{requeue}`{_then(jobs)}", note)
+        return Repetition(jobs, Phrase(f"{words} ", Phrase.joined(" and ", jobs)), note)
+    return Repetition((requeue, *jobs), Phrase(f"{words} ", requeue, _then(jobs)), note)
 
 
 def is_folder_missed(chain: SliceChain) -> bool:
@@ -216,7 +226,7 @@ def vanished_slices(chain: SliceChain, present: Mapping[str, Item]) -> VanishedS
 
 def _requeue_command(
     context: ProcessingContext, entity: Entity, changed: Sequence[Item], items: Mapping[str, Item]
-) -> str:
+) -> Command:
     """Return the command that has changed slices processed again, with those after them if needed.
 
     Slices that are ready count too: the run that names the command may have processed them by its end.
@@ -228,8 +238,9 @@ def _requeue_command(
     first, last_here = place_of(changed[0]), max(map(place_of, items.values()))
     last = context.chain(entity).last_processed(items)
     if last is not None and last > last_here:
-        return f"{command('requeue', *names)} --late"
-    return f"{command('requeue', names[0])} --cascade" if last_here > first else command("requeue", *names)
+        return command("requeue", *names).plus("--late")
+    is_first = last_here > first
+    return command("requeue", names[0]).plus("--cascade") if is_first else command("requeue", *names)
 
 
 def _overtakes(
@@ -259,7 +270,7 @@ def _overtakes(
         return f"{told}."
     placed = "it in its place" if one else "them in their places"
     requeue = _requeue_command(context, entity, changed, items)
-    return f"{told}; `{requeue}`, then `{found.rebuild}` instead puts {placed}."
+    return Phrase(f"{told}; ", requeue, ", then ", found.rebuild, f" instead puts {placed}.")
 
 
 def _again(
@@ -283,7 +294,7 @@ def _is_done(context: ProcessingContext, item: Item) -> bool:
     return item.is_processed_by(context.application) or (is_taken and is_ready)
 
 
-def _jobs(context: ProcessingContext, names: Sequence[str]) -> tuple[str, ...]:
+def _jobs(context: ProcessingContext, names: Sequence[str]) -> tuple[Command, ...]:
     """Return the commands of the runs that take slices; none if this run takes them all."""
     options = context.options
     return () if all(map(options.selection.takes, names)) else options.commands(options.other_runs(names))

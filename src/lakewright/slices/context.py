@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command
 from lakewright.manifest.ledger import Takeover
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.permissions import NO_PERMISSIONS, Permissions
@@ -113,7 +114,7 @@ class ProcessingOptions:
     selection: SliceSelection = ALL_SLICES
     settle: timedelta = timedelta()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
-    commands: Callable[[Sequence[OtherRun]], tuple[str, ...]] = commands_of
+    commands: Callable[[Sequence[OtherRun]], tuple[Command, ...]] = commands_of
 
 
 def strategy_of(text: str | None) -> Strategy | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, SliceError
 from lakewright.errors.fault import PARTS
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import has_same_amounts, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.bronze import BRONZE_UNREADABLE
@@ -60,7 +61,7 @@ class CorrectedSlices:
 
     entity: str
     items: tuple[Item, ...]
-    commands: tuple[str, ...]
+    commands: tuple[Command, ...]
     process: str
     is_older: bool = False
 
@@ -89,13 +90,13 @@ class CorrectedSlices:
         it = "it" if len(self.items) == 1 else "they"
         typed = command("accept", *(called_name(self.entity, item) for item in self.items[:MOST_NAMED]))
         if self.is_older:
-            return f"If {it} should stay skipped, and the newer rows: `{typed}`. {self.process}"
-        return f"{self.process} If {it} should stay skipped, `{typed}` ends this message."
+            return Phrase(f"If {it} should stay skipped, and the newer rows: ", typed, ". ", self.process)
+        return Phrase(self.process, f" If {it} should stay skipped, ", typed, " ends this message.")
 
     @property
     def note(self) -> str:
         """That they have changed, and what to type."""
-        return f"{self.words}. {self.advice}"
+        return Phrase(f"{self.words}. ", self.advice)
 
     @property
     def words(self) -> str:
@@ -117,7 +118,7 @@ class Repetition:
         note: What it does to other rows, or leaves of them, as sentences that follow others; or empty.
     """
 
-    commands: tuple[str, ...]
+    commands: tuple[Command, ...]
     words: str
     note: str = ""
 
@@ -168,7 +169,7 @@ class Deviations:
         items = [item.item_id for item in self.changed]
         return Fault(
             "\n".join(messages),
-            remedy=" ".join(remedies),
+            remedy=Phrase.joined(" ", remedies),
             code=alerts[0],
             details={
                 PARTS: list(zip(alerts, messages, strict=True)),
@@ -189,15 +190,19 @@ class Deviations:
             notes.append(self.corrected.note)
         if self.vanished and not self.is_lost:
             notes.append(
-                f"{self.vanished} processed {'slice is' if self.vanished == 1 else 'slices are'} "
-                "no longer in bronze; `lakewright manifest discover` lists them"
+                Phrase(
+                    f"{self.vanished} processed {'slice is' if self.vanished == 1 else 'slices are'} "
+                    "no longer in bronze; ",
+                    Command("manifest", "discover"),
+                    " lists them",
+                )
             )
         if self.listing.incomplete:
             notes.append(f"not complete yet: {_named(self.listing.incomplete)}")
         return tuple(notes)
 
     @property
-    def again(self) -> tuple[str, ...]:
+    def again(self) -> tuple[Command, ...]:
         """The commands that have the changed slices processed again, as far as they are known."""
         return () if self.repetition is None else self.repetition.commands
 
@@ -253,8 +258,11 @@ class Deviations:
             yield (
                 f"{counted(len(self.gone), 'slice')} of {self.entity} {_are(self.gone)} to be processed "
                 f"again, but {_are(self.gone)} gone from {self.bronze}: {_named(self.gone)}",
-                "Bring them back, or skip them with "
-                f"`{command('skip', *(f'{self.entity}/{name}' for name in self.gone))}`.",
+                Phrase(
+                    "Bring them back, or skip them with ",
+                    command("skip", *(f"{self.entity}/{name}" for name in self.gone)),
+                    ".",
+                ),
                 SLICES_GONE,
             )
 
@@ -272,15 +280,15 @@ class Deviations:
     @property
     def _remedy(self) -> str:
         """What to do about changed slices: first what harms nothing, if their rows may be the same."""
-        accept = f"`{command('accept', *(called_name(self.entity, item) for item in self.changed))}`"
+        accept = Phrase(command("accept", *(called_name(self.entity, item) for item in self.changed)))
         again, note = ("", "") if self.repetition is None else (self.repetition.words, self.repetition.note)
         if not self._have_same_amounts:
-            return f"{again[:1].upper()}{again[1:]}, or keep what was processed with {accept}.{note}"
+            return Phrase(
+                Phrase(again).capitalized(), ", or keep what was processed with ", accept, ".", note
+            )
         size = "Its size is" if len(self.changed) == 1 else "Their sizes are"
-        return (
-            f"{size} the same: if the rows are too, keep what was processed with {accept}. "
-            f"If not, {again}.{note}"
-        )
+        kept = Phrase(f"{size} the same: if the rows are too, keep what was processed with ", accept)
+        return Phrase(kept, ". If not, ", again, ".", note)
 
     @property
     def _have_same_amounts(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import observe_table
 from lakewright.spec.models.entity import Strategy
@@ -69,7 +70,7 @@ def one_by_one_reason(context: ProcessingContext, entity: Entity) -> str | None:
     if strategy is not Strategy.FULL and settings.delete_missing and settings.delete_scope != "full":
         return "the window of delete_missing follows from the slice before"
     if strategy is Strategy.HISTORIC and context.options.permissions.allow_backdated:
-        return "--allow-backdated compares each slice with the table before it"
+        return Phrase(Option("--allow-backdated"), " compares each slice with the table before it")
     state = observe_table(context.lake, entity.places(context.lake.settings).silver)
     followed = followed_by({**state.properties, **settings.table_properties})
     return f"readers follow each slice's changes ({followed})" if followed else None

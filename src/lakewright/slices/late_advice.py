@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.lock import command
 from lakewright.slices.discover import called_name, slice_name
 from lakewright.slices.processing_time import MOST_TYPED
@@ -81,7 +82,7 @@ class LateSlices:
         return bool(self.names) and self.undated.issuperset(self.names)
 
     @property
-    def rebuild(self) -> str | None:
+    def rebuild(self) -> Command | None:
         """The command that puts them in their place; None if none does, or none is needed."""
         return rebuild_with(self.entity, self.names) if self.is_placed else None
 
@@ -91,17 +92,17 @@ class LateSlices:
         return tuple(called_name(self.entity, name) for name in self.names)
 
     @property
-    def requeue(self) -> str:
+    def requeue(self) -> Command:
         """The command that applies them after the others."""
-        return f"{command('requeue', *self.typed)} --late"
+        return command("requeue", *self.typed).plus("--late")
 
     @property
-    def skip(self) -> str:
+    def skip(self) -> Command:
         """The command that leaves them out."""
         return command("skip", *self.typed)
 
     @property
-    def command(self) -> str:
+    def command(self) -> Command:
         """The command that harms nothing."""
         if self.rebuild is not None:
             return self.rebuild
@@ -141,32 +142,35 @@ class LateSlices:
         if self.rebuild is None:
             return None if self.strategy is Strategy.FULL else f"the next run {self.overwrites}"
         it = "it" if len(self.names) == 1 else "them"
-        return f"the next run {self.overwrites}; `{self.rebuild}` instead puts {it} in {self._its_place}"
+        return Phrase(
+            f"the next run {self.overwrites}; ", self.rebuild, f" instead puts {it} in {self._its_place}"
+        )
 
     @property
     def remedy(self) -> str:
         """What to type, as the end of a sentence; what harms nothing comes first."""
         if self.is_undated:
             its = "its name tells" if len(self.names) == 1 else "their names tell"
-            return f"{its} no processing time: `{self.skip}`"
+            return Phrase(f"{its} no processing time: ", self.skip)
         if undated := [name for name in self.names if name in self.undated]:
             dated = self.only(*(name for name in self.names if name not in self.undated))
-            return f"{dated.remedy}; {', '.join(undated)}: {self.only(*undated).remedy}"
+            return Phrase(dated.remedy, f"; {', '.join(undated)}: ", self.only(*undated).remedy)
         return self._remedy()
 
     @property
     def remedy_of_failed(self) -> str:
         """What to type about slices that failed for being late, as a sentence."""
-        resolving = f"`{command('resolve', *self.typed)}`, then "
-        return f"{self.remedy if self.is_undated else self._remedy(resolving)}."
+        resolving = Phrase(command("resolve", *self.typed), ", then ")
+        return Phrase(self.remedy if self.is_undated else self._remedy(resolving), ".")
 
     def _remedy(self, resolving: str = "") -> str:
         it = "it" if len(self.names) == 1 else "them"
-        requeue, skip = f"`{self.requeue}` {self.effect}", f"`{self.skip}` leaves {it} out"
+        requeue, skip = Phrase(self.requeue, f" {self.effect}"), Phrase(self.skip, f" leaves {it} out")
         if self.rebuild is not None:
-            placed = f"{resolving}`{self.rebuild}` puts {it} in {self._its_place}, {skip}"
-            return placed if self.is_requeue_refused else f"{placed}, {requeue}"
-        return f"{skip}, {requeue}" if self.strategy is Strategy.FULL else f"{requeue}, {skip}"
+            placed = Phrase(resolving, self.rebuild, f" puts {it} in {self._its_place}, ", skip)
+            return placed if self.is_requeue_refused else Phrase(placed, ", ", requeue)
+        first, second = (skip, requeue) if self.strategy is Strategy.FULL else (requeue, skip)
+        return Phrase(first, ", ", second)
 
     @property
     def _its_place(self) -> str:

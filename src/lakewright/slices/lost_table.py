@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError, TargetError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import (
     Commit,
     commit_text,
@@ -77,8 +78,11 @@ def lost_table_error(chain: SliceChain, processed: Item | None) -> TargetError |
     return TargetError(
         f"entity {chain.entity.called!r}: the manifest counts slices such as {slice_name(processed)} as "
         f"processed into {chain.silver}, but no table exists there",
-        remedy="Bring the table back, or correct the place of silver if it was moved. "
-        f"`{rebuild_command(chain.entity)} --yes` makes it again from its slices.",
+        remedy=Phrase(
+            "Bring the table back, or correct the place of silver if it was moved. ",
+            rebuild_command(chain.entity).plus("--yes"),
+            " makes it again from its slices.",
+        ),
     )
 
 
@@ -96,13 +100,16 @@ def older_table_error(chain: SliceChain, last: int | None) -> TargetError | None
         return None
     has = "has" if len(lacked) == 1 else "have"
     # Without a commit of a slice, the rows are those of another program, which only the option drops.
-    option = "" if last is not None else " --over-foreign"
+    options = ("--yes",) if last is not None else ("--over-foreign", "--yes")
     return TargetError(
         f"entity {chain.entity.called!r}: {chain.silver} is older than the manifest: "
         f"{counted(len(lacked), 'slice')}, such as {slice_name(lacked[0])}, {has} been processed by "
         "commits that its log does not have",
-        remedy="Bring the newer table back if there is one. "
-        f"`{rebuild_command(chain.entity)}{option} --yes` makes it again from its slices.",
+        remedy=Phrase(
+            "Bring the newer table back if there is one. ",
+            rebuild_command(chain.entity).plus(*options),
+            " makes it again from its slices.",
+        ),
     )
 
 
@@ -209,7 +216,7 @@ def mismatches(
     last: int | None,
     *,
     changed_nothing: Callable[[Item], bool],
-    rebuild: str | None = None,
+    rebuild: Command | None = None,
 ) -> Iterator[Mismatch]:
     """Yield slices that are recorded as processed but not in the table, and the other way round.
 
@@ -332,8 +339,11 @@ def others_fault(entity: Entity, commits: Sequence[Commit], *, is_refused: bool 
     slices = "No slice is processed into" if is_refused else "Slices go on with"
     return Fault(
         said,
-        remedy=f"{slices} the rows as they are now. If the change is unwanted, "
-        f"`{rebuild_command(entity)} --over-foreign` makes the table again from its slices.",
+        remedy=Phrase(
+            f"{slices} the rows as they are now. If the change is unwanted, ",
+            rebuild_command(entity).plus("--over-foreign"),
+            " makes the table again from its slices.",
+        ),
         code=ROWS_CHANGED,
         details={"alerts": [ROWS_CHANGED], "versions": [each.version for each in commits]},
     )

@@ -6,11 +6,11 @@ top of their own rows.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakeMoved
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.record import Application
 from lakewright.slices.application import is_of_lakewright
@@ -47,9 +47,11 @@ def moved_lake_error(chain: SliceChain, names: Set[str]) -> LakeMoved | None:
     old = before.item_id.rpartition("/")[0]
     return LakeMoved(
         f"slices of {application} were processed in {old}, and are in {place} now",
-        remedy="If the lake was moved or copied, update the manifest with "
-        f"`lakewright manifest move {shlex.quote(old)} {shlex.quote(place)}`. "
-        "If these are other slices, run DESTROY first to start over.",
+        remedy=Phrase(
+            "If the lake was moved or copied, update the manifest with ",
+            Command("manifest", "move", old, place),
+            ". If these are other slices, run DESTROY first to start over.",
+        ),
         details={"old": old, "new": place},
     )
 

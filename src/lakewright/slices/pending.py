@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.applications import known_names, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.ledger import Takeover
@@ -314,12 +315,13 @@ def _not_ready_error(context: ProcessingContext, name: str, entity: Entity) -> L
     verdict = item.verdict(context.application)
     if verdict is Verdict.UNKNOWN:
         return UsageError(
-            f"there is no slice {name} in {place}", remedy="Slices are listed by `lakewright manifest ls`."
+            f"there is no slice {name} in {place}",
+            remedy=Phrase("Slices are listed by ", Command("manifest", "ls"), "."),
         )
     if verdict in {Verdict.PROCESSED, Verdict.SKIPPED}:
         return UsageError(
             f"the slice {name} is {verdict} for {context.application} already",
-            remedy=f"To process it again: `{command('requeue', called_name(entity.called, name))}`.",
+            remedy=Phrase("To process it again: ", command("requeue", called_name(entity.called, name)), "."),
         )
     return held_error(context, entity, item)
 

@@ -19,6 +19,7 @@ from lakewright.errors import (
     SequenceConflict,
     StoreUnavailable,
 )
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.cluster import prepare_cluster
 from lakewright.lake.commit import is_superseded
 from lakewright.lake.observation import last_commit_number, observe_table
@@ -75,7 +76,7 @@ def process_pending(context: ProcessingContext, entity: Entity, *, slice: str | 
         check_processing_times(context, entity, chosen, pending.late)
         prepare_cluster(context.lake)
         for note in narrowed_columns(before, entity):
-            context.warn(f"{entity.name}: {note}")
+            context.warn(Phrase(f"{entity.name}: ", note))
         result = _process(processor, chosen)
         state = observe_table(context.lake, processor.places.silver)
         result = replace(result, notes=(*result.notes, *outdated_rows(state, entity, context.lake.settings)))

@@ -7,7 +7,6 @@ is no time is an error, are Lakewright's own.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -15,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.lock import command
 from lakewright.manifest.record import parse_instant
 from lakewright.slices.discover import called_name, slice_name
@@ -127,7 +127,7 @@ class ProcessingTimes:
         if found is None and not self.is_lenient:
             of_slice = "" if rendered == self.text else f" of slice {slice_name}"
             is_told = depends_on_slice(self.text)
-            remedy = f"{_REMEDY} {self._left_out(slice_name)}" if is_told else _REMEDY
+            remedy = Phrase(_REMEDY, " ", self._left_out(slice_name)) if is_told else _REMEDY
             raise UsageError(f"the processing time {rendered!r}{of_slice} is not ISO 8601", remedy=remedy)
         return found
 
@@ -166,8 +166,11 @@ class ProcessingTimes:
             apart = [(name, one + number * APART) for number, name in enumerate(names)]
             raise UsageError(
                 f"one processing time is given for {len(names)} pending slices",
-                remedy=f"Process them one by one: {_one_by_one(entity, apart)}. Or give each its own time by "
-                "an expression, such as ${slice.date}.",
+                remedy=Phrase(
+                    "Process them one by one: ",
+                    _one_by_one(entity, apart),
+                    ". Or give each its own time by an expression, such as ${slice.date}.",
+                ),
             )
         former: tuple[str, datetime] | None = None
         for name in names:
@@ -175,12 +178,21 @@ class ProcessingTimes:
             if is_historic and at is not None and former is not None and at <= former[1]:
                 same = at == former[1]
                 apart = [former, (name, at + APART)]
-                first = f"Process them one by one: {_one_by_one(entity, apart)}. Or give" if same else "Give"
+                first = (
+                    Phrase("Process them one by one: ", _one_by_one(entity, apart), ". Or give")
+                    if same
+                    else "Give"
+                )
                 raise UsageError(
                     f"the processing time {at.isoformat()} of slice {name} is not later than that of slice "
                     f"{former[0]}, {former[1].isoformat()}",
-                    remedy=f"{first} an expression whose values follow the order of the slices, or leave out "
-                    f"one of them, such as `{command('skip', called_name(entity, name))}`.",
+                    remedy=Phrase(
+                        first,
+                        " an expression whose values follow the order of the slices, or leave out one of "
+                        "them, such as ",
+                        command("skip", called_name(entity, name)),
+                        ".",
+                    ),
                 )
             former = former if at is None else (name, at)
 
@@ -194,13 +206,13 @@ class ProcessingTimes:
             otherwise = _WITHOUT_DATE if lacks_date else fault.remedy or "Correct the expression."
             raise UsageError(
                 f"the processing time {text!r} has no value for the slice {slice_name}: {why}",
-                remedy=f"{otherwise} {self._left_out(slice_name)}",
+                remedy=Phrase(otherwise, " ", self._left_out(slice_name)),
             ) from error
 
     def _left_out(self, slice_name: str) -> str:
         # A slice that the manifest knows goes on to hold the others back when it is removed or renamed.
         skipping = command("skip", called_name(self.entity, slice_name))
-        return f"If it is no slice, or comes again under another name: `{skipping}`."
+        return Phrase("If it is no slice, or comes again under another name: ", skipping, ".")
 
 
 _WITHOUT_DATE = "Name the form of the dates, as in ${slice.date('dd.MM.yyyy')}."
@@ -263,16 +275,15 @@ def _as_regex(piece: str) -> str:
     )
 
 
-def process_commands(entity: str, times: Iterable[tuple[str, datetime]], *options: str) -> list[str]:
+def process_commands(entity: str, times: Iterable[tuple[str, datetime]], *options: str) -> list[Command]:
     """Return the commands that process slices of an entity, each at a time of its own."""
     return [
-        shlex.join(("lakewright", "process", entity, name, "--processing-time", at.isoformat(), *options))
-        for name, at in times
+        Command("process", entity, name, "--processing-time", at.isoformat(), *options) for name, at in times
     ]
 
 
 def _one_by_one(entity: str, times: Sequence[tuple[str, datetime]]) -> str:
-    return first_of([f"`{each}`" for each in process_commands(entity, times)], MOST_TYPED)
+    return first_of(process_commands(entity, times), MOST_TYPED)
 
 
 TOLERANCE = timedelta(days=1)
@@ -314,8 +325,11 @@ def future_times_fault(
     names = [name for name, _ in told]
     skipping = command("skip", *(called_name(called, name) for name in names[:MOST_TYPED]))
     if len(told) == 1:
-        return Fault(f"{names[0]}: {told[0][1]}", remedy=f"If its date is wrong, leave it out: `{skipping}`.")
+        return Fault(
+            f"{names[0]}: {told[0][1]}", remedy=Phrase("If its date is wrong, leave it out: ", skipping, ".")
+        )
     lines = [f"{name}: {why}" for name, why in told]
     return Fault(
-        first_of(lines, MOST_TYPED, "\n"), remedy=f"If their dates are wrong, leave them out: `{skipping}`."
+        first_of(lines, MOST_TYPED, "\n"),
+        remedy=Phrase("If their dates are wrong, leave them out: ", skipping, "."),
     )

@@ -24,6 +24,7 @@ from lakewright.errors import (
     SparkUnavailable,
     UsageError,
 )
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.commit_lock import commit_lock, lock_file
 from lakewright.lake.failpoint import reach_failpoint
@@ -262,7 +263,7 @@ class _Attempt:
             self.errors.append(
                 LateSliceError(
                     f"the slice {self.slice.name} is older than one that is already processed",
-                    remedy=f"{late_slices_in(self.context, self.entity, (self.item,)).remedy}.",
+                    remedy=Phrase(late_slices_in(self.context, self.entity, (self.item,)).remedy, "."),
                 )
             )
         late = frozenset({self.item.item_id} if self.errors else ())

@@ -15,6 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError, TargetError
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.commit import Token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.manifest.lock import command
@@ -365,5 +366,7 @@ def _failed(
     remedy = ours.remedy
     if ours.details.get(MAY_SKIP):
         skip = command("skip", called_name(entity.called, known.name))
-        remedy = f"{remedy} To leave it out, type `{skip}`, then `{rebuild_command(entity)}`."
+        remedy = Phrase(
+            remedy or "", " To leave it out, type ", skip, ", then ", rebuild_command(entity), "."
+        )
     return type(ours)(message, remedy=remedy, details=ours.details)

@@ -6,13 +6,13 @@ Lakewright's own.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, LakewrightError
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.observation import latest_instant_since, latest_instant_told, observe_table
 from lakewright.manifest.record import State, parse_instant
 from lakewright.slices.discover import item_id, natural_key, slice_name
@@ -50,13 +50,16 @@ __all__ = [
     "unknown_time_note",
 ]
 
-ALL_DECLARED = (
-    "Or give each slice the time that a job declares for it: empty the table with `lakewright job JOB "
-    "truncate -t TARGET`, then run the job for all slices."
+ALL_DECLARED = Phrase(
+    "Or give each slice the time that a job declares for it: empty the table with ",
+    Command("job", "JOB", "truncate", "-t", "TARGET"),
+    ", then run the job for all slices.",
 )
 """What makes the times of all slices follow the order of their names."""
 
-_BACKDATED = "--allow-backdated permits the earlier one, unless versions of a record would overlap."
+_BACKDATED = Phrase(
+    Option("--allow-backdated"), " permits the earlier one, unless versions of a record would overlap."
+)
 
 MOST_INCLUDED = 20
 """The largest number of slices of which a remedy types the rebuild that puts them in their place."""
@@ -261,7 +264,7 @@ def backdated_note(
 
 def early_note(error: BackdatedError | None) -> str | None:
     """Return that a run would refuse a time, with the commands to type; None if it would not."""
-    return None if error is None else f"the run refuses it: {error.message}. {error.remedy}"
+    return None if error is None else Phrase(f"the run refuses it: {error.message}. ", error.remedy or "")
 
 
 def early_error(
@@ -375,7 +378,9 @@ def _backdated_error(
     return BackdatedError(
         f"the processing time {at.isoformat()} is not later than {newest.isoformat()}, "
         f"the time of the newest version in {chain.silver}{'' if older is None else f'; {older.words}'}",
-        remedy=f"{_times_remedy(rebuild, typed, len(early))} {_BACKDATED if older is None else ALL_DECLARED}",
+        remedy=Phrase(
+            _times_remedy(rebuild, typed, len(early)), " ", _BACKDATED if older is None else ALL_DECLARED
+        ),
         details={
             "processing_time": at.isoformat(),
             "newest": newest.isoformat(),
@@ -386,18 +391,18 @@ def _backdated_error(
     )
 
 
-def rebuild_with(called: str, names: Sequence[str]) -> str:
+def rebuild_with(called: str, names: Sequence[str]) -> Command:
     """Return the command that gives slices of an entity their place among those before and after them."""
     included = [word for name in names for word in ("--include", name)]
-    return shlex.join(("lakewright", "rebuild", called, *included))
+    return Command("rebuild", called, *included)
 
 
-def requeueing_undo(called: str, name: str) -> str:
+def requeueing_undo(called: str, name: str) -> Command:
     """Return the command that takes a slice back with those after it, so that the next run processes them."""
-    return shlex.join(("lakewright", "undo", called, name, "--requeue"))
+    return Command("undo", called, name, "--requeue")
 
 
-def _times_remedy(rebuild: str | None, typed: Sequence[str], slices: int) -> str:
+def _times_remedy(rebuild: Command | None, typed: Sequence[Command], slices: int) -> str:
     """Return what to type about slices whose times are too early, as sentences.
 
     Args:
@@ -406,17 +411,17 @@ def _times_remedy(rebuild: str | None, typed: Sequence[str], slices: int) -> str
         slices: Their number.
     """
     if rebuild is None:
-        return f"Give a later time: {_in_turn(typed, slices)}."
+        return Phrase("Give a later time: ", _in_turn(typed, slices), ".")
     it, its = ("it", "its") if slices == 1 else ("them", "their")
-    included = f"`{rebuild}`"
+    included = Phrase(rebuild)
     if slices > MOST_INCLUDED:
-        included = f"`{shlex.join(shlex.split(rebuild)[:3])}`, with `--include SLICE` for each"
-    later = f"Only to make {its} rows the current ones: {_in_turn(typed, slices)}."
-    return f"Put {it} in {its} place: {included}. {later}"
+        included = Phrase(Command(*rebuild.argv[:2]), ", with `--include SLICE` for each")
+    later = Phrase(f"Only to make {its} rows the current ones: ", _in_turn(typed, slices), ".")
+    return Phrase(f"Put {it} in {its} place: ", included, ". ", later)
 
 
-def _in_turn(typed: Sequence[str], slices: int) -> str:
+def _in_turn(typed: Sequence[Command], slices: int) -> str:
     """Return the first commands for slices, of which each needs one, as text."""
     rest = slices - len(typed)
     also = f", and so on for {rest} more, each a second later" if rest else ""
-    return ", then ".join(f"`{each}`" for each in typed) + also
+    return Phrase.joined(", then ", typed) + also

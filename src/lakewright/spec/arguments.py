@@ -15,6 +15,7 @@ from itertools import product
 from math import prod
 
 from lakewright.errors import Fault, SpecError
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.secrets import HIDDEN, is_secret_name
 from lakewright.spec.expressions.values import Duration, Value, ValueType, render_value
@@ -40,6 +41,18 @@ MOST_INSTANCES = 100_000
 
 _SUFFIXES = ("start", "end", "until", "step")
 _NO_ORDER = "cannot have a range: only numbers, dates, timestamps and durations have an order"
+_IN_PYTHON = {
+    ValueType.STRING: '"text"',
+    ValueType.INTEGER: "1",
+    ValueType.FLOAT: "1.5",
+    ValueType.DECIMAL: "1.5",
+    ValueType.BOOLEAN: "True",
+    ValueType.DATE: "date(2022, 1, 31)",
+    ValueType.TIMESTAMP: "datetime(2022, 1, 31, 12, tzinfo=UTC)",
+    ValueType.DURATION: "timedelta(hours=1)",
+}
+"""The samples as a caller in Python writes them."""
+
 _SAMPLES = {
     ValueType.STRING: "text",
     ValueType.INTEGER: "1",
@@ -244,8 +257,12 @@ def _argument_fault(
 
 def _remedy(parameter: Parameter) -> str:
     name, sample = parameter.name, _SAMPLES[parameter.type]
-    single = f"{name} is of type {parameter.type}: write {name}={sample}"
-    return single if parameter.type in _UNORDERED else f"{single}, or {name}:start=… {name}:end=…"
+    value = Option(f"{name}={sample}", f"{name}={_IN_PYTHON[parameter.type]}")
+    single = Phrase(f"{name} is of type {parameter.type}: write ", value)
+    if parameter.type in _UNORDERED:
+        return single
+    step = ", step=timedelta(hours=1)" if parameter.type is ValueType.TIMESTAMP else ""
+    return Phrase(single, ", or ", Option(f"{name}:start=… {name}:end=…", f"{name}=Range(…, …{step})"))
 
 
 class _ParameterValues:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lakewright.errors import Fault, SpecError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.registry import Registry
 from lakewright.spec.expressions.function import Namespace
@@ -222,5 +223,7 @@ class Project:
             return faulty
         remedy = suggestion(name, among)
         if self.faults:
-            remedy = f"The project's files have {counted(len(self.faults), 'fault')}: `lakewright validate`."
+            remedy = Phrase(
+                f"The project's files have {counted(len(self.faults), 'fault')}: ", Command("validate"), "."
+            )
         return SpecError.of(f"there is no {category} {name!r}", remedy=remedy)

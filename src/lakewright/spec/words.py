@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lakewright.errors.phrase import Phrase
+
 __all__ = ["counted", "first_of"]
 
 
@@ -29,4 +31,5 @@ def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
         ('a, b and 1 more', 'a, b')
     """
     more = len(texts) - most
-    return separator.join(texts[:most]) + (f" and {more:,} more" if more > 0 else "")
+    shown = Phrase.joined(separator, texts[:most])
+    return Phrase(shown, f" and {more:,} more") if more > 0 else shown

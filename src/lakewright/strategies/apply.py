@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, DataLossError
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.observation import delta_table, local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
 from lakewright.manifest.payload import MAY_SKIP
@@ -151,7 +152,9 @@ def _check_not_outdated(load: SliceLoad) -> None:
         raise DataLossError(
             f"the late slice would replace {counted(newer, 'row')} whose {sequence} is greater than that of "
             "all its own",
-            remedy="To replace these rows, resolve the item and run with --allow-data-loss.",
+            remedy=Phrase(
+                "To replace these rows, resolve the item and run with ", Option("--allow-data-loss"), "."
+            ),
             details={"rows": newer, "of_slice": True, MAY_SKIP: True},
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import BadRowsError
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.paths import local_path
 from lakewright.manifest.payload import MAY_SKIP
 from lakewright.schema.fault import Fault, Owner, Reason
@@ -134,7 +135,7 @@ def _type_remedy(
     if len(found) > 1 or not fault.is_misfit:
         return None
     hint = _type_hint(fault, entity, table, is_replayed=is_replayed)
-    return f"{hint} {fault_remedy(fault, rebuild_command(entity))}"
+    return Phrase(f"{hint} ", fault_remedy(fault, rebuild_command(entity)))
 
 
 def _type_hint(fault: Fault, entity: Entity, table: TableState, *, is_replayed: bool) -> str:

@@ -9,13 +9,13 @@ MERGE is Lakewright's own: a MERGE rewrites every file in which a key matches.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakewright.errors import VerificationError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
@@ -216,13 +216,17 @@ def _counted_actions(actions: Mapping[str, Iterable[str]], counts: Mapping[str, 
 
 def _check_unique_matches(load: SliceLoad, labelled: int) -> None:
     """Raise `VerificationError` if a record of the slice matches more than one row of the table."""
-    records, called = load.statistics.used, shlex.quote(load.entity.called)
+    records = load.statistics.used
     if labelled > records:
         raise VerificationError(
             f"{load.address} holds several rows for one key of the slice: {records} records matched "
             f"{labelled} times",
-            remedy=f"`lakewright doctor {called}` finds most such rows, and what else wrote to the table. "
-            f"`{rebuild_command(load.entity)}` builds it again from its slices.",
+            remedy=Phrase(
+                Command("doctor", load.entity.called),
+                " finds most such rows, and what else wrote to the table. ",
+                rebuild_command(load.entity),
+                " builds it again from its slices.",
+            ),
             details={"records": records, "labelled": labelled},
         )
 

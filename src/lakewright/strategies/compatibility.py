@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DataLossError, MigrationError, SchemaDriftError
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
 from lakewright.spec.models.column import normal_name
 from lakewright.spec.models.entity import Strategy
@@ -94,17 +95,19 @@ def check_partitions(
         raise MigrationError(
             f"the table is partitioned by {', '.join(partitions) or 'no column'}, the entity by "
             f"{', '.join(declared) or 'none'}",
-            remedy=remedy or f"Declare the columns by which the table is partitioned; or {_again(entity)}.",
+            remedy=remedy
+            or Phrase("Declare the columns by which the table is partitioned; or ", _again(entity), "."),
             details={"table": list(partitions), "entity": list(declared)},
         )
 
 
-def _again(entity: Entity, option: str = "") -> str:
-    return f"build the table again from its slices with `{rebuild_command(entity)}{option}`"
+def _again(entity: Entity, *options: str) -> str:
+    return Phrase("build the table again from its slices with ", rebuild_command(entity).plus(*options))
 
 
-def _reload(entity: Entity, option: str = "") -> str:
-    return f"{_again(entity, option)}; or reload it with --strategy full --allow-data-loss"
+def _reload(entity: Entity, *options: str) -> str:
+    full, loss = Option("--strategy full"), Option("--allow-data-loss")
+    return Phrase(_again(entity, *options), "; or reload it with ", full, " ", loss)
 
 
 def _check_names(state: TableState, names: Mapping[str, str], entity: Entity) -> None:
@@ -124,7 +127,7 @@ def _check_names(state: TableState, names: Mapping[str, str], entity: Entity) ->
             raise SchemaDriftError(
                 f"column {source!r} is called {old!r} in the table and {new!r} now: it would be empty in all "
                 "rows that do not change",
-                remedy=f"Call it {old!r} again, with `newname`; or {_reload(entity)}.",
+                remedy=Phrase(f"Call it {old!r} again, with `newname`; or ", _reload(entity), "."),
                 details={"column": source, "table": old, "entity": new},
             )
 
@@ -136,10 +139,10 @@ def _check_strategy(state: TableState, strategy: Strategy, entity: Entity, *, al
             raise DataLossError(f"the table holds rows of the strategy {kept}, which full would replace")
     elif kept not in {strategy, Strategy.FULL} or (kept == Strategy.FULL and strategy is Strategy.HISTORIC):
         found = f"rows of the strategy {kept}" if kept else "rows that Lakewright did not write"
-        again = _reload(entity, "" if kept else " --over-foreign")
+        again = _reload(entity, *([] if kept else ["--over-foreign"]))
         raise MigrationError(
             f"the table holds {found}; {strategy} cannot continue from them",
-            remedy=f"Give the entity another destination, or {again}.",
+            remedy=Phrase("Give the entity another destination, or ", again, "."),
             details={"table": kept, "strategy": strategy.value},
         )
 
@@ -149,7 +152,7 @@ def _check_hash_version(properties: Mapping[str, str], entity: Entity) -> None:
         raise MigrationError(
             f"the table's hashes are of version {properties.get(HASH_VERSION_PROPERTY)}, this "
             f"tool's of {HASH_VERSION}: every row would count as changed",
-            remedy=f"Use the version of Lakewright that wrote them, or {_reload(entity)}.",
+            remedy=Phrase("Use the version of Lakewright that wrote them, or ", _reload(entity), "."),
         )
 
 
@@ -163,7 +166,7 @@ def _check_system_columns(
     if missing:
         raise MigrationError(
             f"the table lacks the columns {', '.join(missing)}, which the strategy {strategy} needs",
-            remedy=f"Give the entity another destination, or {_reload(entity)}.",
+            remedy=Phrase("Give the entity another destination, or ", _reload(entity), "."),
             details={"missing": missing},
         )
 
@@ -190,6 +193,6 @@ def _key_error(kept: str, found: str, entity: Entity, *, is_undeclared: bool = F
     )
     return SchemaDriftError(
         f"the table's rows are keyed by {kept}, the slice's by {found}: no row would be found again",
-        remedy=f"{restore}, {'then' if is_undeclared else 'or'} {_reload(entity)}.",
+        remedy=Phrase(f"{restore}, {('then' if is_undeclared else 'or')} ", _reload(entity), "."),
         details={"table": kept, "slice": found},
     )

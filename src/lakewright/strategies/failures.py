@@ -16,6 +16,7 @@ from lakewright.errors import (
     StorageUnavailable,
     TargetError,
 )
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.spark_errors import (
     EVERYWHERE,
     STORAGE,
@@ -105,8 +106,11 @@ def _table_error(text: str, table: str, entity: Entity) -> StorageUnavailable | 
     why = unreadable_reason(text)
     return StorageUnavailable(
         f"a file of the table {table} can't be read: {why if file[1] in why else f'{file[1]}: {why}'}",
-        remedy=f"Bring the file back, then run again; or `{rebuild_command(entity)}` builds the table again "
-        "from its slices.",
+        remedy=Phrase(
+            "Bring the file back, then run again; or ",
+            rebuild_command(entity),
+            " builds the table again from its slices.",
+        ),
     )
 
 

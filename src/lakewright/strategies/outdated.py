@@ -11,11 +11,11 @@ own.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.schema.canonical import HASH_VERSION, KNOWN_VERSIONS
 from lakewright.schema.convert import convert
 from lakewright.schema.fits import widened
@@ -66,13 +66,13 @@ class Outdated:
     """
 
     reason: str
-    command: str
+    command: Command
 
 
 def outdated_rows(state: TableState, entity: Entity, lake: LakeSettings) -> tuple[str, ...]:
     """Return why rows of a table lack what the entity declares now, each with the command that mends it."""
     said = outdated_parts(state, entity, lake)
-    return tuple(f"{each.reason}; `{each.command}` builds it again" for each in said)
+    return tuple(Phrase(f"{each.reason}; ", each.command, " builds it again") for each in said)
 
 
 def outdated_parts(
@@ -101,7 +101,7 @@ def outdated_parts(
     return (*changed, *(Outdated(why, rebuild_command(entity)) for why in others))
 
 
-def rebuild_command(entity: Entity, names: Collection[str] = ()) -> str:
+def rebuild_command(entity: Entity, names: Collection[str] = ()) -> Command:
     """Return the command that builds an entity's table again.
 
     Args:
@@ -110,12 +110,12 @@ def rebuild_command(entity: Entity, names: Collection[str] = ()) -> str:
             environment are given by `-D`; a secret becomes `<name>`, which no shell accepts.
     """
     entries = entity.job_entries
-    words = ["lakewright", "rebuild", shlex.quote(entity.called)]
+    argv = ["rebuild", entity.called]
     for name in sorted(names):
         if name in entries and name not in entity.definitions:
             is_secret = is_secret_name(name)
-            words += ["-D", f"{name}=<{name}>" if is_secret else shlex.quote(f"{name}={entries[name]}")]
-    return " ".join(words)
+            argv += ["-D", Placeholder(f"{name}=<{name}>") if is_secret else f"{name}={entries[name]}"]
+    return Command(*argv)
 
 
 def _changed_expressions(
@@ -228,8 +228,8 @@ def _changed_history(state: TableState, entity: Entity, lake: LakeSettings) -> I
 
 def narrowed_columns(state: TableState, entity: Entity) -> tuple[str, ...]:
     """Return for each column with another type than the table keeps what happens, and what to type."""
-    otherwise = f", or build the table again with `{rebuild_command(entity)}`"
-    return tuple(f"{reason}{otherwise}" for reason in narrowed_reasons(state, entity))
+    otherwise = Phrase(", or build the table again with ", rebuild_command(entity))
+    return tuple(reason + otherwise for reason in narrowed_reasons(state, entity))
 
 
 def narrowed_reasons(state: TableState, entity: Entity) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator
 from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.outcome import Outcome
 from lakewright.plan.phase import Phase
 from lakewright.plan.resource import Resource
@@ -34,7 +35,9 @@ class ErrorMode(StrEnum):
     FAIL_NEVER = "failNever"
 
 
-_REMEDY = "`lakewright sql` shows what the assertion reads. Correct that, or what it expects, then run again."
+_REMEDY = Phrase(
+    Command("sql"), " shows what the assertion reads. Correct that, or what it expects, then run again."
+)
 
 
 def _with_names(declared: Any) -> Any:

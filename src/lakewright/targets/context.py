@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lakewright.errors.phrase import Command
 from lakewright.manifest.ledger import Takeover
 from lakewright.plan.other_runs import commands_of
 from lakewright.plan.permissions import Permissions
@@ -70,7 +71,7 @@ class Context:
     report: Callable[[SliceReport], None] = lambda _: None
     redact: Callable[[str], str] = str
     dependents: Callable[[str], Mapping[str, int]] | None = None
-    commands: Callable[[Sequence[OtherRun]], tuple[str, ...]] = commands_of
+    commands: Callable[[Sequence[OtherRun]], tuple[Command, ...]] = commands_of
     takeover: Takeover = Takeover.AUTO
     append_id: str | None = None
     is_stopping: Callable[[], bool] = lambda: False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field as Declared
 
 from lakewright.errors import VerificationError
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.columns import fields_of
 from lakewright.lake.partition import within_partition
 from lakewright.plan.dirtiness import BuildPolicy, Dirtiness, build_dirtiness
@@ -178,7 +179,7 @@ class CopyTarget(Target):
         with telling_misfits(self.label, relation):
             summary = write_rows(context, relation, frame, partition=partition, mode=mode, built_from=taken)
         for told in told_columns(relation, summary):
-            context.warn(f"{self.label}: {told}")
+            context.warn(Phrase(f"{self.label}: ", told))
         if taken is not None:
             save_fingerprint(context, self, taken)
         source = self.source

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Declared
 
 from lakewright.errors import DataLossError, VerificationError
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.table import full_name, quoted, run_statement
 from lakewright.plan.observation import Answer, Observation
 from lakewright.plan.outcome import Outcome
@@ -95,6 +96,6 @@ class HiveDatabaseTarget(Target):
             listed = first_of(tables, 5)
             raise DataLossError(
                 f"{self.label}: the database {self.qualified} holds {len(tables)} tables: {listed}",
-                remedy="Remove them first, or add --allow-data-loss.",
+                remedy=Phrase("Remove them first, or add ", Option("--allow-data-loss"), "."),
             )
         run_statement(context.workspace.lake, f"DROP DATABASE IF EXISTS {name} CASCADE")

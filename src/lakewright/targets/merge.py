@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, model_validator
 from pydantic import Field as Declared
 
 from lakewright.errors import SpecError
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.partition import canonical_partition
 from lakewright.plan.dirtiness import Dirtiness
 from lakewright.plan.observation import Observation
@@ -109,6 +110,6 @@ class MergeTarget(RelationTarget):
             condition=self.condition,
             clauses=[Clause(each.action, each.condition, each.columns) for each in self.clauses],
             partition=canonical_partition(relation.partitions, self.partition),
-            warn=lambda text: context.warn(f"{self.label}: {text}"),
+            warn=lambda text: context.warn(Phrase(f"{self.label}: ", text)),
         )
         return Outcome(metrics={**counts, **observed_measures(workspace, self.mapping or "")})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field as Declared
 
 from lakewright.errors import Fault, SpecError, TargetError, VerificationError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.partition import Partition, canonical_partition, within_partition
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.mappings.mapping import Input
@@ -118,9 +119,11 @@ def _with_loss(relation: Relation, observation: Observation, context: Context) -
 IS_EMPTY = "is_empty"
 """Detail of the error of a check, and entry of its record: that what the target writes holds no rows."""
 
-_MAY_BE_EMPTY = (
-    "If BUILD had no rows to write, such as those of a skipped slice, `lakewright status` names how to "
-    "accept that. Otherwise run BUILD, or set verifyPolicy: EMPTY_AS_SUCCESS if it may be empty."
+_MAY_BE_EMPTY = Phrase(
+    "If BUILD had no rows to write, such as those of a skipped slice, ",
+    Command("status"),
+    " names how to accept that. Otherwise run BUILD, or set verifyPolicy: "
+    "EMPTY_AS_SUCCESS if it may be empty.",
 )
 
 
@@ -305,7 +308,7 @@ class WritingTarget(Target):
                 built_from=taken if is_saved else None,
             )
         for told in told_columns(relation, summary):
-            context.warn(f"{self.label}: {told}")
+            context.warn(Phrase(f"{self.label}: ", told))
         if is_saved:
             save_fingerprint(context, self, taken)
         return Outcome(metrics={**_metrics(summary), **observed_measures(workspace, mapping)})

@@ -7,17 +7,17 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from lakewright.errors import LakewrightError, SchemaDriftError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.schema.rules import Unit
 
 __all__ = ["fault_error", "fault_of", "fault_remedy", "fault_text"]
 
-_REBUILD = "lakewright rebuild ENTITY"
+_REBUILD = Command("rebuild", "ENTITY")
 
 _OTHER_TYPE = "Correct the slice, or give the column another `datatype`; nothing was written."
 _OTHER_COLUMN = (
     "Correct the slice; or declare a `datatype` that holds all values, and build the table again with "
-    "`{rebuild}`. Nothing was written."
 )
 _OTHER_FILE = (
     "Correct the file or the type that the relation declares, then run again; with the option "
@@ -44,7 +44,7 @@ _LARGEST = 10**20
 _EXCEL_START = datetime(1899, 12, 30, tzinfo=UTC)
 
 
-def fault_error(text: str, rebuild: str = _REBUILD) -> SchemaDriftError | None:
+def fault_error(text: str, rebuild: Command = _REBUILD) -> SchemaDriftError | None:
     """Return the error of a query that failed because of a fault, found in Spark's text; None for others.
 
     Args:
@@ -100,7 +100,7 @@ def _type_text(fault: Fault, *, of_earlier_slices: bool) -> str:
     return f"the type {fault.type}{whose.get(fault.owner, '')}"
 
 
-def fault_remedy(fault: Fault, rebuild: str = _REBUILD) -> str:
+def fault_remedy(fault: Fault, rebuild: Command = _REBUILD) -> str:
     """Return what to do about a value that does not fit.
 
     Args:
@@ -114,7 +114,9 @@ def fault_remedy(fault: Fault, rebuild: str = _REBUILD) -> str:
         if found is not None:
             unit, year = found
             return _SAY_UNIT.format(unit=unit, why=f", with which it is in the year {year}")
-    return _OTHER_COLUMN.format(rebuild=rebuild) if fault.owner is Owner.TABLE else _OTHER_TYPE
+    if fault.owner is Owner.TABLE:
+        return Phrase(_OTHER_COLUMN, rebuild, ". Nothing was written.")
+    return _OTHER_TYPE
 
 
 def _unit(fault: Fault) -> tuple[str, int] | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Phrase
 from lakewright.manifest.journal import KeptRows, Taint, TargetPhase
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -74,7 +75,7 @@ def _with_commands(app: App, warned: Warned) -> Warned:
         commands = emptying_commands(app, job, [taint])
     except LakewrightError:  # a wrong definition is told by itself
         return warned
-    remedy = f"Type {', then '.join(f'`{each}`' for each in commands)}."
+    remedy = Phrase("Type ", Phrase.joined(", then ", commands), ".")
     return replace(warned, entry={**entry, "error": {**error, "remedy": remedy}})
 
 

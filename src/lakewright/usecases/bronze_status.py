@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, StorageUnavailable
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
@@ -78,7 +79,7 @@ class Arrived:
     slices: tuple[str, ...]
     incomplete: tuple[str, ...] = ()
     late: LateSlices | None = None
-    commands: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
     refused: Fault | None = None
 
     @property
@@ -204,8 +205,12 @@ def _beside(fault: Fault, entity: str, told: Mapping[str, str]) -> Fault:
         return fault
     return replace(
         fault,
-        remedy=f"What is named for {first} requeues or accepts it for {entity}, too, as they read one "
-        f"folder: type that first. `lakewright status` then names what to type for {entity}.",
+        remedy=Phrase(
+            f"What is named for {first} requeues or accepts it for {entity}, too, as they read "
+            "one folder: type that first. ",
+            Command("status"),
+            f" then names what to type for {entity}.",
+        ),
     )
 
 
@@ -266,7 +271,7 @@ def _missing(chain: SliceChain, present: Mapping[str, Item], listing: Listing) -
     return Fault(
         f"{counted(len(gone), 'slice')} of {chain.entity.called} {wait}, but {are} gone from "
         f"{chain.bronze}: {names}",
-        remedy=f"Bring {them} back before the next run, which would fail {them}, or type `{skip}`.",
+        remedy=Phrase(f"Bring {them} back before the next run, which would fail {them}, or type ", skip, "."),
         code=SLICES_MISSING,
     )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.documentation.document import Ref, Source
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.mappings.filter import FilterMapping
 from lakewright.mappings.relation import RelationMapping
 from lakewright.mappings.select import SelectMapping
@@ -31,7 +32,7 @@ __all__ = ["ColumnFlow", "read_column_flow"]
 Columns = Mapping[str, tuple[Source, ...]]
 """The columns of an item, each with its sources."""
 
-ASK_SPARK = "`lakewright docs` shows the columns of every mapping: it asks Spark."
+ASK_SPARK = Phrase(Command("docs"), " shows the columns of every mapping: it asks Spark.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def read_column_flow(app: App, item: Ref) -> ColumnFlow:
         names = tracer.relation(item.name)
         return ColumnFlow({name: () if entity is None else (Source(entity, name),) for name in names})
     except _Unknown as why:
-        return ColumnFlow(note=f"{why} {ASK_SPARK}")
+        return ColumnFlow(note=Phrase(f"{why} ", ASK_SPARK))
 
 
 def _writers(app: App, relation: str) -> Iterator[str]:

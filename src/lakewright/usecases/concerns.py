@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import BackdatedError, Fault
+from lakewright.errors.fault import remedy_of
+from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS, Lock, command, recovery_advice, recovery_command
@@ -81,7 +83,7 @@ class Concern:
     blocked: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()
     advice: str = ""
-    command: str | None = None
+    command: ShellLine | None = None
     action: str | None = None
     item_id: str | None = None
     run_id: str | None = None
@@ -119,7 +121,7 @@ def concerns_of_files(project: Project) -> Iterator[Concern]:
             since=None,
             triggers=tuple(str(each) for each in withheld if each.fault == fault),
             advice=fault.remedy or "Correct it; the file is read again at once.",
-            command="lakewright validate",
+            command=Command("validate"),
             code=fault.code,
         )
 
@@ -163,9 +165,9 @@ def concern_of_item(item: Item, ready: Mapping[tuple[str, str | None], int], nam
         more=other_lines(message),
         since=mark.since,
         behind=_behind(mark.application, ready) if holds_back else 0,
-        advice=recovery_advice(item, named).replace(f" Then `{typed}`.", "").replace(f": `{typed}`.", "."),
+        advice=recovery_advice(item, named, is_beside=True),
         command=typed,
-        action="requeue" if "requeue" in typed else "resolve",
+        action="requeue" if "requeue" in typed.argv else "resolve",
         item_id=item.item_id,
         run_id=mark.run_id,
         entity=entity,
@@ -226,7 +228,7 @@ def concern_of_waiting(entity: str, refused: BackdatedError) -> Concern:
     """Return why a run would refuse the processing time of slices that wait."""
     typed, _ = commands_for_times(refused)
     it, its = ("it", "its") if refused.details["slices"] == 1 else ("them", "their")
-    after = "".join(f", then `{each}`" for each in typed[1:])
+    after = _then(typed[1:])
     return Concern(
         kind="waiting",
         subject=entity,
@@ -234,7 +236,7 @@ def concern_of_waiting(entity: str, refused: BackdatedError) -> Concern:
         since=None,
         advice=f"Build the table again with {it} in {its} place."
         if gives_place(refused)
-        else f"Give a later time{after}.",
+        else Phrase("Give a later time", after, "."),
         command=typed[0],
         entity=entity,
         code=refused.code,
@@ -262,11 +264,11 @@ def fault_concern(kind: str, subject: str, fault: Fault) -> Concern:
 
 def _advice_of_run(run: Run, step: NextStep, *, is_mended: bool) -> str:
     if step.refused is not None:
-        after = "".join(f", then `{each}`" for each in step.commands[1:])
+        after = _then(step.commands[1:])
         first = "Build the table again with the slice in its place"
-        return f"{first if step.gives_place else 'Process the slice with a later time'}{after}."
+        return Phrase(first if step.gives_place else "Process the slice with a later time", after, ".")
     if step.caution is not None:
-        return f"{step.caution[0].upper()}{step.caution[1:]}."
+        return Phrase(Phrase(step.caution).capitalized(), ".")
     if step.left_out is not None:
         return f"Mend the cause, then type the command: it also takes {step.left_out}; --resume does not."
     if is_rewind(run):
@@ -301,8 +303,14 @@ def concern_of_tainted(each: TaintedTarget) -> Concern:
 
 def _advice_of_tainted(each: TaintedTarget) -> str:
     if each.is_emptied:
-        return "Empty it, then build it" + "".join(f", then `{then}`" for then in each.commands[1:]) + "."
-    return "Run the job that builds it." + "".join(f" Also `{also}`." for also in each.commands[1:])
+        return Phrase("Empty it, then build it", _then(each.commands[1:]), ".")
+    others = (Phrase(" Also ", also, ".") for also in each.commands[1:])
+    return Phrase("Run the job that builds it.", *others)
+
+
+def _then(commands: Iterable[Command]) -> Phrase:
+    """Return commands that are typed after others, as the end of a sentence."""
+    return Phrase(*(part for command in commands for part in (", then ", command)))
 
 
 def concern_of_warning(warned: Warned) -> Concern:
@@ -314,7 +322,7 @@ def concern_of_warning(warned: Warned) -> Concern:
         why=first_line(error["message"]),
         more=other_lines(error["message"]),
         since=run.finished or run.started,
-        advice=error.get("remedy") or "",
+        advice=remedy_of(error) or "",
         run_id=run.run_id,
         code=error.get("code"),
     )
@@ -328,9 +336,7 @@ def concern_of_trigger(each: TriggerStatus) -> Concern:
     if each.word == "failed":
         advice = "It runs again when the cause is mended."
     if then:
-        advice = "".join(
-            ("Mend the cause, then type the command", *(f", then `{typed}`" for typed in then), ".")
-        )
+        advice = Phrase("Mend the cause, then type the command", _then(then), ".")
     return Concern(
         kind="trigger",
         subject=f"trigger {name}",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from lakewright.errors import LakewrightError, SpecError, StorageUnavailable
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.cluster import check_cluster_settings, lake_master
 from lakewright.lake.files import files_at
 from lakewright.lake.object_storage import try_writes
@@ -78,9 +79,11 @@ def _jars(environ: Mapping[str, str], jars: tuple[Jar, ...] = DELTA_JARS) -> str
     missing = missing_jars(folder, jars)
     if missing:
         number = f"{len(missing)} of {len(jars)}"
-        return (
-            f"the first run, or `lakewright setup`, fetches {number} into {folder}; "
-            "if it has no network, copy that folder from a machine that has one"
+        return Phrase(
+            "the first run, or ",
+            Command("setup"),
+            f", fetches {number} into {folder}; if it has no network, copy that folder from a "
+            "machine that has one",
         )
     return f"{len(jars)} in {folder}"
 
@@ -89,7 +92,9 @@ def _archive(environ: Mapping[str, str]) -> str:
     archive = archive_path(find_java(environ))
     if archive.is_file():
         return str(archive)
-    return "none, so that each start of Spark takes some seconds longer; `lakewright setup` makes it"
+    return Phrase(
+        "none, so that each start of Spark takes some seconds longer; ", Command("setup"), " makes it"
+    )
 
 
 def project_checks(app: App, *, starts_session: bool) -> Iterator[Check]:
@@ -118,7 +123,12 @@ def unopened_project(error: LakewrightError, *, is_named: bool) -> Check:
     """Return the check of a project that cannot be opened."""
     if isinstance(error, SpecError):
         count = counted(len(error.faults), "error")
-        return Check("project", False, f"{count}, the first: {error.faults[0]}", "See `lakewright validate`.")
+        return Check(
+            "project",
+            False,
+            Phrase(f"{count}, the first: ", error.faults[0].phrase),
+            Phrase("See ", Command("validate"), "."),
+        )
     if is_named:
         return Check("project", False, str(error), error.remedy)
     return Check(
@@ -153,7 +163,9 @@ def _write_check(app: App, root: str) -> Check:
     if is_s3(root) or app.lake.is_started:
         return guarded("write access", lambda: _remote_write_access(app, root))
     said = f"not checked: only Spark can write to {root}"
-    return Check("write access", None, said, "`lakewright doctor --start` starts Spark and tries it.")
+    return Check(
+        "write access", None, said, Phrase(Command("doctor", "--start"), " starts Spark and tries it.")
+    )
 
 
 def _remote_write_access(app: App, root: str) -> str:

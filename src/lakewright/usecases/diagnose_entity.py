@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from lakewright.doctor import repair as repairing
 from lakewright.doctor.examine import Diagnosis, examine
 from lakewright.doctor.plan_repair import RepairPlan
 from lakewright.errors import LakewrightError, StorageUnavailable
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.lake.spark_errors import query_failure
 from lakewright.manifest.store import Query
@@ -120,7 +120,7 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
     except LakewrightError:
         return
     if left is not None:
-        yield Check("beside", None, left.words, f"{left.advice[0].upper()}{left.advice[1:]}.")
+        yield Check("beside", None, left.words, Phrase(Phrase(left.advice).capitalized(), "."))
     if is_rehearsal_left:
         said = f"{rehearsal} belongs to a rehearsal that is running, or was killed"
         yield Check("beside", None, said, "The next rehearsal of the entity removes what is left.")
@@ -128,10 +128,10 @@ def _beside(app: App, entity: Entity) -> Iterator[Check]:
 
 def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
     """Return checks of the rows of an entity's table, and of the commits that it should have."""
-    repair = f"`lakewright doctor {shlex.quote(entity.called)} --repair` shows what would repair it."
-    convert = (
-        f"`{rebuild_command(entity)}` makes one record of them: primary keys are then of the values "
-        "after the cast."
+    repair = Phrase(Command("doctor", entity.called, "--repair"), " shows what would repair it.")
+    convert = Phrase(
+        rebuild_command(entity),
+        " makes one record of them: primary keys are then of the values after the cast.",
     )
     for finding in diagnosis.findings:
         remedy = convert if finding.rule == KEY_ALIKE else repair
@@ -145,7 +145,7 @@ def _row_checks(entity: Entity, diagnosis: Diagnosis) -> Iterator[Check]:
         last = diagnosis.foreign_commits[-1]
         count = counted(len(diagnosis.foreign_commits), "commit")
         told = f"{count} not by Lakewright changed rows, the last: {_told(last)}"
-        again = f"`{rebuild_command(entity)} --over-foreign` makes the table again without them."
+        again = Phrase(rebuild_command(entity).plus("--over-foreign"), " makes the table again without them.")
         yield Check("writers", None, told, again)
 
 
@@ -191,7 +191,11 @@ def _held_slices(app: App, entity: Entity) -> Iterator[Check]:
             if row.verdict.is_blocking and row.advice:
                 yield Check("slice", False, f"{row.slice} is {row.verdict.value}", row.advice)
     told = ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(counts.items()))
-    yield Check("manifest", True, told or "has no slice yet; `lakewright manifest discover` records them")
+    yield Check(
+        "manifest",
+        True,
+        told or Phrase("has no slice yet; ", Command("manifest", "discover"), " records them"),
+    )
 
 
 def _silver(app: App, entity: Entity) -> str:
@@ -211,7 +215,10 @@ def _silver(app: App, entity: Entity) -> str:
         files = counted(len(gone), "data file")
         raise StorageUnavailable(
             f"{silver}, version {state.version}, lacks {files}, such as {gone[0]}",
-            remedy="Bring what is gone back, from a backup if there is one. Otherwise "
-            f"`{rebuild_command(entity)}` builds the table again from its slices.",
+            remedy=Phrase(
+                "Bring what is gone back, from a backup if there is one. Otherwise ",
+                rebuild_command(entity),
+                " builds the table again from its slices.",
+            ),
         )
     return f"{silver}, version {state.version}, {counted(len(state.columns), 'column')}"

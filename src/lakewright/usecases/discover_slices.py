@@ -26,6 +26,6 @@ def discover_slices(app: App, entities: Sequence[str] = ()) -> Differences:
     found = inventory_of(app).differences([project.entity(name) for name in names])
     for name, error in found.unreadable:
         if DAMAGED in error.details:
-            rebuild = f"{rebuild_command(project.entity(name))} --yes"
+            rebuild = rebuild_command(project.entity(name)).plus("--yes")
             error.remedy = known_remedy((moving_command(str(error.details[DAMAGED])), rebuild))
     return found

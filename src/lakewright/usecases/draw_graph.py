@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakewright.app import App
+from lakewright.errors.phrase import Command
 from lakewright.plan.graph import Node, build_graph
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -54,14 +55,14 @@ class DrawnTrigger:
     """A trigger that starts targets of a graph without a person.
 
     Attributes:
-        runs: What it runs, as one would type it.
+        runs: The command that it runs.
         when: When it runs.
         starts: The targets that it starts with: those of the job that wait for no other, or those of the
             entity that it processes.
     """
 
     name: str
-    runs: str
+    runs: Command
     when: str
     enabled: bool
     starts: tuple[str, ...]
@@ -70,7 +71,7 @@ class DrawnTrigger:
         """Return the trigger as `graph -o json` prints it."""
         return {
             "name": self.name,
-            "runs": self.runs,
+            "runs": " ".join(self.runs.argv),
             "when": self.when,
             "enabled": self.enabled,
             "starts": list(self.starts),
@@ -101,12 +102,12 @@ def starting_triggers(app: App, job: str, drawn: Sequence[DrawnTarget]) -> tuple
     for name in app.project.triggers:
         trigger = app.project.trigger(name)
         if trigger.job == job:
-            runs = f"job {job} {str(trigger.phase).lower()}"
+            runs = Command("job", job, str(trigger.phase).lower())
             found.append(DrawnTrigger(name, runs, trigger.when(), trigger.enabled, first))
         for entity in trigger.entities:
             if entity in writers:
                 when, starts = trigger.when(entity), tuple(writers[entity])
-                found.append(DrawnTrigger(name, f"process {entity}", when, trigger.enabled, starts))
+                found.append(DrawnTrigger(name, Command("process", entity), when, trigger.enabled, starts))
     return tuple(found)
 
 

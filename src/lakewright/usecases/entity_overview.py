@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_table
 from lakewright.lake.row_counts import RowCount, read_row_counts
@@ -219,6 +219,6 @@ def _table(app: App, entity: Entity, processed: int) -> tuple[TableState | None,
     if not processed:
         return state, "there is no table yet: the first slice creates it"
     were = "was" if processed == 1 else "were"
-    typed = shlex.join(("lakewright", "doctor", entity.called))
+    typed = Command("doctor", entity.called)
     gone = f"there is no table, although {counted(processed, 'slice')} of it {were} processed"
-    return state, f"{gone}: `{typed}` examines it"
+    return state, Phrase(f"{gone}: ", typed, " examines it")

@@ -10,6 +10,7 @@ from typing import Any
 from lakewright.app import App
 from lakewright.errors import UsageError
 from lakewright.errors.fault import PARTS
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest import run_comparison
 from lakewright.manifest.journal import RUNNING, Run
 from lakewright.manifest.run_comparison import TargetDifference
@@ -160,7 +161,7 @@ def find_run(app: App, text: str) -> Run:
     if len(alike) != 1:
         raise UsageError(
             f"{len(alike)} runs start with {text!r}" if alike else f"there is no run {text!r}",
-            remedy="`lakewright history` lists the runs.",
+            remedy=Phrase(Command("history"), " lists the runs."),
         )
     return alike[0]
 
@@ -201,7 +202,7 @@ def accept_runs(app: App, texts: Iterable[str], *, author: str, reason: str) -> 
             ended = "goes on" if run.status == RUNNING else f"ended with {run.status}"
             raise UsageError(
                 f"run {run.run_id} {ended}: only the failure of a run is accepted",
-                remedy="`lakewright history --status failed` lists the runs that failed.",
+                remedy=Phrase(Command("history", "--status", "failed"), " lists the runs that failed."),
             )
     return [app.journal.accept_run(run, by=author, reason=reason) for run in runs]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Verdict, is_changed
 from lakewright.manifest.lock import command
 from lakewright.slices.application import application_of
@@ -58,7 +58,9 @@ def _included(app: App, entity: Entity, name: str, taken: set[datetime]) -> Appl
         raise UsageError(
             f"{name} has no place among the slices of {entity.name}: it was never processed, and no job "
             "declares a processing time for it",
-            remedy=f"`{command('requeue', f'{entity.called}/{name}')} --late` applies it after the others.",
+            remedy=Phrase(
+                command("requeue", f"{entity.called}/{name}").plus("--late"), " applies it after the others."
+            ),
         )
     _check_place(entity, item, place)
     if entity.strategy is Strategy.HISTORIC and place.at != declared:
@@ -82,12 +84,12 @@ def _check_waits(app: App, entity: Entity, item: Item) -> None:
     typed = f"{entity.called}/{slice_name(item)}"
     remedies = {
         Verdict.PROCESSED: "Leave it out of --include: a rebuild applies all slices that were processed.",
-        Verdict.FAILED: f"`{command('resolve', typed)}` first.",
-        Verdict.SKIPPED: f"`{command('unskip', typed)}` first.",
+        Verdict.FAILED: Phrase(command("resolve", typed), " first."),
+        Verdict.SKIPPED: Phrase(command("unskip", typed), " first."),
     }
     raise UsageError(
         f"{typed} does not wait to be processed: it is {verdict.value}",
-        remedy=remedies.get(verdict, f"`lakewright manifest show {typed}` tells what it waits for."),
+        remedy=remedies.get(verdict, Phrase(Command("manifest", "show", typed), " tells what it waits for.")),
     )
 
 
@@ -96,10 +98,15 @@ def _check_place(entity: Entity, item: Item, place: SlicePlace) -> None:
     name, at, older = slice_name(item), place.at, place.older
     if older is None:
         return
-    typed = shlex.join(("lakewright", "process", entity.called, name))
+    typed = Command("process", entity.called, name)
     raise UsageError(
         f"{name} has the processing time {at.isoformat()}, at which it is not in its place: {older.words}",
-        remedy=f"Give it a later time: `{typed} --processing-time {_second_after(older.at)}`. {ALL_DECLARED}",
+        remedy=Phrase(
+            "Give it a later time: ",
+            typed.plus("--processing-time", _second_after(older.at)),
+            ". ",
+            ALL_DECLARED,
+        ),
     )
 
 
@@ -110,8 +117,11 @@ def _check_room(entity: Entity, item: Item, at: datetime, placement: Placement) 
     name = slice_name(item)
     raise UsageError(
         f"{name} has no place between those before and after it: its time would be {at.isoformat()}",
-        remedy="Undo those after it that have the same day with `lakewright undo "
-        f"{shlex.quote(entity.called)} SLICE --requeue`, then include all of them.",
+        remedy=Phrase(
+            "Undo those after it that have the same day with ",
+            Command("undo", entity.called, "SLICE", "--requeue"),
+            ", then include all of them.",
+        ),
     )
 
 
@@ -122,8 +132,11 @@ def _check_unchanged(app: App, entity: Entity, item: Item) -> None:
     called = f"{entity.called}/{slice_name(item)}"
     raise UsageError(
         f"{called} has changed since it was recorded",
-        remedy=f"If its present content is right, record it with `{command('requeue', called)} --late`, and "
-        "begin again.",
+        remedy=Phrase(
+            "If its present content is right, record it with ",
+            command("requeue", called).plus("--late"),
+            ", and begin again.",
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.lock import (
     Lock,
@@ -124,7 +125,7 @@ class Row:
         return self.short_name or self.item.item_id
 
     @property
-    def next_command(self) -> str | None:
+    def next_command(self) -> Command | None:
         """The command that lets a failed, stale or damaged item continue, or None if there is none."""
         if self.lock is not None:
             return command("release", self.typed) if self.is_stale else None
@@ -137,7 +138,7 @@ class Row:
         """What to do about a failed, stale or damaged item, with `next_command`; None if there is nothing."""
         typed = self.next_command
         if typed is None or self.item.problem is not None:
-            return typed and f"`{typed}`"
+            return typed and Phrase(typed)
         if self.lock is None:
             return recovery_advice(self.item, self.typed)
         return stale_advice(self.lock, typed, is_taken_over=self.is_taken_over)
@@ -231,7 +232,12 @@ def find_item(app: App, text: str) -> Item:
     raise UsageError(
         f"the manifest has no item {text}",
         remedy=_better_name(app, text)
-        or "`lakewright manifest ls` lists the items; `lakewright manifest discover` records new slices.",
+        or Phrase(
+            Command("manifest", "ls"),
+            " lists the items; ",
+            Command("manifest", "discover"),
+            " records new slices.",
+        ),
     )
 
 

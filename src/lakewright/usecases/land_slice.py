@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.frames import (
     SupportsArrow,
     arrow_table,
@@ -137,5 +138,5 @@ def _warn_if_processed(app: App, entity: Entity, landed: LandedSlice) -> None:
     item = app.ledger.item(landed.item_id)
     if item.verdict(application_of(app.project.name, entity)) is Verdict.PROCESSED:
         fault = changed_fault(app, entity)
-        remedy = "" if fault is None else f": {fault.remedy}"
+        remedy = "" if fault is None else Phrase(": ", fault.remedy or "")
         log.warning("%s: slice %s was processed before it was replaced%s", entity.called, landed.name, remedy)

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.readiness import Readiness
@@ -65,8 +66,12 @@ class Choice:
         if Verdict.UNKNOWN in verdicts:
             raise UsageError(
                 "unknown slices have no record to list",
-                remedy="`lakewright plan JOB` counts such slices, `lakewright manifest discover` records "
-                "them.",
+                remedy=Phrase(
+                    Command("plan", "JOB"),
+                    " counts such slices, ",
+                    Command("manifest", "discover"),
+                    " records them.",
+                ),
             )
         return cls(frozenset(verdicts), frozenset(states))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lakewright.app import App
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.slices.application import application_of
 from lakewright.slices.recover_from_log import UNRECORDED_ADVICE
 from lakewright.spec.words import counted, first_of
@@ -91,7 +91,7 @@ def concerns_of_records(observed: Observed) -> Iterator[Concern]:
             since=None,
             advice="If it is another one, or was moved, bring it back or correct `manifest:`. "
             "Otherwise the next run recovers the slices that the tables hold.",
-            command="lakewright manifest discover",
+            command=Command("manifest", "discover"),
         )
     for behind in observed.behind[:MOST]:
         yield Concern(
@@ -138,7 +138,7 @@ def concerns_of_gold(observed: Observed, tainted: Sequence[TaintedTarget] = ()) 
 
 def _damaged(faults: Sequence[Fault]) -> Iterator[Concern]:
     for fault in faults[:MOST]:
-        typed = " && ".join(fault.details["commands"])
+        typed = ShellLine(" && ".join(fault.details["commands"]))
         yield replace(fault_concern("damaged", fault.details["subject"], fault), command=typed)
 
 
@@ -168,7 +168,7 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
             f"{first_of(gone.slices, MOST_NAMED)}",
             since=None,
             advice="The table keeps their rows; a rebuild would need them.",
-            command=shlex.join(["lakewright", "manifest", "discover", "--entity", gone.entity]),
+            command=Command("manifest", "discover", "--entity", gone.entity),
             entity=gone.entity,
         )
     for found in observed.bronze.corrected[:MOST]:
@@ -188,7 +188,7 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
             why=f"{counted(each.rows, 'bad row')} of {counted(len(each.slices), 'slice')} put aside: "
             f"{first_of(each.slices, MOST_NAMED)}",
             since=None,
-            advice=f"They are in {each.folder}. {each.advice}",
+            advice=Phrase(f"They are in {each.folder}. ", each.advice),
             entity=each.entity,
         )
     reasons: dict[str, list[str]] = {}
@@ -198,6 +198,6 @@ def observed_notices(observed: Observed) -> Iterator[Concern]:
         yield Concern(
             kind="unseen",
             subject=first_of(names, MOST_NAMED),
-            why=f"not looked at for a rebuild: {why}",
+            why=Phrase("not looked at for a rebuild: ", why),
             since=None,
         )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import SequenceConflict, StorageUnavailable, UsageError
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.manifest.applications import known_names, named_application, unknown_warnings
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command
@@ -269,7 +270,10 @@ def requeue_items(
     """
     if cascade and late:
         raise UsageError(
-            "--cascade processes later slices again after this one, --late leaves them as they are",
+            Phrase(
+                *(Option("--cascade"), " processes later slices again after this one, "),
+                *(Option("--late"), " leaves them as they are"),
+            ),
             remedy="Give one of the two.",
         )
     inventory = inventory_of(app)
@@ -337,16 +341,18 @@ def _later_error(app: App, entity: Entity | None, item: Item, later: Sequence[st
             called_name(entity.called, item),
         )
         ready = {
-            Verdict.SKIPPED: f"`{command('unskip', named)}`, then ",
-            Verdict.PROCESSED: f"`{command('requeue', named)} --late`, then ",
+            Verdict.SKIPPED: Phrase(command("unskip", named), ", then "),
+            Verdict.PROCESSED: Phrase(command("requeue", named).plus("--late"), ", then "),
             Verdict.READY: "",
         }
         if rebuild is not None and verdict in ready:
-            placed = f"To put it in its place: {ready[verdict]}`{rebuild}`. Or: "
+            placed = Phrase("To put it in its place: ", ready[verdict], rebuild, ". Or: ")
     return UsageError(
         f"later slices{of} are processed, {len(later)} in all: {first_of(later, MOST_NAMED)}",
-        remedy=f"{placed}Give --cascade to process them again as well, or --late to apply this one after "
-        "them.",
+        remedy=Phrase(
+            *(placed, "Give ", Option("--cascade"), " to process them again as well, or "),
+            *(Option("--late"), " to apply this one after them."),
+        ),
     )
 
 
@@ -366,7 +372,9 @@ def _written(item: Item, action: Callable[[], Item]) -> Item:
         return action()
     except SequenceConflict as error:
         shown = command("show", item.item_id)
-        error.remedy = f"Other programs write to this item now. `{shown}` shows its state; then try again."
+        error.remedy = Phrase(
+            "Other programs write to this item now. ", shown, " shows its state; then try again."
+        )
         raise
 
 

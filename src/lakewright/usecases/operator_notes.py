@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Phrase
 from lakewright.manifest.item import Item, Verdict
 from lakewright.slices.application import application_of
 from lakewright.slices.chain import is_in_table
@@ -36,8 +37,12 @@ def skip_notes(app: App, item: Item) -> Iterator[str]:
         return
     if item.is_processed_by(application) or _is_held(app, entity, item):
         yield (
-            f"{called_name(entity.called, item)}: the slice was processed already, and its rows stay in the "
-            f"table until `{rebuild_command(entity)}` builds it again without them"
+            Phrase(
+                f"{called_name(entity.called, item)}: the slice was processed already, and its rows "
+                "stay in the table until ",
+                rebuild_command(entity),
+                " builds it again without them",
+            )
         )
 
 
@@ -61,7 +66,7 @@ def unskip_notes(app: App, item: Item) -> Iterator[str]:
     is_refused = bool(late_items(app, entity, [item]))
     if is_refused:
         found = late_slices_of(app, entity, (slice_name(item),))
-        yield f"{called}: the slice is {found.words}, so the next run refuses it: {found.remedy}"
+        yield Phrase(f"{called}: the slice is {found.words}, so the next run refuses it: ", found.remedy)
         if found.is_requeue_refused:
             return
     is_allowed = later and may_be_late(entity, item)
@@ -109,7 +114,7 @@ def _time_notes(app: App, entities: Mapping[str, Entity], after: str) -> Iterato
     for entity, ordered in _ordered(app, entities):
         note = requeued_time_note(app, entity, ordered)
         if note is not None:
-            yield f"{called_name(entity.called, ordered[0])}: {after}{note}"
+            yield Phrase(f"{called_name(entity.called, ordered[0])}: {after}", note)
 
 
 def _late_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
@@ -126,4 +131,4 @@ def _order_notes(app: App, entities: Mapping[str, Entity]) -> Iterator[str]:
     """Yield that requeued items, whose entities are given, are applied over newer rows, and the other way."""
     for entity, ordered in _ordered(app, entities):
         if (warning := late_slices_of(app, entity, ordered).warning) is not None:
-            yield f"{called_name(entity.called, ordered[0])}: {warning}"
+            yield Phrase(f"{called_name(entity.called, ordered[0])}: ", warning)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Commit, read_commits
 from lakewright.lake.observation import read_table
 from lakewright.manifest.item import Item, Verdict
@@ -92,7 +92,7 @@ class PastTable:
             raise UsageError(
                 f"the log of {self.entity.name} does not tell what slice {name!r} changed: it came into the "
                 f"table with others, by the undo or rebuild of version {rewound[name].version}",
-                remedy="`lakewright history row` shows the life of a record.",
+                remedy=Phrase(Command("history", "row"), " shows the life of a record."),
             )
         verdict = self._verdict(name)
         if verdict is Verdict.PROCESSED:
@@ -100,8 +100,11 @@ class PastTable:
         if verdict is not Verdict.UNKNOWN:
             raise UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, which is {verdict}",
-                remedy="To see what it would change: "
-                f"`lakewright process {shlex.quote(self.entity.called)} {shlex.quote(name)} --rehearse`.",
+                remedy=Phrase(
+                    "To see what it would change: ",
+                    Command("process", self.entity.called, name, "--rehearse"),
+                    ".",
+                ),
             )
         raise UsageError(
             f"the log of {self.entity.name} has no commit of a slice {name!r}",
@@ -114,12 +117,15 @@ class PastTable:
         if self._has_changed_nothing(name):
             return UsageError(
                 f"the log of {self.entity.name} has no commit of slice {name!r}, although it was processed",
-                remedy=f"A slice that changes no row makes none: `{typed}` tells more.",
+                remedy=Phrase("A slice that changes no row makes none: ", typed, " tells more."),
             )
         return UsageError(
             f"the log of {self.entity.name} does not show the commit of {name}",
-            remedy="It is older than what the log keeps, or the table was written anew since. "
-            f"`{typed}` tells how many rows the slice changed.",
+            remedy=Phrase(
+                "It is older than what the log keeps, or the table was written anew since. ",
+                typed,
+                " tells how many rows the slice changed.",
+            ),
         )
 
     def _item(self, name: str) -> Item:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakewright.errors import Fault
+from lakewright.errors.fault import remedy_of
+from lakewright.errors.phrase import Command
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import failure_words
 from lakewright.notebook import html_table
@@ -132,7 +134,7 @@ class ProjectStatus:
     warned: tuple[Warned, ...]
     last_runs: tuple[Run, ...]
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    commands: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    commands: Mapping[str, tuple[Command, ...]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     blocked: Mapping[str, Fault] = field(default_factory=dict)
     foreign: Mapping[str, str] = field(default_factory=dict)
@@ -328,7 +330,7 @@ def _concern_rows(status: ProjectStatus) -> Iterator[tuple[str, str, str, str]]:
     yield from _fault_rows("table", status.rows_changed)
     for warned in status.warned:
         error = warned.entry["error"] or {"message": "; ".join(warned.entry["reasons"])}
-        yield "warning", warned.subject, error["message"], error.get("remedy") or ""
+        yield "warning", warned.subject, error["message"], remedy_of(error) or ""
     yield from _fault_rows("table", (*status.damaged_gold, *status.lost))
     for dirty in status.tainted:
         yield (

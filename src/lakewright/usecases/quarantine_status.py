@@ -8,6 +8,7 @@ from typing import Any
 
 from lakewright.app import App
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.files import files_at
 from lakewright.lake.lake import Lake
 from lakewright.lake.paths import is_s3, join, local_path
@@ -48,27 +49,32 @@ class Quarantined:
     slices: tuple[str, ...]
     rows: int
     folder: str
-    commands: tuple[str, ...]
+    commands: tuple[Command, ...]
     corrected: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
-    rest: str = ""
-    by_hand: tuple[str, ...] = ()
+    held: tuple[Command, ...] = ()
+    rest: Command | None = None
+    by_hand: tuple[Command, ...] = ()
 
     @property
     def advice(self) -> str:
         """What to type about the rows."""
         typed = _in_turn(self.commands)
         if self.corrected:
-            run = ", then the next run" if self.commands[-1].startswith("lakewright manifest ") else ""
+            run = ", then the next run" if self.commands[-1].argv[0] == "manifest" else ""
             named = first_of(list(self.corrected), MOST_NAMED)
-            told = f"{typed}{run} bring in the rows of {named} that fit."
-            rest = f" Once the declaration is corrected, then `{self.rest}` brings in others that fit."
-            return f"{told}{rest if self.rest else ''}"
+            told = Phrase(typed, f"{run} bring in the rows of {named} that fit.")
+            if self.rest is None:
+                return told
+            rest = " brings in others that fit."
+            return Phrase(told, " Once the declaration is corrected, then ", self.rest, rest)
         corrected = _in_turn(self.by_hand) or "it is told as changed, with the commands to type"
         held = ", and what is told of changed slices is done" if self.held else ""
-        return (
-            f"Once the declaration is corrected{held}, {typed} brings in the rows that fit. "
-            f"Once a slice is corrected, {corrected}."
+        return Phrase(
+            f"Once the declaration is corrected{held}, ",
+            typed,
+            " brings in the rows that fit. Once a slice is corrected, ",
+            corrected,
+            ".",
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -115,17 +121,17 @@ def _with_commands(aside: Quarantined, entity: Entity, changed: Fault | None) ->
         held = () if changed is None else tuple(changed.details["again"])
         return replace(aside, commands=(rebuild,), by_hand=by_hand, held=held)
     again = tuple(changed.details["again"])
-    is_rest = len(aside.corrected) < len(aside.slices) and not again[-1].startswith(rebuild)
-    return replace(aside, commands=again, rest=rebuild if is_rest else "")
+    is_rest = len(aside.corrected) < len(aside.slices) and again[-1].argv[:2] != rebuild.argv
+    return replace(aside, commands=again, rest=rebuild if is_rest else None)
 
 
-def _requeue_command(entity: Entity, names: Iterable[str]) -> str:
+def _requeue_command(entity: Entity, names: Iterable[str]) -> Command:
     """Return the command that lets a rebuild apply these slices as they are then."""
-    return f"{command('requeue', *(called_name(entity.called, each) for each in names))} --late"
+    return command("requeue", *(called_name(entity.called, each) for each in names)).plus("--late")
 
 
-def _in_turn(typed: Iterable[str]) -> str:
-    return ", then ".join(f"`{each}`" for each in typed)
+def _in_turn(typed: Iterable[Command]) -> str:
+    return Phrase.joined(", then ", typed)
 
 
 def _quarantined_items(app: App, places: Places, application: Application) -> Iterable[Item]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.frames import created_frame
 from lakewright.lake.spark_errors import analysis_error, first_line, query_failure, spark_errors
 from lakewright.relations.entity import observe_silver, read_silver
@@ -233,10 +234,16 @@ def _remedy(app: App, query: str) -> str:
     others = [parts for parts in table_names(_names_only(query)) if parts[-1] not in known]
     for parts in others:
         if found := nearest(parts[-1], known):
-            return f"Did you mean {known[found]}? `lakewright sql 'SHOW TABLES'` lists the project's tables."
-    listed = "`lakewright sql 'SHOW TABLES'` lists the project's tables, with the layer of each."
+            return Phrase(
+                f"Did you mean {known[found]}? ",
+                Command("sql", "SHOW TABLES"),
+                " lists the project's tables.",
+            )
+    listed = Phrase(Command("sql", "SHOW TABLES"), " lists the project's tables, with the layer of each.")
     if others and app.lake.sessions.is_shared:
-        return f"{listed} A temporary view of yours is seen if it is global, as global_temp.{others[0][-1]}."
+        return Phrase(
+            listed, f" A temporary view of yours is seen if it is global, as global_temp.{others[0][-1]}."
+        )
     return listed
 
 

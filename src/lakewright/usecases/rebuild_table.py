@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.observation import observe_table
 from lakewright.notebook import html_table
 from lakewright.plan.status import Status
@@ -94,10 +94,12 @@ class Rebuilt:
             return None
         was, it, its = ("was", "it", "its") if len(names) == 1 else ("were", "them", "their")
         options = [word for name in names for word in ("--include", name)]
-        typed = shlex.join(("lakewright", "rebuild", self.entity, *options))
-        return (
-            f"{first_of(names, MOST_NAMED)} {was} requeued and left out, as the table has no commit of {it}: "
-            f"the next run processes {it}, or `{typed}` applies {it} in {its} place"
+        typed = Command("rebuild", self.entity, *options)
+        return Phrase(
+            f"{first_of(names, MOST_NAMED)} {was} requeued and left out, as the table has no "
+            f"commit of {it}: the next run processes {it}, or ",
+            typed,
+            f" applies {it} in {its} place",
         )
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Commit, is_gone
 from lakewright.lake.spark_errors import spark_errors
 from lakewright.notebook import html_table, json_value, values_text
@@ -122,10 +123,13 @@ def record_life(app: App, entity_name: str, key: Sequence[str]) -> RecordLife:
     table = PastTable.of(app, entity_name)
     columns = table.keys
     if not columns or len(columns) != len(key):
-        wanted = " ".join(name.upper() for name in columns) or "no key"
+        values = [name.upper() for name in columns]
+        wanted = " ".join(values) or "no key"
         raise UsageError(
             f"the business key of {table.entity.called} is {wanted}, not {counted(len(key), 'value')}",
-            remedy=f"Write `lakewright history row {table.entity.called} {wanted}`." if columns else None,
+            remedy=Phrase("Write ", Command("history", "row", table.entity.called, *values), ".")
+            if columns
+            else None,
         )
     named = dict(zip(columns, key, strict=True))
     versions: tuple[RecordVersion, ...]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakewright.app import App
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.observation import local_table_path
 from lakewright.spec.models.entity import Entity
 
@@ -27,7 +28,7 @@ def read_sample(app: App, entity: Entity, limit: int) -> RowSample:
     """Return some rows of an entity's table, in no particular order."""
     path = local_table_path(app.lake, entity.places(app.lake.settings).silver)
     if path is None:
-        return RowSample(note="only Spark can read this table; `lakewright sql` shows its rows")
+        return RowSample(note=Phrase("only Spark can read this table; ", Command("sql"), " shows its rows"))
     try:
         return _rows(str(path), limit)
     except Exception as error:  # a table that this reader does not know, or none

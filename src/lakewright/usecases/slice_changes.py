@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import readable
 from lakewright.notebook import html_table, json_value, values_text
 from lakewright.schema.sql import name_sql
@@ -129,7 +130,7 @@ def slice_changes(app: App, entity_name: str, slice_name: str, *, limit: int) ->
     if not table.entity.business_keys:
         raise UsageError(
             f"{table.entity.called} has no business key, so its records can't be followed",
-            remedy="Compare two versions of the table with `lakewright sql --as-of`.",
+            remedy=Phrase("Compare two versions of the table with ", Command("sql", "--as-of"), "."),
         )
     commit, applied = table.commit_of(slice_name)
     others = tuple(each.name for each in slices_in(commit, table.app_id) if each != applied)

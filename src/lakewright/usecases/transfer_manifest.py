@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakewright.app import App
 from lakewright.errors import Fault, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest import transfer
 from lakewright.manifest.commit_counter import COUNTER, raise_counter
 from lakewright.manifest.relocate import Relocated, relocate
@@ -70,7 +71,8 @@ def move_items(app: App, old: str, new: str) -> Moved:
     found = list(relocate(app.store, source, goal, app.ids))
     if not found:
         raise UsageError(
-            f"the manifest has no item below {source}", remedy="`lakewright manifest ls` lists the items."
+            f"the manifest has no item below {source}",
+            remedy=Phrase(Command("manifest", "ls"), " lists the items."),
         )
     moved = [each for each in found if each.fault is None]
     _continue_numbers(app, moved)

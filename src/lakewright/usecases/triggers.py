@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Any, cast
 
 from lakewright.app import App
 from lakewright.errors import Fault, SpecError, UsageError
+from lakewright.errors.phrase import Command
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Lease, find_lease
@@ -61,7 +61,7 @@ class TriggerStatus:
     next: datetime | None
     holder: str | None
     run_id: str | None = None
-    first: tuple[str, ...] = ()
+    first: tuple[Command, ...] = ()
     is_superseded: bool = False
 
     @property
@@ -101,13 +101,13 @@ class TriggerStatus:
         return self.word in {"failed", "retrying", "interrupted"}
 
     @property
-    def commands(self) -> tuple[str, ...]:
+    def commands(self) -> tuple[Command, ...]:
         """The commands to type in this order after a failure or a pause: the last one has a run begin."""
         if self.state.is_paused:
-            return (shlex.join(("lakewright", "triggers", "resume", self.lane.trigger)),)
+            return (Command("triggers", "resume", self.lane.trigger),)
         if self.word in {"retrying", "interrupted"} and self.holder is None:
-            return ("lakewright serve",)
-        return (*self.first, shlex.join(("lakewright", "triggers", "run", self.lane.trigger)))
+            return (Command("serve"),)
+        return (*self.first, Command("triggers", "run", self.lane.trigger))
 
     @property
     def message(self) -> str:
@@ -289,7 +289,7 @@ def _last_run(app: App, trigger: TriggerStatus) -> Run | None:
     return next((run for run in of_trigger if ended is None or run.started <= ended), None)
 
 
-def _first(app: App, lane: Lane, run: Run | None) -> tuple[str, ...]:
+def _first(app: App, lane: Lane, run: Run | None) -> tuple[Command, ...]:
     """Return the commands that a failed run of a trigger needs before another one can succeed."""
     if not lane.entity:
         failed = [] if run is None else failed_items(app, run)
@@ -302,10 +302,10 @@ def _first(app: App, lane: Lane, run: Run | None) -> tuple[str, ...]:
         each for item in failed[:MOST_NAMED] for each in recovery_commands(item, typed_name(app, item))
     ]
     if len(failed) > MOST_NAMED:
-        commands.append("lakewright manifest ls --state failed")
+        commands.append(Command("manifest", "ls", "--state", "failed"))
     step = None if run is None or lane.entity else next_step(app, run)
     processes = () if step is None or step.refused is None else step.commands
-    return tuple(dict.fromkeys((*commands, *(each for each in processes if not each.endswith(" --resume")))))
+    return tuple(dict.fromkeys((*commands, *(each for each in processes if "--resume" not in each.argv))))
 
 
 def _holder(lease: Lease | None) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import strict_session
 from lakewright.lake.observation import read_table
 from lakewright.lake.paths import local_path
@@ -56,7 +57,7 @@ PHASE = "UNDO"
 """Phase under which an undo is listed in the history of runs."""
 
 
-TOLD_AGAIN = "`lakewright status` and the plan of its job name what processes it in its place"
+TOLD_AGAIN = Phrase(Command("status"), " and the plan of its job name what processes it in its place")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,7 +145,7 @@ class Undone:
         """What takes an undone slice again; None if it is ready, or the undo is only planned."""
         if self.plan.is_requeued or self.version is None:
             return None
-        return f"once its file is corrected, {self.told_again}"
+        return Phrase("once its file is corrected, ", self.told_again)
 
     @property
     def lost_words(self) -> tuple[str, ...]:
@@ -314,7 +315,7 @@ def undo_slice(
 def _told_again(app: App, entity: Entity, name: str) -> str:
     """Return what tells how an undone slice is processed again once it was corrected."""
     if entity.settings.changed_slices == "ignore":
-        return f"`{command('unskip', called_name(entity.called, name))}` makes it ready again"
+        return Phrase(command("unskip", called_name(entity.called, name)), " makes it ready again")
     if local_path(entity.places(app.project.lake).bronze) is None:
         return "the plan of its job names what processes it in its place"
     return TOLD_AGAIN

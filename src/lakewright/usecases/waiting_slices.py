@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from lakewright.errors.phrase import Command
 from lakewright.slices.discover import natural_key
 from lakewright.slices.other_runs import entity_name, entity_targets, find_other_runs
 from lakewright.usecases.slice_times.refused_times import refused_arrived
@@ -98,7 +99,7 @@ class WaitingSlices:
         )
         return {entity: sorted(names, key=natural_key) for entity, names in slices.items()}
 
-    def commands(self, waiting: Iterable[Row]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def commands(self, waiting: Iterable[Row]) -> Iterator[tuple[str, tuple[Command, ...]]]:
         """Yield these entities with the commands that process what waits."""
         for entity, names in self._by_entity(waiting).items():
             if commands := self._commands_of(entity, names):
@@ -119,7 +120,7 @@ class WaitingSlices:
         error = refused_arrived(self.app, arrived.entity, timely) if arrived.refused is None else None
         return arrived if error is None else replace(arrived, refused=error.as_fault())
 
-    def _commands_of(self, entity: str, slices: Sequence[str]) -> tuple[str, ...]:
+    def _commands_of(self, entity: str, slices: Sequence[str]) -> tuple[Command, ...]:
         """Return the commands of jobs that take slices; of several, the one that builds most from the table.
 
         Left out are those of runs that take them once they are resumed.

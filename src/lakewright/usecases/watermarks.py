@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from lakewright.app import App
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.watermark import Watermark
 from lakewright.manifest.watermarks import StoredWatermark, WatermarkChange, Watermarks
 from lakewright.spec.models.entity import Entity
@@ -81,10 +81,10 @@ def reset_watermark(app: App, entity: str, column: str, *, author: str, reason: 
 def _type(entity: str, column: str, present: Watermark | None, wanted: str | None) -> str:
     """Return the type of a new last value: that of the present watermark, or without one `wanted`."""
     if wanted is not None and present is not None and wanted != present.type:
-        reset = f"`lakewright watermark reset {entity} {shlex.quote(column)}`"
+        reset = Phrase(Command("watermark", "reset", entity, column))
         raise UsageError(
             f"the watermark {column!r} of {entity} is a {present.type}, not a {wanted}",
-            remedy=f"Omit --type. If the column's type has changed, {reset} first.",
+            remedy=Phrase("Omit --type. If the column's type has changed, ", reset, " first."),
         )
     found = wanted if present is None else present.type
     if found is None:

@@ -16,6 +16,7 @@ from lakewright.api.opened import Opened
 from lakewright.api.warned import warned
 from lakewright.app import App
 from lakewright.errors import Fault, LakewrightWarning, SpecError, UsageError
+from lakewright.errors.phrase import Command
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
@@ -64,7 +65,7 @@ def test_a_notebook_shows_what_the_status_is_not_calm_for(shop: Project) -> None
     """A2, D2: a changed slice, a fault of the project and a due rebuild are in the table, too."""
     calm = shop.status()
     changed = Fault("1 slice of <orders> changed", remedy="lakewright manifest requeue orders/1")
-    due = DueRebuild("orders", "an expression changed", refuses_slices=False, command="lakewright rebuild x")
+    due = DueRebuild("orders", "an expression changed", refuses_slices=False, command=Command("rebuild", "x"))
     unseen = (Unseen("stock", "only Spark can read the table"),)
     found = replace(calm, changed=(changed,), rebuilds=(due,), unrecorded=("prices",), unseen=unseen)
     assert repr(found) == "<ProjectStatus changed=1 rebuilds=1 unseen=1 unrecorded=1>"
@@ -118,12 +119,12 @@ def test_a_skip_is_undone_from_python(tmp_path: Path, caplog: pytest.LogCaptureF
         orders.skip("2024-05-01b.csv")
         with pytest.raises(UsageError, match="it is skipped") as refused:
             orders.rebuild(include=["2024-05-01b.csv"])
-        assert 'in Python: project.entity("orders").unskip("2024-05-01b.csv")' in refused.value.__notes__
+        assert (
+            'in Python: project.entity("orders").unskip("2024-05-01b.csv") first.' in refused.value.__notes__
+        )
         with pytest.warns(LakewrightWarning) as told:
             orders.unskip("2024-05-01b.csv", reason="it was right")
-        assert 'in Python: project.entity("orders").rebuild(include=["2024-05-01b.csv"])' in str(
-            told[0].message
-        )
+        assert 'project.entity("orders").rebuild(include=["2024-05-01b.csv"])' in str(told[0].message)
         assert [row.slice for row in project.status().waiting] == ["2024-05-01b.csv"]
         assert "--include" in caplog.text or "--late" in caplog.text
         with pytest.raises(UsageError):
@@ -152,7 +153,7 @@ def test_a_caller_without_logging_is_told_that_a_skip_keeps_the_rows(tmp_path: P
     ):
         project.entity("orders").skip("2024-05-01.csv")
     (warning,) = told
-    assert str(warning.message).endswith('\nin Python: project.entity("orders").rebuild()')
+    assert 'until project.entity("orders").rebuild() builds it again' in str(warning.message)
     assert warning.filename == __file__
 
 

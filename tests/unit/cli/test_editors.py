@@ -10,6 +10,7 @@ from tests.documents import checked
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.cli.commands.init import TEMPLATES
+from lakewright.errors.phrase import Command
 
 
 def test_schemas_are_written_beside_the_project_and_fitted_to_its_modules(tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_a_template_is_written_as_a_valid_project(tmp_path: Path, template: str)
     answered = call_with(FakeApp(), "init", str(tmp_path / "new"), "--template", template)
 
     assert answered.code == 0
-    assert f"lakewright {TEMPLATES[template][0]} --project {tmp_path}/new" in answered.out
+    assert Command(*TEMPLATES[template][0], "--project", f"{tmp_path}/new") in answered.out
     project = load_project(tmp_path / "new", kinds=registry(), environ={})
     assert project.warnings == ()
     assert "daily" in project.jobs

@@ -13,6 +13,7 @@ from tests.unit.cli.surroundings import Screen
 
 from lakewright.cli.output import Output
 from lakewright.cli.page import Branch, Line, Span, Table, line, plain, printable, whole
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.redact import Redactor
 
 TREE = Branch(
@@ -78,9 +79,11 @@ def test_secrets_are_taken_out_of_pages_and_documents() -> None:
     assert "me:pw" not in out.getvalue()
 
 
-COMMAND = "lakewright manifest resolve file:///lake/bronze/people/2022-01-01.csv --reason 'sent again'"
+COMMAND = Command(
+    "manifest", "resolve", "file:///lake/bronze/people/2022-01-01.csv", "--reason", "sent again"
+)
 LONG = Branch(
-    line("FAILED"), (Branch(line("error: no"), (Branch(line("do: ", f"`{COMMAND}` makes it ready")),)),)
+    line("FAILED"), (Branch(line("error: no"), (Branch(line("do: ", Phrase(COMMAND, " makes it ready"))),)),)
 )
 
 

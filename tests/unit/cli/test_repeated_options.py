@@ -13,9 +13,11 @@ import pytest
 from tests.unit.cli.surroundings import FakeApp, call_with, ended, plan_of, result_of, step
 
 from lakewright.cli.options import Settings
-from lakewright.cli.page import Branch, Table, line
-from lakewright.cli.repeated_options import block_with_options, repeated_options, with_options
+from lakewright.cli.page import Branch, Table, line, plain
+from lakewright.cli.repeated_options import repeated_options
 from lakewright.errors import Fault, UsageError
+from lakewright.errors.phrase import Command, Phrase, ShellLine
+from lakewright.errors.surfaces import on_terminal
 from lakewright.plan.status import Status
 from lakewright.plan.step import Plan
 
@@ -24,7 +26,10 @@ TYPED = "--project 'my lake' -P prod -D 'day=2 1' --conf a=b"
 
 
 def failed() -> FakeApp:
-    fault = Fault("2 slices changed", remedy="Process them again with `lakewright manifest requeue o/1 o/2`.")
+    fault = Fault(
+        "2 slices changed",
+        remedy=Phrase("Process them again with ", Command("manifest", "requeue", "o/1", "o/2"), "."),
+    )
     return FakeApp(result=result_of(ended(status=Status.FAILED, error=fault)))
 
 
@@ -43,7 +48,7 @@ def test_options_before_the_command_are_repeated_too() -> None:
 
 
 def test_an_error_repeats_them() -> None:
-    app = FakeApp(error=UsageError("no such run", remedy="See `lakewright history`."))
+    app = FakeApp(error=UsageError("no such run", remedy=Phrase("See ", Command("history"), ".")))
     assert f"See `lakewright history {TYPED}`." in call_with(app, "plan", "daily", "build", *OPTIONS).err
 
 
@@ -73,42 +78,42 @@ def test_the_options_are_parsed_as_those_that_were_given() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("`lakewright status`", "`lakewright status -P a`"),
+        (Phrase(Command("status")), "`lakewright status -P a`"),
         (
-            "`lakewright status`, then `lakewright test`",
+            Phrase(Command("status"), ", then ", Command("test")),
             "`lakewright status -P a`, then `lakewright test -P a`",
         ),
         (
-            "`lakewright manifest run --as x -- cp {item}`",
-            "`lakewright manifest run --as x -P a -- cp {item}`",
+            Phrase(Command("manifest", "run", "--as", "x", "--", "cp", "{item}", "a b")),
+            "`lakewright manifest run --as x -P a -- cp '{item}' 'a b'`",
         ),
-        ("`lakewright job --help`", "`lakewright job --help`"),
-        ("`lakewright test --project b`", "`lakewright test --project b`"),
-        ("`lakewright init`", "`lakewright init`"),
-        ("`lakewright/shop/orders`", "`lakewright/shop/orders`"),
-        ("lakewright status", "lakewright status"),
+        (Phrase(Command("job", "--help")), "`lakewright job --help`"),
+        (Phrase(Command("test", "--project", "b")), "`lakewright test --project b`"),
+        (Phrase(Command("init")), "`lakewright init`"),
+        (Phrase(ShellLine("mv a b")), "`mv a b`"),
+        ("`lakewright status`", "`lakewright status`"),
+        (Command("status"), "lakewright status"),
     ],
 )
 def test_they_stand_where_the_command_takes_them(text: str, found: str) -> None:
-    assert with_options(text, " -P a") == found
+    assert on_terminal(text, " -P a") == found
 
 
 def test_every_part_of_a_page_has_them() -> None:
-    typed = line("`lakewright status`")
-    whole = line("`lakewright status -P a`")
-    assert block_with_options(Branch(typed, (Branch(typed),)), " -P a") == Branch(whole, (Branch(whole),))
-    assert block_with_options(Table(("do",), ((typed,),)), " -P a") == Table(("do",), ((whole,),))
+    typed, whole = line(Phrase(Command("status"))), "`lakewright status -P a`"
+    assert list(plain(Branch(typed, (Branch(typed),)), " -P a")) == [whole, f"  {whole}"]
+    assert list(plain(Table(("do",), ((typed,),)), " -P a")) == ["do", whole]
 
 
 def test_a_warning_has_them() -> None:
-    app = FakeApp(warnings=(Fault("odd", remedy="See `lakewright validate`."),))
+    app = FakeApp(warnings=(Fault("odd", remedy=Phrase("See ", Command("validate"), ".")),))
     assert "See `lakewright validate -P prod`." in call_with(app, "status", "-P", "prod").err
 
 
 @dataclass
 class Logging(FakeApp):
     def plan(self, request: Any) -> Plan:
-        logging.getLogger("lakewright.x").warning("Type `lakewright status`.")
+        logging.getLogger("lakewright.x").warning("Type %s.", Phrase(Command("status")))
         return super().plan(request)
 
 

@@ -9,6 +9,7 @@ from unittest import mock
 from tests.unit.cli.surroundings import FakeApp, call_with
 
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Command
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Holder
 from lakewright.usecases.bronze_status import BronzeStatus
@@ -30,7 +31,7 @@ def fault(name: str, **details: object) -> Fault:
 
 
 SILVER, GOLD = fault("damaged silver", is_silver=True), fault("damaged gold")
-REBUILD = DueRebuild("orders", "it lacks a column", True, "lakewright rebuild orders --yes")
+REBUILD = DueRebuild("orders", "it lacks a column", True, Command("rebuild", "orders", "--yes"))
 CHANGED_ROWS, CHANGED_SLICE = fault("changed rows"), fault("changed slice", changed=["x"])
 LOST, UNREADABLE = fault("lost partition"), fault("unreadable bronze")
 
@@ -55,7 +56,7 @@ def test_status_tells_of_silver_before_the_runs_and_targets_that_read_it() -> No
         rows_changed=(CHANGED_ROWS,),
         damaged=(SILVER, GOLD),
         lost=(LOST,),
-        tainted=(TaintedTarget("sales", "built from orders", (), ("lakewright job daily build",)),),
+        tainted=(TaintedTarget("sales", "built from orders", (), (Command("job", "daily", "build"),)),),
     )
     with mock.patch("lakewright.usecases.status.project_status", return_value=found):
         page = call_with(FakeApp(), "status").out

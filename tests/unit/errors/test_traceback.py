@@ -21,13 +21,14 @@ from lakewright.errors import (
     SpecError,
     UsageError,
 )
-from lakewright.errors.python_calls import python_words
+from lakewright.errors.phrase import Command, Option, Phrase
+from lakewright.errors.surfaces import in_python
 from lakewright.spec.arguments import expand_arguments
 from lakewright.spec.expressions.scope import Scope
 from lakewright.spec.expressions.values import ValueType
 from lakewright.spec.models.job import Parameter
 
-RESOLVE = "Fix the cause, then `lakewright manifest resolve orders/d1`."
+RESOLVE = Phrase("Fix the cause, then ", Command("manifest", "resolve", "orders/d1"), ".")
 
 
 def shown(error: LakewrightError) -> list[str]:
@@ -39,7 +40,7 @@ def test_a_traceback_shows_the_place_and_what_to_do_below_the_message() -> None:
     assert shown(error) == [
         "where: model/shop.yml:3",
         f"do: {RESOLVE}",
-        'in Python: project.entity("orders").resolve("d1")',
+        'in Python: Fix the cause, then project.entity("orders").resolve("d1").',
     ]
     assert shown(LakewrightError("nothing to be done")) == []
 
@@ -51,7 +52,7 @@ def test_a_remedy_that_changes_later_replaces_the_former_one_and_leaves_other_no
     assert shown(error) == [
         "a note of the caller",
         f"do: {RESOLVE}",
-        'in Python: project.entity("orders").resolve("d1")',
+        'in Python: Fix the cause, then project.entity("orders").resolve("d1").',
     ]
     error.remedy = None
     assert shown(error) == ["a note of the caller"]
@@ -60,7 +61,7 @@ def test_a_remedy_that_changes_later_replaces_the_former_one_and_leaves_other_no
 def test_the_default_remedy_of_a_class_is_shown_with_the_argument_for_its_option() -> None:
     assert shown(BackdatedError("too early")) == [
         "do: Give a later processing time, or pass --allow-backdated.",
-        "in Python: allow_backdated=True for --allow-backdated",
+        "in Python: Give a later processing time, or pass allow_backdated=True.",
     ]
 
 
@@ -71,32 +72,33 @@ def test_faults_have_their_remedies_in_their_text_and_not_once_more() -> None:
 
 
 def test_an_error_comes_from_another_process_with_its_remedy_once() -> None:
-    again = pickle.loads(pickle.dumps(ItemFailed("orders/d1 failed", remedy="Try again.")))
-    assert (again.remedy, shown(again)) == ("Try again.", ["do: Try again."])
+    again = pickle.loads(pickle.dumps(ItemFailed("orders/d1 failed", remedy=RESOLVE)))
+    assert (again.remedy, shown(again)[0]) == (RESOLVE, f"do: {RESOLVE}")
+    assert again.remedy.parts[1].argv == ("manifest", "resolve", "orders/d1")
 
 
 CALLS = [
-    ("`lakewright manifest resolve orders/d1`", 'project.entity("orders").resolve("d1")'),
-    ("`lakewright manifest resolve 'my orders/d 1'`", 'project.entity("my orders").resolve("d 1")'),
-    ("`lakewright manifest requeue orders/a/b --late`", 'project.entity("orders").requeue("a/b", late=True)'),
-    ("`lakewright manifest skip 7/d1`", 'project.entity("7").skip("d1")'),
-    ("`lakewright manifest unskip 7/d1` first", 'project.entity("7").unskip("d1")'),
-    ("`lakewright manifest accept orders/d1`", 'project.entity("orders").accept("d1")'),
-    ("`lakewright undo orders d1 --requeue --yes`", 'project.entity("orders").undo("d1", requeue=True)'),
-    ("`lakewright rebuild orders --from d1`", 'project.entity("orders").rebuild(from_slice="d1")'),
-    ("`lakewright process orders d1 --late`", 'project.entity("orders").process("d1", late=True)'),
-    ("`lakewright process orders d1 --rehearse`", 'project.entity("orders").rehearse("d1")'),
-    ("`lakewright history row orders 7 NL`", 'project.entity("orders").history("7", "NL")'),
-    ("`lakewright job daily build day=d1 --resume`", 'project.run("daily", "build", "day=d1", resume=True)'),
-    ("`lakewright plan daily build`", 'project.plan("daily", "build")'),
-    ("`lakewright status`", "project.status()"),
-    ("`lakewright history`", "project.history()"),
+    ("manifest resolve orders/d1", 'project.entity("orders").resolve("d1")'),
+    ("manifest requeue orders/a/b --late", 'project.entity("orders").requeue("a/b", late=True)'),
+    ("manifest skip 7/d1", 'project.entity("7").skip("d1")'),
+    ("manifest unskip 7/d1", 'project.entity("7").unskip("d1")'),
+    ("manifest accept orders/d1", 'project.entity("orders").accept("d1")'),
+    ("undo orders d1 --requeue --yes", 'project.entity("orders").undo("d1", requeue=True)'),
+    ("rebuild orders --from d1", 'project.entity("orders").rebuild(from_slice="d1")'),
+    ("rebuild orders --include d1 --include d2", 'project.entity("orders").rebuild(include=["d1", "d2"])'),
+    ("process orders d1 --late", 'project.entity("orders").process("d1", late=True)'),
+    ("process orders d1 --rehearse", 'project.entity("orders").rehearse("d1")'),
+    ("history row orders 7 NL", 'project.entity("orders").history("7", "NL")'),
+    ("job daily build day=d1 --resume", 'project.run("daily", "build", "day=d1", resume=True)'),
+    ("plan daily build", 'project.plan("daily", "build")'),
+    ("status", "project.status()"),
+    ("history", "project.history()"),
 ]
 
 
 @pytest.mark.parametrize(("typed", "call"), CALLS)
 def test_a_command_to_type_is_told_as_a_call_that_exists(typed: str, call: str) -> None:
-    assert python_words(f"Do {typed}.") == call
+    assert in_python(Phrase("Do ", Command(*typed.split()), ".")) == f"Do {call}."
     made = ast.parse(call, mode="eval").body
     assert isinstance(made, ast.Call)
     assert isinstance(made.func, ast.Attribute)
@@ -108,58 +110,50 @@ def test_a_command_to_type_is_told_as_a_call_that_exists(typed: str, call: str) 
 
 
 @pytest.mark.parametrize(
-    "remedy",
+    "typed",
     [
-        "Give it an owner.",
-        "`lakewright doctor --repair`",
-        "`lakewright manifest resolve file:///lake/orders/d1`",
-        "`lakewright manifest resolve /lake/orders/d1`",
-        "`lakewright process orders --conf a=b`",
-        "`lakewright manifest resolve 'orders`",
-        "`lakewright plan`",
-        "`lakewright manifest ls orders`",
-        "`lakewright history show r1`",
-        "Type --help.",
+        "doctor --repair",
+        "manifest resolve file:///lake/orders/d1",
+        "manifest resolve /lake/orders/d1",
+        "process orders --conf a=b",
+        "plan",
+        "manifest ls orders",
+        "history show r1",
     ],
 )
-def test_what_python_has_no_call_for_is_left_to_the_terminal(remedy: str) -> None:
-    assert python_words(remedy) is None
+def test_what_python_has_no_call_for_is_left_to_the_terminal(typed: str) -> None:
+    assert in_python(Phrase("Do ", Command(*typed.split()), ".")) is None
+    status = Phrase(Command(*typed.split()), ", then ", Command("status"))
+    assert in_python(status) == f"`lakewright {typed}`, then project.status()"
+
+
+def test_a_text_without_commands_is_the_same_in_python() -> None:
+    assert in_python("Give it an owner.") is in_python(Phrase("Type ", Option("--help"), ".")) is None
 
 
 def test_the_items_of_the_manifest_are_its_own() -> None:
-    assert python_words("`lakewright manifest ls` lists them.") == "project.manifest.items()"
-    # What follows is typed after it, or instead.
-    requeue, skip = "`lakewright manifest requeue o/d1 --late`", "`lakewright manifest skip o/d1`"
-    assert python_words(
-        f"{requeue} applies it and makes its rows the current ones, {skip} leaves it out"
-    ) == ('project.entity("o").requeue("d1", late=True), or project.entity("o").skip("d1")')
-    again, accept, rebuild = (
-        "`lakewright manifest requeue o/d1`",
-        "`lakewright manifest accept o/d1`",
-        "`lakewright rebuild o --include d1`",
-    )
-    remedy = (
-        f"Process it again with {again}, or keep it with {accept}. {again}, then {rebuild} instead places it."
-    )
-    assert python_words(remedy) == (
-        'project.entity("o").requeue("d1"), or project.entity("o").accept("d1"), or '
-        'project.entity("o").requeue("d1"), then project.entity("o").rebuild(include=["d1"])'
-    )
-    assert python_words("`lakewright manifest ls --entity orders` lists them.") == (
-        'project.manifest.items("lakewright/" + project.name + "/orders")'
-    )
-    assert python_words("`lakewright manifest show orders/d1` tells.") == "project.manifest.records(item_id)"
-    assert python_words("`lakewright manifest show file:///lake/orders/d1`") == (
-        'project.manifest.records("file:///lake/orders/d1")'
-    )
+    calls = {
+        "ls": "project.manifest.items()",
+        "ls --entity orders": 'project.manifest.items("lakewright/" + project.name + "/orders")',
+        "show orders/d1": "project.manifest.records(item_id)",
+        "show file:///lake/orders/d1": 'project.manifest.records("file:///lake/orders/d1")',
+    }
+    for typed, call in calls.items():
+        assert in_python(Phrase(Command("manifest", *typed.split()))) == call
     assert callable(Manifest.items)
     assert callable(Manifest.records)
 
 
 def test_a_query_is_shown() -> None:
-    typed = "`lakewright sql 'SHOW TABLES'` lists the project's tables."
-    assert python_words(typed) == 'project.sql("SHOW TABLES").show()'
-    assert python_words("Compare two versions of the table with `lakewright sql --as-of`.") is None
+    assert in_python(Phrase(Command("sql", "SHOW TABLES"))) == 'project.sql("SHOW TABLES").show()'
+    assert in_python(Phrase(Command("sql", "--as-of"))) is None
+
+
+def test_each_command_stands_in_its_place_in_the_sentence() -> None:
+    undo, process = Command("undo", "orders", "d 1"), Command("process", "orders")
+    assert in_python(Phrase(undo, ", then ", process, " takes it again.")) == (
+        'project.entity("orders").undo("d 1"), then project.entity("orders").process() takes it again.'
+    )
 
 
 def test_arguments_of_a_job_are_told_as_values_of_python() -> None:
@@ -178,7 +172,7 @@ def test_arguments_of_a_job_are_told_as_values_of_python() -> None:
     for kind, words in known.items():
         with pytest.raises(SpecError) as missing:
             expand_arguments([Parameter(name="t", type=kind)], [], Scope())
-        assert shown(missing.value)[-1] == f"in Python: {words}"
+        assert shown(missing.value)[-1] == f"in Python: t is of type {kind}: write {words}"
 
 
 def test_wrong_arguments_have_the_code_that_json_has() -> None:
@@ -191,19 +185,13 @@ def test_wrong_arguments_have_the_code_that_json_has() -> None:
 
 
 def test_options_in_a_sentence_are_told_as_arguments() -> None:
-    assert python_words("Pass the folder with --project.") == "Project.load(folder) for --project"
-    either = "Give --cascade to process them again as well, or --late to apply this one after them."
-    assert python_words(either) == "cascade=True for --cascade; late=True for --late"
-    reload = "reload it with --strategy full --allow-data-loss."
-    assert python_words(reload) == (
-        'strategy="full" for --strategy full; allow_data_loss=True for --allow-data-loss'
-    )
-
-
-def test_a_call_and_an_option_beside_it_are_both_told() -> None:
-    time = "2024-05-02T00:00:01+00:00"
-    typed = f"Give a later time: `lakewright process orders d1 --processing-time {time}`."
-    assert python_words(f"{typed} --allow-backdated permits the earlier one.") == (
-        f'project.entity("orders").process("d1", processing_time="{time}"); '
-        "allow_backdated=True for --allow-backdated"
-    )
+    known = {
+        "--project": "Project.load(folder)",
+        "--cascade": "cascade=True",
+        "--strategy full": 'strategy="full"',
+        "--allow-data-loss": "allow_data_loss=True",
+        "-vv": "error.__cause__",
+    }
+    for typed, argument in known.items():
+        assert in_python(Phrase("Give ", Option(typed), ".")) == f"Give {argument}."
+    assert in_python(Phrase("Give ", Option("-D", "definitions={…}"), ".")) == "Give definitions={…}."

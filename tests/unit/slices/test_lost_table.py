@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lakewright.errors import TargetError
+from lakewright.errors.phrase import Command
 from lakewright.lake.delta_log import ABSENT, TableState
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.item import Item
@@ -36,7 +37,7 @@ def test_a_table_is_lost_only_if_it_is_still_missing_after_a_processed_slice_was
     """Another run makes the table and records its first slice between the two questions."""
     answers = iter(looks)
     monkeypatch.setattr(lost_table, "observe_table", lambda *_: next(answers))
-    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
+    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: Command("rebuild", "orders"))
     monkeypatch.setattr(lost_table, "find_older_table", lambda *_: None)
     slices = SimpleNamespace(
         lake=LAKE, silver=SILVER, entity=ENTITY, first_processed=Item("file:///bronze/orders/d1.csv")
@@ -82,7 +83,7 @@ def chain(*versions: int | None) -> SliceChain:
 def test_a_table_that_lacks_commits_of_processed_slices_is_an_older_copy(
     monkeypatch: pytest.MonkeyPatch, versions: tuple[int | None, ...], last: int | None, lacked: str | None
 ) -> None:
-    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
+    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: Command("rebuild", "orders"))
     error = older_table_error(chain(*versions), last)
     if lacked is None:
         assert error is None
@@ -97,7 +98,7 @@ def test_a_slice_that_a_run_commits_and_records_between_two_looks_is_not_lacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = iter((2, 3))
-    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
+    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: Command("rebuild", "orders"))
     monkeypatch.setattr("lakewright.slices.chain.last_commit_number", lambda *_: next(looks))
     found: Any = find_older_table(chain(0, 1, 2))
     assert found is None

@@ -12,6 +12,7 @@ from tests.projects import make_workspace
 from tests.silver import sign_last_commit
 from tests.unit.slices.test_recover_from_log import pa
 
+from lakewright.errors.phrase import Command
 from lakewright.lake import commit
 from lakewright.lake.commit import Commit
 from lakewright.lake.delta_log import read_history
@@ -60,7 +61,7 @@ def test_a_truncate_that_the_manifest_lost_is_not_called_another_programs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After an older manifest was put back, Lakewright's own TRUNCATE was."""
-    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: "lakewright rebuild orders")
+    monkeypatch.setattr(lost_table, "rebuild_command", lambda _: Command("rebuild", "orders"))
     orders: Any = SimpleNamespace(called="orders")
     own = Commit(7, None, "DELETE", {}, {"by": "lakewright", "emptied": {}})
     other = Commit(8, None, "UPDATE", {}, {})

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lakewright.errors.phrase import Command
 from lakewright.lake.commit import Commit
 from lakewright.manifest.item import Item, Mark, Verdict
 from lakewright.manifest.record import Application
@@ -79,7 +80,7 @@ def test_what_a_restore_took_back_of_a_rebuild_is_made_again_by_one() -> None:
     content = {"app": str(APP), "number": 1, "items": [{"item": "/b/s1"}], "rewind": {"base": None}}
     log = [commit(0), Commit(1, START, "WRITE", {}, content), commit(2, "RESTORE", parameters={"version": 0})]
     (found,) = mismatches(
-        [item(1)], APP, log, 1, changed_nothing=lambda _: False, rebuild="lakewright rebuild orders"
+        [item(1)], APP, log, 1, changed_nothing=lambda _: False, rebuild=Command("rebuild", "orders")
     )
     assert (found.kind, found.remedy) == ("commit_lost", "lakewright rebuild orders")
 

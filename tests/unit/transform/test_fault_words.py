@@ -8,6 +8,7 @@ import pytest
 from tests.unit.schema.faults import MARK, raised
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.schema.fault import Fault, Owner, Reason
 from lakewright.transform.fault_words import fault_error, fault_of, fault_remedy, fault_text
 
@@ -71,9 +72,9 @@ def test_what_gives_a_column_its_type_is_said_and_is_what_to_change(
     owner: Owner, whose: str, rebuilds: bool
 ) -> None:
     """The type of a table is not changed by declaring another."""
-    fault = misfit("seven", owner=owner)
+    fault, rebuild = misfit("seven", owner=owner), Command("rebuild", "orders")
     assert fault_text(fault) == f"column 'net `price`': the value 'seven' doesn't fit {whose}"
-    assert ("`lakewright rebuild orders`" in fault_remedy(fault, "lakewright rebuild orders")) is rebuilds
+    assert (rebuild in Phrase(fault_remedy(fault, rebuild)).parts) is rebuilds
     assert "`datatype`" in fault_remedy(fault)
 
 

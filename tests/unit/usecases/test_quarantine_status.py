@@ -14,6 +14,7 @@ from tests.projects import make_project
 
 from lakewright.app import App
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Command
 from lakewright.lake.commit import Commit
 from lakewright.manifest.discovery import DiscoveredSlice
 from lakewright.manifest.lease import Leases
@@ -63,7 +64,7 @@ def test_only_the_items_of_slices_with_rows_in_the_quarantine_are_read(
 
     monkeypatch.setattr(store, "select", refuse)
     found = list(read_quarantined(app))
-    commands = ("lakewright rebuild orders",)
+    commands = (Command("rebuild", "orders"),)
     assert found == [Quarantined("orders", ("2024-2", "2024-10"), 4, places.quarantine, commands)]
 
 
@@ -123,27 +124,30 @@ def test_status_says_how_rows_that_fit_by_now_are_brought_in(tmp_path: Path) -> 
     [
         (
             ["s1", "s2"],
-            ["lakewright manifest requeue orders/s1 --cascade"],
+            [Command("manifest", "requeue", "orders/s1", "--cascade")],
             "`lakewright manifest requeue orders/s1 --cascade`, then the next run bring in the rows of s1, "
             "s2 that fit.",
         ),
         (
             ["s1"],
-            ["lakewright manifest requeue orders/s1 --cascade"],
+            [Command("manifest", "requeue", "orders/s1", "--cascade")],
             "`lakewright manifest requeue orders/s1 --cascade`, then the next run bring in the rows of s1 "
             "that fit. Once the declaration is corrected, then `lakewright rebuild orders` brings in "
             "others that fit.",
         ),
         (
             ["s1"],
-            ["lakewright manifest requeue orders/s1 --late", "lakewright rebuild orders --include s1"],
+            [
+                Command("manifest", "requeue", "orders/s1", "--late"),
+                Command("rebuild", "orders", "--include", "s1"),
+            ],
             "`lakewright manifest requeue orders/s1 --late`, then `lakewright rebuild orders --include s1` "
             "bring in the rows of s1 that fit.",
         ),
         # The slice that was corrected has none of the rows: its commands bring none in.
         (
             ["s3"],
-            ["lakewright manifest requeue orders/s3 --cascade"],
+            [Command("manifest", "requeue", "orders/s3", "--cascade")],
             "Once the declaration is corrected, and what is told of changed slices is done, `lakewright "
             "rebuild orders` brings in the rows that fit. Once a slice is corrected, it is told as changed, "
             "with the commands to type.",

@@ -9,6 +9,7 @@ from lakewright.cli.commands.manifest.operate import operator_options
 from lakewright.cli.completion import complete_decisions
 from lakewright.cli.group import command
 from lakewright.cli.page import Span, line
+from lakewright.errors.phrase import Command, Phrase
 
 __all__ = ["decide"]
 
@@ -32,6 +33,8 @@ def decide(call: Call, /, subject: str, choice: str, *, author: str, reason: str
 
     made = save(call.app, subject, choice, author=author, reason=reason)
     document = {"subject": made.subject.text, "choice": made.verb.value, "basis": made.basis}
-    decided = line(Span(made.subject.text, "bold"), f": {made.verb.value}; `lakewright apply` goes by it")
+    decided = line(
+        Span(made.subject.text, "bold"), Phrase(f": {made.verb.value}; ", Command("apply"), " goes by it")
+    )
     call.output.result(document, [decided])
     return 0

@@ -18,6 +18,7 @@ from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line, whole
 from lakewright.cli.render.run import failure_lines, run_page, warning_lines
 from lakewright.cli.render.words import counted, took
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
 
@@ -48,13 +49,13 @@ def demo(call: Call, /, folder: Path, *, no_run: bool) -> int:
     if count:
         call.output.note(f"{counted(count, 'file')} written to {folder}; see {folder}/README.md.")
     call.work_on(folder)
-    typed = f"lakewright job {JOB} verify {' '.join(ARGUMENTS)} --project {_quoted(folder)}"
+    typed = Command("job", JOB, "verify", *ARGUMENTS, "--project", str(folder))
     if no_run:
-        call.output.result(_document(folder, count, None), [line(f"Run it with `{typed}`")])
+        call.output.result(_document(folder, count, None), [line(Phrase("Run it with ", typed))])
         return 0
     planned = plan_job(call.app, job_request(JOB, Phase.BUILD, ARGUMENTS))
     if planned.has_work or planned.status is Planned.BLOCKED:
-        call.output.note(f"Running `{typed}`")
+        call.output.note(Phrase("Running ", typed))
         return _run(call, folder, count)
     steps = counted(len({step.target for step in planned.steps()}), "target")
     months = counted(len(planned.instances), "month")

@@ -17,6 +17,7 @@ from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.cli.progress import working
 from lakewright.cli.render.words import counted
 from lakewright.errors import LakewrightError, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.permissions import Permissions
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def doctor(call: Call, /, entity: str | None, *, start: bool, repair: bool, **op
     if entity is not None:
         return _repair(call, entity, **options) if repair else _diagnose(call, entity)
     if repair:
-        raise UsageError("--repair needs an entity", remedy="Name it: lakewright doctor ENTITY --repair")
+        raise UsageError(
+            "--repair needs an entity", remedy=Phrase("Name it: ", Command("doctor", "ENTITY", "--repair"))
+        )
     from lakewright.usecases.checks import told_once
     from lakewright.usecases.diagnose import machine_checks
 
@@ -99,7 +102,7 @@ def _repair(call: Call, entity: str, *, yes: bool, allow_data_loss: bool, author
     if can and (yes or _is_confirmed(call)):
         with working(call.output, "repairing"):
             version = repair_table(call.app, entity, planned, author=author, reason=reason)
-        call.output.note(line(f"Repaired in version {version}; see `lakewright history`."))
+        call.output.note(line(Phrase(f"Repaired in version {version}; see ", Command("history"), ".")))
     if call.output.is_json:
         call.output.result({"repair": planned.as_json(), "version": version}, [])
     return 1 if planned.left or (can and version is None) else 0

@@ -14,6 +14,7 @@ from lakewright.cli.commands.arguments import job_request, phase_named
 from lakewright.cli.completion import complete_phase_and_arguments, names_of
 from lakewright.cli.group import command
 from lakewright.cli.page import Line, Span, line, whole
+from lakewright.errors.phrase import Phrase
 
 if TYPE_CHECKING:
     from lakewright.plan.graph import Node
@@ -117,12 +118,12 @@ def _text(drawing: _Drawing) -> Iterator[Line]:
             yield from (line(Span("  needs ", "dim"), str(resource)) for resource in requires)
             yield from (line(Span("  gives ", "dim"), str(resource)) for resource in provides)
     for trigger in drawing.triggers:
-        yield line(Span("trigger ", "dim"), Span(trigger.name, "bold"), f" {_words(trigger)}")
+        yield line(Span("trigger ", "dim"), Span(trigger.name, "bold"), Phrase(" ", _words(trigger)))
 
 
 def _words(trigger: DrawnTrigger) -> str:
     off, starts = "" if trigger.enabled else ", disabled", ", ".join(trigger.starts) or "nothing"
-    return f"({trigger.when}{off}) runs `lakewright {trigger.runs}`, from {starts}"
+    return Phrase(f"({trigger.when}{off}) runs ", trigger.runs, f", from {starts}")
 
 
 def _label(trigger: DrawnTrigger) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -11,21 +10,22 @@ from lakewright.cli.call import Call
 from lakewright.cli.group import command
 from lakewright.cli.page import Span, line
 from lakewright.cli.render.words import counted
+from lakewright.errors.phrase import Command, Phrase
 
 __all__ = ["TEMPLATES", "init"]
 
 TEMPLATES = {
     "minimal": (
-        "job daily verify",
+        ("job", "daily", "verify"),
         "Then put a second file beside lake/bronze/people/2022-01-01.csv and run it again.",
     ),
     "entities": (
-        "job daily verify",
-        "Then look at what the second day changed: `lakewright sql 'SELECT * FROM prices'`.",
+        ("job", "daily", "verify"),
+        Phrase("Then look at what the second day changed: ", Command("sql", "SELECT * FROM prices"), "."),
     ),
     "full": (
-        "job daily verify day:start=2022-01-01 day:end=2022-01-03",
-        "Then open generated-documentation/index.html, and run its tests: `lakewright test`.",
+        ("job", "daily", "verify", "day:start=2022-01-01", "day:end=2022-01-03"),
+        Phrase("Then open generated-documentation/index.html, and run its tests: ", Command("test"), "."),
     ),
 }
 """Templates by name, with the first command to type and what to do next."""
@@ -51,13 +51,12 @@ def init(call: Call, /, folder: Path, *, template: str) -> None:
 
     typed, then = TEMPLATES[template]
     count = write_project(packaged("templates", template), folder)
-    where = shlex.quote(str(folder))
     head = f"{counted(count, 'file')} written to {folder}" if count else f"{folder} has this project already"
     call.output.result(
         {"folder": str(folder.resolve()), "template": template, "files": count},
         [
             line(head),
-            line("Run it:  ", Span(f"lakewright {typed} --project {where}", "bold")),
+            line("Run it:  ", Span(Command(*typed, "--project", str(folder)), "bold")),
             line(then),
         ],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from lakewright.cli.render.run import slice_branch
 from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import listening_to_run
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.status import Status
 
@@ -129,7 +129,7 @@ def _rehearse(call: Call, entity: str, slice_name: str | None, options: Mapping[
     if slice_name is None:
         raise UsageError(
             "--rehearse needs the name of one slice",
-            remedy=f"Type `lakewright process {shlex.quote(entity)} SLICE --rehearse`.",
+            remedy=Phrase("Type ", Command("process", entity, "SLICE", "--rehearse"), "."),
         )
     if options["wait"]:
         raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -19,6 +18,8 @@ from lakewright.cli.render.triggers import fault_blocks, next_line, trigger_bran
 from lakewright.cli.render.words import ago, assignments, counted
 from lakewright.cli.render.words import status as coloured
 from lakewright.errors import LakeMoved
+from lakewright.errors.fault import remedy_of
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import Lock, failure_words
 from lakewright.manifest.record import ANYONE
@@ -56,7 +57,7 @@ def status(call: Call, /) -> None:
 
 
 def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
-    more = "lakewright manifest ls --state "
+    more = Command("manifest", "ls", "--state")
     locks = [_lock(row, row.lock, now) for row in found.locked if row.lock is not None]
     stale = [_lock(row, row.lock, now) for row in found.stale if row.lock is not None]
     running = [*(_run(run, now) for run in found.running), *locks]
@@ -67,42 +68,44 @@ def _page(found: ProjectStatus, now: datetime) -> Iterator[Block]:
         yield _lost(found.unrecorded, found.recorded_projects, is_told=bool(found.behind))
     behind = [_behind(each) for each in found.behind]
     title = "In tables, but unknown to the manifest"
-    yield from _section(title, behind, "lakewright manifest discover")
+    yield from _section(title, behind, Command("manifest", "discover"))
     if behind:
         yield line(
             "What was built meanwhile may be unknown, too: the plan of a job warns of rows that come twice."
         )
-    yield from _section("Failed", [_failure(row, now) for row in found.failed], f"{more}failed")
-    yield from _section("Stale locks", stale, "lakewright manifest ls --stale")
+    yield from _section("Failed", [_failure(row, now) for row in found.failed], more.plus("failed"))
+    yield from _section("Stale locks", stale, Command("manifest", "ls", "--stale"))
     # Commands are typed from top to bottom: a run reads what was mended in bronze and silver before it.
     yield from _bronze(found)
     yield from _silver(found)
     # A run that is resumed would make older slices late.
     waiting = list(_all_waiting(found))
     first, then = (waiting, []) if found.is_waiting_first else ([], waiting)
-    yield from _section("Waiting", first, f"{more}ready")
-    shown, more_skipped = list(map(_corrected, found.corrected)), f"{more}skipped"
+    yield from _section("Waiting", first, more.plus("ready"))
+    shown, more_skipped = list(map(_corrected, found.corrected)), more.plus("skipped")
     corrected = _section("Skipped, but changed since", shown, more_skipped)
     yield from corrected if found.is_corrected_first else ()
     # A run fails where a table of its targets can't be read, and makes one anew that might be brought back.
     yield from _gold(found)
     yield from _failed_runs(found, now, is_last=False)
-    yield from _section("Triggers", trigger_branches(found.triggers, now), "lakewright triggers")
+    yield from _section("Triggers", trigger_branches(found.triggers, now), Command("triggers"))
     warned = [_warning(each, now) for each in found.alike_warned]
-    yield from _section("Warnings of the last runs", warned, "lakewright history")
-    yield from _section("Running", running, f"{more}locked")
-    yield from _section("Waiting", then, f"{more}ready")
-    yield from _section("Bad rows put aside", list(_quarantined(found)), "lakewright status -o json")
+    yield from _section("Warnings of the last runs", warned, Command("history"))
+    yield from _section("Running", running, more.plus("locked"))
+    yield from _section("Waiting", then, more.plus("ready"))
+    yield from _section("Bad rows put aside", list(_quarantined(found)), Command("status", "-o", "json"))
     vanished = [_vanished(each) for each in found.vanished]
-    yield from _section("Processed, but no longer in bronze", vanished, "lakewright manifest discover")
+    yield from _section("Processed, but no longer in bronze", vanished, Command("manifest", "discover"))
     yield from () if found.is_corrected_first else corrected
     elsewhere = [_elsewhere(each) for each in found.elsewhere]
-    yield from _section("Recorded in another place, which no run reads", elsewhere, "lakewright manifest ls")
+    yield from _section("Recorded in another place, which no run reads", elsewhere, Command("manifest", "ls"))
     undeclared = [_undeclared(each) for each in found.undeclared]
     yield from _section(
-        "Recorded for entities that are not declared", undeclared, "lakewright status -o json"
+        "Recorded for entities that are not declared", undeclared, Command("status", "-o", "json")
     )
-    yield from _section("Targets to build again", _all_tainted(found.tainted), "lakewright status -o json")
+    yield from _section(
+        "Targets to build again", _all_tainted(found.tainted), Command("status", "-o", "json")
+    )
     yield from _failed_runs(found, now, is_last=True)
     yield from _unseen(found)
     if found.is_calm:
@@ -118,11 +121,13 @@ def _failed_runs(found: ProjectStatus, now: datetime, *, is_last: bool) -> Itera
     """Yield the failed runs; those last that check what other commands mend before."""
     steps = ((run, found.step_after(run)) for run in found.undone)
     undone = [_undone(run, step, now) for run, step in steps if step.comes_last is is_last]
-    ends = (
-        "if nothing is left to do about such a run, `lakewright history accept RUN` removes it from this list"
+    ends = Phrase(
+        "if nothing is left to do about such a run, ",
+        Command("history", "accept", "RUN"),
+        " removes it from this list",
     )
     title = "Runs whose checks failed" if is_last else "Runs that failed"
-    yield from _section(title, undone, "lakewright history --status failed", ends)
+    yield from _section(title, undone, Command("history", "--status", "failed"), ends)
 
 
 def _all_waiting(found: ProjectStatus) -> Iterator[Branch]:
@@ -145,8 +150,11 @@ def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) ->
     do = (
         "type the commands below, which record the slices that the tables hold"
         if is_told
-        else "the next run recovers the slices that the tables hold; `lakewright manifest discover` lists "
-        "them"
+        else Phrase(
+            "the next run recovers the slices that the tables hold; ",
+            Command("manifest", "discover"),
+            " lists them",
+        )
     )
     named = ", ".join(entities[:MOST_NAMED]) + (", …" if len(entities) > MOST_NAMED else "")
     return Branch(
@@ -155,16 +163,24 @@ def _lost(entities: Sequence[str], projects: Sequence[str], *, is_told: bool) ->
             f", only of {first_of(projects, MOST_NAMED)}," if projects else ",",
             f" but the tables of {named} have commits",
         ),
-        (_do(f"If it is another one, or was moved, bring it back or correct `manifest:`. Otherwise {do}."),),
+        (
+            _do(
+                Phrase(
+                    "If it is another one, or was moved, bring it back or correct `manifest:`. Otherwise ",
+                    do,
+                    ".",
+                )
+            ),
+        ),
     )
 
 
 def _behind(found: Unrecorded) -> Branch:
     from lakewright.slices.recover_from_log import UNRECORDED_ADVICE
 
-    typed = ", then ".join(f"`{command}`" for command in found.commands)
+    typed = Phrase.joined(", then ", found.commands)
     said = f": {found.words}"
-    advice = f"{UNRECORDED_ADVICE}{f': {typed}' if typed else '.'}"
+    advice = Phrase(UNRECORDED_ADVICE, ": " if typed else ".", typed)
     return Branch(line(Span(found.entity, "bold"), said), (_do(advice),))
 
 
@@ -174,11 +190,11 @@ def _quarantined(found: ProjectStatus) -> Iterator[Branch]:
         yield Branch(line(Span(each.entity, "bold"), f": {count}, in {each.folder}"), (_do(each.advice),))
 
 
-def _section(title: str, branches: Sequence[Branch], more: str, note: str = "") -> Iterator[Block]:
+def _section(title: str, branches: Sequence[Branch], more: Command, note: str = "") -> Iterator[Block]:
     if not branches:
         return
     hidden = len(branches) - MOST_SHOWN
-    texts = (f"{hidden} more: `{more}`" if hidden > 0 else "", note)
+    texts = (Phrase(f"{hidden} more: ", more) if hidden > 0 else "", note)
     rest = tuple(Branch(line(Span(text, "dim"))) for text in texts if text)
     yield Branch(line(Span(title, "bold"), Span(f" {len(branches)}", "dim")), (*branches[:MOST_SHOWN], *rest))
 
@@ -204,28 +220,30 @@ def _run(run: Run, now: datetime) -> Branch:
 def _undone(run: Run, step: NextStep, now: datetime) -> Branch:
     from lakewright.usecases.failed_runs.undone_runs import hidden_parameters
 
-    why, typed = f"`lakewright history show {run.run_id}`", ", then ".join(f"`{e}`" for e in step.commands)
+    why, typed = Phrase(Command("history", "show", run.run_id)), Phrase.joined(", then ", step.commands)
     names = " and ".join(hidden_parameters(run))
     filled = f", with the value of {names} filled in, which is secret and not recorded" if names else ""
     said = line(*_said_of_run(run, now), "; not run since")
-    refused = () if step.refused is None else (Branch(line(f"it would fail again: {step.refused}")),)
+    refused = () if step.refused is None else (Branch(line(Phrase("it would fail again: ", step.refused))),)
     cautious = () if step.caution is None else (Branch(line(step.caution)),)
     left = () if step.left_out is None else (Branch(line(f"--resume would leave out {step.left_out}")),)
-    accept = f"; or, if nothing is left to do, `lakewright history accept {run.run_id}`"
-    end = f"{filled}{accept if step.is_check_only else ''}"
-    return Branch(said, (*refused, *cautious, *left, _do(f"see why with {why}, then {typed}{end}")))
+    accept = Phrase("; or, if nothing is left to do, ", Command("history", "accept", run.run_id))
+    end = Phrase(filled, accept if step.is_check_only else "")
+    return Branch(
+        said, (*refused, *cautious, *left, _do(Phrase("see why with ", why, ", then ", typed, end)))
+    )
 
 
 def _bronze(found: ProjectStatus) -> Iterator[Block]:
     """Yield what can't be read in bronze, and what waits although it is gone from there."""
-    more = "lakewright status -o json"
+    more = Command("status", "-o", "json")
     yield from _section("Bronze that can't be read", list(map(fault_branch, found.unreadable)), more)
     yield from _section("Slices that wait, but are gone", list(map(fault_branch, found.missing)), more)
 
 
 def _silver(found: ProjectStatus) -> Iterator[Block]:
     """Yield what is wrong with tables of entities, by kind, and which of their slices have changed."""
-    more = "lakewright status -o json"
+    more = Command("status", "-o", "json")
     renamed = [each for each in found.rows_changed if each.code == LakeMoved.code]
     changed = [each for each in found.rows_changed if each.code != LakeMoved.code]
     yield from _section("Tables that can't be read", list(map(fault_branch, found.damaged_silver)), more)
@@ -240,7 +258,7 @@ def _silver(found: ProjectStatus) -> Iterator[Block]:
 
 def _gold(found: ProjectStatus) -> Iterator[Block]:
     """Yield what is wrong with tables and files that targets build, by kind."""
-    more = "lakewright status -o json"
+    more = Command("status", "-o", "json")
     title = "Tables of targets that can't be read"
     yield from _section(title, list(map(fault_branch, found.damaged_gold)), more)
     yield from _section(
@@ -253,7 +271,7 @@ def _warning(found: Warned, now: datetime) -> Branch:
     head, *rest = str(error["message"]).splitlines()
     place = f" {found.subject} {found.entry['phase']} {ago(found.run.started, now)}: {head}"
     below = [Branch(line(text)) for text in rest]
-    below += remedy_branches(error["remedy"])
+    below += remedy_branches(remedy_of(error))
     return Branch(line(coloured(found.entry["status"]), place), tuple(below))
 
 
@@ -267,7 +285,7 @@ def _arrived(found: Arrived, *, is_told: bool) -> Branch:
     named = ", ".join(found.slices[:MOST_NAMED]) + (", …" if found.count > MOST_NAMED else "")
     new = f"{counted(found.count, 'slice')} that no run has seen yet: {named}" if found.count else ""
     unfinished = f"not complete yet: {first_of(found.incomplete, MOST_NAMED)}" if found.incomplete else ""
-    below = [_do(f"`{command}`") for command in found.commands]
+    below = [_do(Phrase(command)) for command in found.commands]
     if found.late is not None:
         told = f"a run would refuse {first_of(found.late.names, MOST_NAMED)}: the slice is {found.late.words}"
         below = [Branch(line(told)), _do(found.late.remedy), *below]
@@ -300,14 +318,14 @@ def _undeclared(found: Undeclared) -> Branch:
 
     others = f" and {counted(found.others, 'other')}" if found.others else ""
     said = f": {counted(found.processed, 'processed slice')}{others}"
-    listed = f"`lakewright manifest ls --application {shlex.quote(found.application)}` lists them"
+    listed = Phrase(Command("manifest", "ls", "--application", found.application), " lists them")
     return Branch(line(Span(found.entity, "bold"), said), (Branch(line(UNDECLARED_ADVICE)), _do(listed)))
 
 
 def _rebuild(found: DueRebuild) -> Branch:
     said = line(Span(found.entity, "bold"), f": {found.reason}")
     refused = (Branch(line("no slice is processed until then")),) if found.refuses_slices else ()
-    return Branch(said, (*refused, _do(f"`{found.command}`")))
+    return Branch(said, (*refused, _do(Phrase(found.command))))
 
 
 def _all_tainted(found: Sequence[TaintedTarget]) -> list[Branch]:
@@ -319,8 +337,8 @@ def _tainted(found: Sequence[TaintedTarget]) -> Branch:
     """Return targets that the same commands build again."""
     first, *others = found
     also = [Branch(line("also ", *_said_of_tainted(each))) for each in others]
-    told = [f"`{command}`" for command in first.commands] or [first.advice]
-    done = map(_do, [", then ".join(told)] if first.is_emptied else told)
+    told: list[str] = list(map(Phrase, first.commands)) or [first.advice]
+    done = map(_do, [Phrase.joined(", then ", told)] if first.is_emptied else told)
     return Branch(line(*_said_of_tainted(first)), (*also, *done))
 
 
@@ -335,7 +353,7 @@ def _unseen(found: ProjectStatus) -> Iterator[Block]:
     for each in found.unseen:
         reasons.setdefault(each.why, []).append(each.entity)
     for why, names in reasons.items():
-        yield line(Span(f"Not looked at for a rebuild: {first_of(names, MOST_NAMED)}: {why}", "dim"))
+        yield line(Span(Phrase(f"Not looked at for a rebuild: {first_of(names, MOST_NAMED)}: ", why), "dim"))
 
 
 def _waiting(found: ProjectStatus) -> Iterator[tuple[bool, Branch]]:
@@ -362,7 +380,7 @@ def _waiting(found: ProjectStatus) -> Iterator[tuple[bool, Branch]]:
             why = f"for a rebuild that puts {place}" if is_misplaced else "for a later processing time"
         told = () if refused is None else (Branch(line(f"a run would refuse it: {refused}")),)
         blocked = found.blocked.get(of_group[0].entity or "") if is_open and not is_late else None
-        below = tuple(_do(f"`{command}`") for command in commands)
+        below = tuple(_do(Phrase(command)) for command in commands)
         if is_late:
             late = found.late_slices[of_group[0].entity or ""]
             late = late.only(*(row.slice for row in of_group[:MOST_SHOWN]))

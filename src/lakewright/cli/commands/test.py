@@ -18,6 +18,7 @@ from lakewright.cli.render.plan import plan_page
 from lakewright.cli.render.run import details
 from lakewright.cli.render.words import counted, seconds, status
 from lakewright.cli.signals import listening_to_run
+from lakewright.errors.phrase import Phrase
 from lakewright.plan.status import Status, overall
 from lakewright.run.case_result import AssertionResult, CaseResult
 from lakewright.run.result import TargetResult
@@ -102,7 +103,9 @@ def _inside(result: CaseResult) -> Iterator[Branch]:
 
 
 def _target(target: TargetResult) -> Branch:
-    head = line(status(target.status.value), f" {target.phase} {target.name}: {'; '.join(target.reasons)}")
+    head = line(
+        status(target.status.value), f" {target.phase} {target.name}: ", Phrase.joined("; ", target.reasons)
+    )
     error = target.error.as_json() if target.error else None
     return Branch(head, tuple(details({}, error)))
 

@@ -11,13 +11,14 @@ from lakewright.cli.completion import names_of
 from lakewright.cli.group import LazyGroup
 from lakewright.cli.options import settings_of
 from lakewright.cli.render.triggers import fault_blocks, triggers_page
+from lakewright.errors.phrase import Command, Phrase
 
 if TYPE_CHECKING:
     from lakewright.usecases.triggers import TriggerStatus
 
 __all__ = ["triggers"]
 
-NO_SERVER = "No server runs it at present; `lakewright serve` starts one."
+NO_SERVER = Phrase("No server runs it at present; ", Command("serve"), " starts one.")
 
 
 @click.group(

@@ -47,7 +47,7 @@ def validate(call: Call, /, *, spark: bool) -> None:
     with working(call.output, "analysing") if spark else nullcontext():
         validation = validate_project(call.app, with_spark=spark)
     for fault in validation.warnings:
-        call.output.note(line(Span("warning: ", "yellow"), str(fault)))
+        call.output.note(line(Span("warning: ", "yellow"), fault.phrase))
     if validation.errors:
         raise SpecError(validation.errors)
     project = call.app.project

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator
 
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.due.plan import Action, Choice, Finding, Plan, State, Step
+from lakewright.errors.phrase import Command
 from lakewright.usecases.due.words import choice_argv, choice_words, reason_text, step_text
 
 __all__ = ["due_page", "due_summary"]
@@ -40,10 +40,9 @@ def _step(step: Step) -> Branch:
     does = "" if step.action is Action.HOLD else f"{step_text(step)}, because "
     below = [*_choices(step.choices)]
     if step.needs:
-        allowed = " ".join(f"--allow {grant.value}" for grant in sorted(step.needs))
-        below.append(
-            Branch(line(Span("$ ", "dim"), Span(f"lakewright apply {step.subject.name} {allowed}", "cyan")))
-        )
+        allowed = (word for grant in sorted(step.needs) for word in ("--allow", grant.value))
+        typed = Command("apply", step.subject.name, *allowed)
+        below.append(Branch(line(Span("$ ", "dim"), Span(typed, "cyan"))))
     return Branch(line(Span(step.subject.text, "bold"), f": {does}{reason_text(step.reason)}"), tuple(below))
 
 
@@ -54,5 +53,5 @@ def _finding(finding: Finding) -> Branch:
 
 def _choices(choices: Iterable[Choice]) -> Iterator[Branch]:
     for each in choices:
-        command = shlex.join(["lakewright", *choice_argv(each)])
+        command = Command(*choice_argv(each))
         yield Branch(line(Span("$ ", "dim"), Span(command, "cyan"), f"  {choice_words(each)}"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.run import details, metric_text
 from lakewright.cli.render.words import ago, assignments, counted, seconds, status, took
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import ACCEPTED, Run
 from lakewright.manifest.run_comparison import TargetDifference
 
@@ -76,7 +77,7 @@ def _target(target: Mapping[str, Any]) -> Branch:
     time = Span(f" {seconds(target['seconds'])}", "dim") if target["seconds"] else ""
     message = target["error"]["message"].splitlines()[:1] if target["error"] else []  # stands below
     said = [reason for reason in target["reasons"] if reason not in message]
-    reasons = f": {'; '.join(said)}" if said else ""
+    reasons = Phrase(": ", Phrase.joined("; ", said)) if said else ""
     head = line(status(target["status"]), f" {target['name']} ({target['kind']})", time, reasons)
     return Branch(head, tuple(details(target["metrics"], target["error"], target["warnings"])))
 
@@ -108,8 +109,8 @@ def _first_run(run: Run, unlike: Run | None) -> Iterator[Line]:
     )
     if unlike is not None:
         named = " ".join(filter(None, (unlike.phase, assignments(unlike.parameters))))
-        typed = f"lakewright history diff {unlike.run_id} {run.run_id}"
-        yield line(Span("do: ", "dim"), f"to compare it with the run before, {named}: `{typed}`")
+        typed = Command("history", "diff", unlike.run_id, run.run_id)
+        yield line(Span("do: ", "dim"), Phrase(f"to compare it with the run before, {named}: ", typed))
 
 
 def _place(difference: TargetDifference) -> Line:

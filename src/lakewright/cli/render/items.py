@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line, remedy_branches
 from lakewright.cli.render.run import slice_line
 from lakewright.cli.render.words import ago, counted, status
+from lakewright.errors.fault import remedy_of
+from lakewright.errors.phrase import Phrase
 from lakewright.manifest.lock import (
     LONGEST_SAID,
     Lock,
@@ -79,7 +81,7 @@ def item_page(found: ItemHistory) -> Iterator[Block]:
     for record in found.records:
         yield Branch(_record(record), tuple(_content(record)))
     for typed in dict.fromkeys(row.next_command for row in found.rows if row.next_command):
-        yield line(Span("do: ", "dim"), f"`{typed}`")
+        yield line(Span("do: ", "dim"), Phrase(typed))
 
 
 def _record(record: Record) -> Line:
@@ -113,7 +115,7 @@ def _content(record: Record) -> Iterator[Branch]:
     error = content.get("error")
     if isinstance(error, Mapping):
         yield Branch(line(Span("error: ", "red"), str(error.get("message"))))
-        yield from remedy_branches(error.get("remedy"))
+        yield from remedy_branches(remedy_of(error))
     for key in ("reason", "entity", "watermarks", "drift"):
         if content.get(key):
             yield Branch(line(Span(f"{key}: ", "dim"), str(content[key])))
@@ -153,7 +155,7 @@ def damage_page(damages: Sequence[Damage]) -> Iterator[Block]:
     """Yield one line for each piece of damage."""
     for damage in damages:
         where = damage.item_id if damage.record_id is None else f"{damage.item_id} record {damage.record_id}"
-        yield line(status("FAILED"), f" {where}: {damage.problem}")
+        yield line(status("FAILED"), Phrase(f" {where}: ", damage.problem))
     text = f"{counted(len(damages), 'fault')} found" if damages else "nothing is damaged"
     yield line(Span(text, "bold" if damages else "green"))
 
@@ -195,9 +197,9 @@ def _difference(kind: str, item: Mapping[str, Any]) -> Branch:
     # By entity and slice, commands would find the slice of that name where the entity's slices are now.
     is_short = item["entity"] and item["slice"] and not item.get("is_elsewhere")
     called = f"{item['entity']}/{item['slice']}" if is_short else item["item_id"]
-    remedy = f"`{command(typed, called)}`" if typed else ""
+    remedy = Phrase(command(typed, called)) if typed else ""
     if verdict == "processed" and item.get("is_same_size"):
-        remedy = f"`{command('accept', called)}` if its rows are the same; if not, {remedy}"
+        remedy = Phrase(command("accept", called), " if its rows are the same; if not, ", remedy)
     below = (Branch(line(Span("do: ", "dim"), remedy)),) if remedy else ()
     return Branch(line(f"{named}{number}", place), below)
 

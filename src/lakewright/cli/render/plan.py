@@ -10,6 +10,7 @@ from itertools import groupby
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.page import Block, Branch, Line, Span, line, remedy_branches
 from lakewright.cli.render.words import assignments, counted, status
+from lakewright.errors.phrase import Phrase
 from lakewright.plan.observation import TableChange
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Planned
@@ -76,7 +77,9 @@ def _told_once(phase: PhasePlan, told: dict[tuple[str, str], Phase]) -> PhasePla
 
 def _phase(phase: PhasePlan) -> Branch:
     if not phase.steps:
-        return Branch(line(phase.phase.value, Span(f" skipped: {phase.note or 'nothing takes part'}", "dim")))
+        return Branch(
+            line(phase.phase.value, Span(Phrase(" skipped: ", phase.note or "nothing takes part"), "dim"))
+        )
     head = line(phase.phase.value, " ", status(phase.status.value))
     grouped = groupby(phase.steps, key=_sameness)
     return Branch(head, tuple(branch for _, steps in grouped for branch in _steps(list(steps))))
@@ -112,4 +115,4 @@ def _change(change: TableChange) -> Line:
 
 
 def _reasons(step: Step) -> str:
-    return "; ".join(step.reasons)
+    return Phrase.joined("; ", step.reasons)

@@ -10,6 +10,8 @@ from typing import Any
 
 from lakewright.cli.page import Block, Branch, Line, Span, line, remedy_branches
 from lakewright.cli.render.words import assignments, counted, seconds, status
+from lakewright.errors.fault import remedy_of
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.lock import EARLIER, IS_EARLIER
 from lakewright.plan.phase import Phase
 from lakewright.plan.status import Status
@@ -88,8 +90,10 @@ def _quiet_instances(instances: Sequence[InstanceResult]) -> Branch:
     first, last = (assignments(each.parameters) for each in (instances[0], instances[-1]))
     skipped = [target for each in instances for phase in each.phases for target in phase.targets]
     head = (Span(f"{first} … {last}", "bold"), " ", status(Status.SKIPPED.value))
-    why = _reasons(skipped) or "; ".join(_notes(phase for each in instances for phase in each.phases))
-    return Branch(line(*head, f" {counted(len(instances), 'instance')}: {why}"))
+    why = _reasons(skipped) or Phrase.joined(
+        "; ", _notes(phase for each in instances for phase in each.phases)
+    )
+    return Branch(line(*head, Phrase(f" {counted(len(instances), 'instance')}: ", why)))
 
 
 def _notes(phases: Iterable[PhaseResult]) -> Iterable[str]:
@@ -105,8 +109,8 @@ def _folded_instance(instance: InstanceResult) -> Branch:
     skipped = [target for phase in quiet for target in phase.targets]
     if quiet:
         names = ", ".join(phase.phase.value for phase in quiet)
-        why = "; ".join(filter(None, (_reasons(skipped), *_notes(quiet))))
-        shown.append(Branch(line(names, " ", status(Status.SKIPPED.value), Span(f": {why}", "dim"))))
+        why = Phrase.joined("; ", filter(None, (_reasons(skipped), *_notes(quiet))))
+        shown.append(Branch(line(names, " ", status(Status.SKIPPED.value), Span(Phrase(": ", why), "dim"))))
     return Branch(head, tuple(shown))
 
 
@@ -116,17 +120,18 @@ def _folded_phase(phase: PhaseResult) -> Branch:
     branches = [_targets([target]) for target in phase.targets if _happened(target)]
     skipped = [target for target in phase.targets if not _happened(target)]
     branches += [
-        Branch(line(status(Status.SKIPPED.value), Span(f" {said}", "dim"))) for said in _by_reason(skipped)
+        Branch(line(status(Status.SKIPPED.value), Span(Phrase(" ", said), "dim")))
+        for said in _by_reason(skipped)
     ]
     return Branch(head, tuple(branches))
 
 
 def _by_reason(skipped: Sequence[TargetResult]) -> Iterator[str]:
     """Yield how many targets of a phase were skipped for each reason; the rarest are counted together."""
-    counts = Counter("; ".join(target.reasons) or "no reason" for target in skipped).most_common()
+    counts = Counter(map(_reason, skipped)).most_common()
     for reason, count in counts[:MOST_REASONS]:
-        names = [target.name for target in skipped if ("; ".join(target.reasons) or "no reason") == reason]
-        yield f"{names[0] if count == 1 else counted(count, 'target')}: {reason}"
+        names = [target.name for target in skipped if _reason(target) == reason]
+        yield Phrase(f"{names[0] if count == 1 else counted(count, 'target')}: ", reason)
     if rest := counts[MOST_REASONS:]:
         more = counted(sum(count for _, count in rest), "more target")
         yield f"{more} for {counted(len(rest), 'other reason')}; -v shows all"
@@ -137,12 +142,16 @@ def _reasons(skipped: Sequence[TargetResult]) -> str:
     if not skipped:
         return ""
     built = [target for target in skipped if target.phase is Phase.BUILD]
-    counts = [Counter("; ".join(t.reasons) or "no reason" for t in each) for each in (built, skipped)]
+    counts = [Counter(map(_reason, each)) for each in (built, skipped)]
     found = list(dict.fromkeys(reason for count in counts for reason, _ in count.most_common()))
     named = skipped[0].name if len(skipped) == 1 else counted(len(skipped), "target")
-    shown = ", ".join(found[:MOST_REASONS])
+    shown = Phrase.joined(", ", found[:MOST_REASONS])
     more = f" and {counted(len(found) - MOST_REASONS, 'more reason')}; -v shows all"
-    return f"{named}: {shown}{more if len(found) > MOST_REASONS else ''}"
+    return Phrase(f"{named}: ", shown, more if len(found) > MOST_REASONS else "")
+
+
+def _reason(target: TargetResult) -> str:
+    return Phrase.joined("; ", target.reasons) or "no reason"
 
 
 def failure_lines(result: RunResult, *, is_one_screen: bool = False) -> Iterator[Branch]:
@@ -248,7 +257,7 @@ def slice_branch(metrics: Mapping[str, Any]) -> Branch:
 
 
 def _warning(text: object) -> Branch:
-    return Branch(line(Span("warning: ", "yellow"), str(text)))
+    return Branch(line(Span("warning: ", "yellow"), text if isinstance(text, str) else str(text)))
 
 
 def warning_lines(result: RunResult) -> Iterator[Line]:
@@ -257,8 +266,8 @@ def warning_lines(result: RunResult) -> Iterator[Line]:
     if warned:
         have = "has" if len(warned) == 1 else "have"
         named = f"{counted(len(warned), 'target')} {have} warnings: {first_of(warned, MOST_NAMED)}"
-        typed = f"lakewright history show {result.run_id}"
-        yield line(Span("warning: ", "yellow"), f"{named}; `{typed}` shows them")
+        typed = Command("history", "show", result.run_id)
+        yield line(Span("warning: ", "yellow"), Phrase(f"{named}; ", typed, " shows them"))
 
 
 def maintenance_line(found: Mapping[str, Any]) -> Line:
@@ -284,7 +293,9 @@ def _instance(instance: InstanceResult) -> Branch:
 
 def _phase(phase: PhaseResult) -> Branch:
     if not phase.targets:
-        return Branch(line(phase.phase.value, Span(f" skipped: {phase.note or 'nothing takes part'}", "dim")))
+        return Branch(
+            line(phase.phase.value, Span(Phrase(" skipped: ", phase.note or "nothing takes part"), "dim"))
+        )
     time = Span(f" {seconds(phase.seconds)}" if phase.seconds else "", "dim")
     head = line(phase.phase.value, " ", status(phase.status.value), time)
     grouped = groupby(phase.targets, key=_sameness)
@@ -303,7 +314,7 @@ def _targets(targets: Sequence[TargetResult]) -> Branch:
     )
     time = Span(f" {seconds(first.seconds)}", "dim") if first.status.is_success else ""
     said = _own_reasons(first)
-    reasons = f": {'; '.join(said)}" if said else ""
+    reasons = Phrase(": ", Phrase.joined("; ", said)) if said else ""
     return Branch(
         line(status(first.status.value), f" {names}", time, reasons),
         tuple(details(first.metrics, first.error.as_json() if first.error else None, first.warnings)),
@@ -373,4 +384,4 @@ def _error(error: Mapping[str, Any]) -> Iterator[Branch]:
             yield Branch(line(text))
     if error["location"]:
         yield Branch(line(Span("where: ", "dim"), str(error["location"])))
-    yield from remedy_branches(error["remedy"])
+    yield from remedy_branches(remedy_of(error))

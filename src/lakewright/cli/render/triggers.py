@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakewright.cli.faults import fault_branch
 from lakewright.cli.page import Block, Branch, Line, Span, Table, line
 from lakewright.cli.render.words import ago, seconds
+from lakewright.errors.phrase import Command, Phrase
 
 if TYPE_CHECKING:
     from lakewright.errors import Fault
@@ -52,7 +53,9 @@ def fault_blocks(faults: Sequence[Fault], withheld: Sequence[Withheld]) -> Itera
         return
     below = [fault_branch(fault) for fault in faults[:MOST_FAULTS]]
     if len(faults) > MOST_FAULTS:
-        below.append(Branch(line(Span(f"{len(faults) - MOST_FAULTS} more: `lakewright validate`", "dim"))))
+        below.append(
+            Branch(line(Span(Phrase(f"{len(faults) - MOST_FAULTS} more: ", Command("validate")), "dim")))
+        )
     title = Span("Faults of the project's files", "bold red")
     yield Branch(line(title, Span(f" {len(faults)}", "dim")), tuple(below))
     if withheld:
@@ -86,14 +89,14 @@ def trigger_branch(trigger: TriggerStatus, now: datetime) -> Branch:
         when = _when(state.retry_at, now) if trigger.holder else "once a server runs"
         below.append(Branch(line(f"attempt {state.failures + 1} {when}, by itself")))
     if trigger.run_id is not None:
-        below.append(Branch(line(Span("look: ", "dim"), f"`lakewright history show {trigger.run_id}`")))
+        below.append(Branch(line(Span("look: ", "dim"), Phrase(Command("history", "show", trigger.run_id)))))
     if state.is_paused:
-        below = [*_paused(trigger), _do(f"`{trigger.commands[-1]}`")]
+        below = [*_paused(trigger), _do(Phrase(trigger.commands[-1]))]
     if trigger.word == "failed":
-        typed = ", then ".join(f"`{each}`" for each in trigger.commands)
-        below.append(_do(f"mend the cause, then {typed}"))
+        typed = Phrase.joined(", then ", trigger.commands)
+        below.append(_do(Phrase("mend the cause, then ", typed)))
     elif trigger.word in ("retrying", "interrupted") and trigger.holder is None:
-        below.append(_do(", then ".join(f"`{each}`" for each in trigger.commands)))
+        below.append(_do(Phrase.joined(", then ", trigger.commands)))
     return Branch(head, (*below, *_warnings(trigger, now)))
 
 

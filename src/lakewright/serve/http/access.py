@@ -16,6 +16,7 @@ from threading import Lock
 from time import monotonic
 from urllib.parse import urlsplit
 
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.serve.http.faults import HttpFault
 
 __all__ = ["COOKIE", "Access", "Asker"]
@@ -92,7 +93,7 @@ class Access:
                     403,
                     "wrong_token",
                     "the link was used already, is too old, or is of another server",
-                    "`lakewright serve status` prints a new one.",
+                    Phrase(Command("serve", "status"), " prints a new one."),
                 )
             session = secrets.token_urlsafe(32)
             alive = sorted(self._sessions.items(), key=lambda each: each[1])[-MOST_SESSIONS + 1 :]

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING
 from lakewright.plan.phase import LIFECYCLES, Phase
 from lakewright.run.request import JobRequest
@@ -95,7 +96,9 @@ def begin_job(call: ApiCall, verb: str) -> BegunCommand:
             400,
             "usage",
             f"{phase!r} can't be run over HTTP; {', '.join(_PHASES)} can",
-            f"Type it: `lakewright job {job} {phase}`." if phase in ("truncate", "destroy") else None,
+            Phrase("Type it: ", Command("job", job, phase), ".")
+            if phase in ("truncate", "destroy")
+            else None,
         )
     parameters = [str(each) for each in call.body.get("parameters", ())]
     for each in parameters:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 
 from starlette.responses import JSONResponse, Response
 
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.serve.http.access import COOKIE, SAFE, Access
 from lakewright.serve.http.faults import HttpFault, body_of, status_of
 
@@ -105,7 +106,9 @@ class Guard:
         return JSONResponse(body_of(error), status, headers=extra)
 
 
-_SIGN_IN = "Open the link that `lakewright serve status` prints; programs send the token of serve.token."
+_SIGN_IN = Phrase(
+    "Open the link that ", Command("serve", "status"), " prints; programs send the token of serve.token."
+)
 
 
 def _headers(own: list[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from lakewright.errors import LakewrightError, SpecError
+from lakewright.errors.phrase import Phrase
 from lakewright.serve.http.access import COOKIE, Asker
 from lakewright.serve.http.actions import begin_job, begin_process, begin_undo, cancel_run, operated
 from lakewright.serve.http.endpoint import ApiCall
@@ -295,9 +296,11 @@ def _resuming(call: ApiCall) -> ApiCall:
     run = find_run(call.app, call.path["run_id"])
     step = next_step(call.app, run)
     if not is_resumable(run) or step.refused or step.left_out:
-        typed = ", then ".join(f"`{each}`" for each in step.commands)
+        typed = Phrase.joined(", then ", step.commands)
         why = step.refused or (f"it would leave out {step.left_out}" if step.left_out else "it removes rows")
-        raise HttpFault(409, "not_resumed", f"run {run.run_id} is not resumed: {why}", f"Type {typed}.")
+        raise HttpFault(
+            409, "not_resumed", f"run {run.run_id} is not resumed: {why}", Phrase("Type ", typed, ".")
+        )
     body = {
         "job": run.job,
         "phase": run.phase.lower(),

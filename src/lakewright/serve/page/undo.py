@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.page.views import View
 from lakewright.usecases.list_items import show_item
@@ -37,7 +37,5 @@ def undo_view(view: View) -> dict[str, Any]:
         "is_requeued": is_requeued,
         "undone": undone,
         "refused": refused,
-        "command": shlex.join(
-            ["lakewright", "undo", row.entity, row.slice, *(["--requeue"] if is_requeued else [])]
-        ),
+        "command": Command("undo", row.entity, row.slice, *(["--requeue"] if is_requeued else [])),
     }

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, LeaseLost
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.commit import Commit, Token, carrying_token, strict_session
 from lakewright.lake.failpoint import reach_failpoint
 from lakewright.lake.observation import observe_table, read_table
@@ -162,15 +163,19 @@ def check_each_once(
     remove_beside(context, entity)
     if found is None or replace(found, seen=0).is_none:
         return
-    typed = f"{rebuild_command(entity)}{' --over-foreign' if plan.foreign else ''}"
+    typed = rebuild_command(entity).plus(*(["--over-foreign"] if plan.foreign else []))
     others = ", without the commits of other writers," if plan.foreign else ""
     names = first_of(plan.repeated, MOST_NAMED)
     verb = "was" if len(plan.repeated) == 1 else "were"
     raise DataLossError(
         f"{names} of {entity.called} {verb} processed more than once, and each slice applied once{others} "
         f"does not give the table as it is: {found.text}",
-        remedy=f"`{typed} --check` shows these rows. `{typed}` applies each slice once; then {plan.slice} "
-        "can be undone. Nothing was written.",
+        remedy=Phrase(
+            typed.plus("--check"),
+            " shows these rows. ",
+            typed,
+            f" applies each slice once; then {plan.slice} can be undone. Nothing was written.",
+        ),
         details={"slices": list(plan.repeated), "difference": found.as_json()},
     )
 

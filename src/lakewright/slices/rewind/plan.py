@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakewright.errors import DataLossError, SliceError
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.lake.observation import missing_files
 from lakewright.manifest.item import Item, Verdict, has_same_amounts, is_changed
 from lakewright.manifest.lock import command
@@ -155,8 +156,11 @@ def check_version(context: ProcessingContext, entity: Entity, base: int | None) 
         raise DataLossError(
             f"version {base} of {silver} is not whole any more: {counted(len(gone), 'file')} of it "
             f"{'was' if len(gone) == 1 else 'were'} removed, such as {gone[0]}",
-            remedy="VACUUM removes files of old versions. Build the table again from its slices with "
-            f"`{rebuild_command(entity)}`. Nothing was written.",
+            remedy=Phrase(
+                "VACUUM removes files of old versions. Build the table again from its slices with ",
+                rebuild_command(entity),
+                ". Nothing was written.",
+            ),
             details={"version": base, "files": len(gone)},
         )
 
@@ -173,7 +177,7 @@ def check_foreign(entity: Entity, lost: tuple[Commit, ...], *, is_allowed: bool)
     raise DataLossError(
         f"{counted(len(lost), 'commit')} to {entity.called} that no slice made would be lost: "
         f"version {versions}",
-        remedy="Give --over-foreign if they may be lost. Nothing was written.",
+        remedy=Phrase("Give ", Option("--over-foreign"), " if they may be lost. Nothing was written."),
         details={"versions": [each.version for each in lost]},
     )
 
@@ -313,8 +317,12 @@ def check_bronze(
         ]
         raise SliceError(
             f"slices of {entity.called} cannot be applied again from {bronze}: {'; '.join(faults)}",
-            remedy=f"{_accepting(same)}Bring them back as they were{advice(faulty, changed)}. Nothing was "
-            "written.",
+            remedy=Phrase(
+                _accepting(same),
+                "Bring them back as they were",
+                advice(faulty, changed),
+                ". Nothing was written.",
+            ),
             details={"slices": faults},
         )
     if ready:
@@ -325,7 +333,7 @@ def check_bronze(
         )
 
 
-def requeue_advice(entity: Entity, changed: Sequence[AppliedSlice], rebuild: str | None = None) -> str:
+def requeue_advice(entity: Entity, changed: Sequence[AppliedSlice], rebuild: Command | None = None) -> str:
     """Return what a remedy says, after a comma, of slices that have changed; empty if none has.
 
     Args:
@@ -337,12 +345,14 @@ def requeue_advice(entity: Entity, changed: Sequence[AppliedSlice], rebuild: str
         return ""
     typed = command("requeue", *(called_name(entity.called, each.name) for each in changed))
     if rebuild is not None:
-        return f", or apply what is there now in its place: `{typed} --late`, then `{rebuild}`"
-    return f", or process what is there now: `{typed} --cascade`, then a run"
+        return Phrase(", or apply what is there now in its place: ", typed.plus("--late"), ", then ", rebuild)
+    return Phrase(", or process what is there now: ", typed.plus("--cascade"), ", then a run")
 
 
 def _accepting(same: Sequence[str]) -> str:
     """Return the sentence of a remedy for slices that have changed at the same size; empty if none has."""
     if not same:
         return ""
-    return f"If the rows of {first_of(same, MOST_NAMED)} are the same, type `{command('accept', *same)}`. "
+    return Phrase(
+        f"If the rows of {first_of(same, MOST_NAMED)} are the same, type ", command("accept", *same), ". "
+    )

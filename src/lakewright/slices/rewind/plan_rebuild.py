@@ -5,7 +5,6 @@ Source: the rules of rewinds, "Rebuild".
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakewright.errors import DataLossError, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.observation import missing_files, observe_table
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.lock import command
@@ -155,7 +155,7 @@ def plan_rebuild(
     if first is None:
         raise UsageError(
             f"{entity.called} has no processed slice{start.words if applied else ''}",
-            remedy=f"`lakewright manifest ls --entity {entity.called}` lists the slices.",
+            remedy=Phrase(Command("manifest", "ls", "--entity", entity.called), " lists the slices."),
         )
     base = None if is_whole else _base(entity, chain, applied[first])
     kept = () if is_whole else tuple(applied[:first])
@@ -169,7 +169,7 @@ def plan_rebuild(
     def advice(faulty: Sequence[AppliedSlice], changed: Sequence[AppliedSlice]) -> str:
         behind = list(dropwhile(lambda each: each.item_id != faulty[-1].item_id, chosen))[1:]
         keeping = _keeping(context, entity, chain, behind, frozenset(each.item_id for each in included))
-        return f"{requeue_advice(entity, changed, rebuild)}{keeping}"
+        return Phrase(requeue_advice(entity, changed, rebuild), keeping)
 
     check_bronze(context, entity, chosen, advice)
     check_version(context, entity, base)
@@ -279,8 +279,10 @@ def _check_not_reverted(entity: Entity, chain: SliceChain, kept: Sequence[Applie
         raise DataLossError(
             f"{first_of(gone, MOST_NAMED)} of {entity.called} {'is' if len(gone) == 1 else 'are'} not in the "
             "table since it was restored, so that no version holds all slices before the start",
-            remedy=f"`{rebuild_command(entity)} --over-foreign` builds the table from all slices. Nothing "
-            "was written.",
+            remedy=Phrase(
+                rebuild_command(entity).plus("--over-foreign"),
+                " builds the table from all slices. Nothing was written.",
+            ),
             details={"slices": gone},
         )
 
@@ -288,12 +290,14 @@ def _check_not_reverted(entity: Entity, chain: SliceChain, kept: Sequence[Applie
 def _all_skipped(entity: Entity, applied: Sequence[AppliedSlice]) -> UsageError:
     """Return the error of a table whose slices were all skipped: there is nothing to build it from."""
     name = applied[-1].name
-    unskip, called = command("unskip", called_name(entity.called, name)), shlex.quote(entity.called)
+    unskip, called = command("unskip", called_name(entity.called, name)), entity.called
     return UsageError(
         f"every slice that the table of {entity.called} holds was skipped: nothing is left to build it from",
-        remedy=f"`{unskip}`, then `lakewright process {called}`, then `lakewright undo {called} "
-        f"{shlex.quote(name)}` takes the rows of {name} out"
-        + (", and so on, the newest first." if len(applied) > 1 else "."),
+        remedy=Phrase(
+            Phrase.joined(", then ", (unskip, Command("process", called), Command("undo", called, name))),
+            f" takes the rows of {name} out",
+            ", and so on, the newest first." if len(applied) > 1 else ".",
+        ),
         details={"slices": [each.name for each in applied]},
     )
 
@@ -328,9 +332,9 @@ def _keeping(
     later = _first_start(context, entity, chain, islice(after, 1) if waiting else behind[: first + 1])
     if later is None:
         return ""
-    started = f"`{rebuild_command(entity)} --from {shlex.quote(later)}`"
-    typed = f"`{requeueing_undo(entity.called, later)}`, then a run" if waiting else started
-    return f", or keep the rows before {later}: {typed}"
+    started = Phrase(rebuild_command(entity).plus("--from", later))
+    typed = Phrase(requeueing_undo(entity.called, later), ", then a run") if waiting else started
+    return Phrase(f", or keep the rows before {later}: ", typed)
 
 
 def _first_start(

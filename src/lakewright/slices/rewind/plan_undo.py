@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakewright.errors import DataLossError, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.observation import observe_table
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.lock import command, failed_error, locked_error, recovery_advice
@@ -309,7 +310,7 @@ def _check_bronze(
         SliceError: It does not; the remedy names the undo with `--requeue` where that is possible.
     """
     skipping = command("skip", called_name(entity.called, plan.item))
-    typed = f"`{requeueing_undo(entity.called, plan.slice)}`, then `{skipping}`, then a run"
+    typed = Phrase(requeueing_undo(entity.called, plan.slice), ", then ", skipping, ", then a run")
     later = {each.item_id for each in plan.later}
 
     def advice(faulty: Sequence[AppliedSlice], changed: Sequence[AppliedSlice]) -> str:
@@ -317,9 +318,9 @@ def _check_bronze(
         is_later = len(changed) == len(faulty) and later.issuperset(each.item_id for each in changed)
         told = requeue_advice(entity, changed)
         if is_later and not plan.is_requeued:
-            told = f", or process what is there now: {typed}"
+            told = Phrase(", or process what is there now: ", typed)
         is_alone = faulty[-1].item_id == plan.since[0].item_id == plan.item.item_id
-        return f"{told}, or do without it: {typed}" if is_alone else told
+        return Phrase(told, ", or do without it: ", typed) if is_alone else told
 
     check_bronze(context, entity, slices, advice, requeued={each.item_id for each in plan.requeued})
 
@@ -334,15 +335,19 @@ def _check_unwritten(context: ProcessingContext, entity: Entity, item: Item, *, 
     if not has_no_commit(context.ledger.store, item, context.application):
         raise DataLossError(
             f"the log of {entity.called} does not show the commit of {slice_name(item)}",
-            remedy="It is older than what the log keeps, or the table was written anew since. Build the "
-            f"table again without the slice: skip it, then `{rebuild_command(entity)}`.",
+            remedy=Phrase(
+                "It is older than what the log keeps, or the table was written anew since. Build the "
+                "table again without the slice: skip it, then ",
+                rebuild_command(entity),
+                ".",
+            ),
             details={"item_id": item.item_id},
         )
     if is_requeued:
         name = called_name(entity.called, item)
         raise UsageError(
             f"the slice {slice_name(item)} of {entity.called} changed nothing, so there is nothing to undo",
-            remedy=f"`{command('requeue', name)}` has it processed again.",
+            remedy=Phrase(command("requeue", name), " has it processed again."),
         )
 
 
@@ -381,12 +386,15 @@ def _processed_item(context: ProcessingContext, entity: Entity, name: str, chain
         return found
     elif verdict is Verdict.SKIPPED and may_be_held and is_held:
         what = "was skipped, but the table still holds it"
-        remedy = f"`{rebuild_command(entity)}` builds the table again without it."
+        remedy = Phrase(rebuild_command(entity), " builds the table again without it.")
     elif verdict is Verdict.READY and may_be_held:
         what = "was requeued, and the table holds its rows until it is processed again"
-        remedy = (
-            "Undo it after the next run has processed it. To take its rows out now, "
-            f"`{command('skip', named)}`, then `{rebuild_command(entity)}`."
+        remedy = Phrase(
+            "Undo it after the next run has processed it. To take its rows out now, ",
+            command("skip", named),
+            ", then ",
+            rebuild_command(entity),
+            ".",
         )
     else:
         what, remedy = f"is not in the table: it is {verdict}", _undoable(context, bronze, name)
@@ -399,4 +407,6 @@ def _undoable(context: ProcessingContext, bronze: str, name: str) -> str:
     query = Query(context.application, frozenset({Verdict.PROCESSED}), prefix=item_id(f"{bronze}/"))
     near = nearest(name, [slice_name(item) for item in context.ledger.store.select(query)])
     meant = "" if near is None else f"Did you mean {near!r}? "
-    return f"{meant}Only a processed slice can be undone. `lakewright manifest ls` lists the slices."
+    return Phrase(
+        f"{meant}Only a processed slice can be undone. ", Command("manifest", "ls"), " lists the slices."
+    )

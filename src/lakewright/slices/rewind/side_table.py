@@ -8,12 +8,12 @@ Source: Delta's documentation, "Shallow clone" and "Replace table schema".
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.commit import Token, carrying_token, read_commits, strict_session
 from lakewright.lake.observation import delta_table, may_be_clustered, observe_table
 from lakewright.lake.table import drop_table, ensure_database, remove_uncommitted
@@ -218,7 +218,7 @@ def left_beside(lake: Lake, entity: Entity) -> LeftBeside | None:
         words = f"{side} is of no use: an undo or a rebuild has changed the table since"
         return LeftBeside(words, "the next undo or rebuild removes it")
     words = f"{side} is left of a rebuild or an undo that was not swapped in"
-    again = f"`lakewright rebuild {shlex.quote(entity.called)}` or the undo, typed again, continues it"
+    again = Phrase(Command("rebuild", entity.called), " or the undo, typed again, continues it")
     return LeftBeside(words, again)
 
 

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any
 
 from lakewright.errors import Location, SpecError
+from lakewright.errors.phrase import Option, Phrase
 from lakewright.spec.expressions.calls import call, call_function, read_property
 from lakewright.spec.expressions.expression import (
     FUNCTION_NAMES,
@@ -282,8 +283,9 @@ class Scope:
             return f"Write ${{{name}(name)}}, with braces, to call the function."
         if found := nearest(name, self.names):
             return f"did you mean {found!r}?"
-        ways = "in an environment, as a parameter of the job or with -D"
-        return f"Declare {name!r} {ways}. Write \\$ for a literal dollar sign."
+        given = Option("-D", f'{name}=…, or Project.load(…, definitions={{"{name}": "…"}})')
+        ways = Phrase("in an environment, as a parameter of the job or with ", given)
+        return Phrase(f"Declare {name!r} ", ways, ". Write \\$ for a literal dollar sign.")
 
     def _value_at(self, name: str, depth: int) -> object:
         value = self._layers[depth].values[name]

@@ -14,6 +14,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from lakewright.errors import Fault, Location, SpecError
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.definitions.definer import Definer
 from lakewright.spec.definitions.definition import Definition
 from lakewright.spec.definitions.faults import faults_of
@@ -233,7 +234,13 @@ class _Loader:
             raise SpecError.of(
                 f"there is no {PROJECT_FILE} in {self.basedir}",
                 location=Location(PROJECT_FILE),
-                remedy="Pass the project's folder with --project, or create one with `lakewright init`.",
+                remedy=Phrase(
+                    "Pass the project's folder with ",
+                    Option("--project"),
+                    ", or create one with ",
+                    Command("init"),
+                    ".",
+                ),
             )
         if ignored := [name for name in PROJECT_FILES if (self.basedir / name).is_file()][1:]:
             why = f"{', '.join(ignored)} is ignored: {path.name} is the project's file"
@@ -295,7 +302,13 @@ class _Loader:
             return self.sections.overrides(self.read(folder / OVERRIDES_FILE))
         if (self.basedir / OVERRIDES_FILE).is_file():
             why = f"{OVERRIDES_FILE} is not read: only the one of the folder where a command is run counts"
-            remedy = "Run the command in the project's folder, or use -D and --conf."
+            remedy = Phrase(
+                "Run the command in the project's folder, or use ",
+                Option("-D", "Project.load(…, definitions={…})"),
+                " and ",
+                Option("--conf", "config={…}"),
+                ".",
+            )
             self.sections.warnings.append(Fault(why, Location(OVERRIDES_FILE), remedy))
         return Profile()
 

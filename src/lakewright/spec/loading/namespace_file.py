@@ -9,13 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.reading.parsed_file import ParsedFile
 
 __all__ = ["namespace_warnings"]
 
 _SINKS = {
-    "console": "The history has the metrics of each run: `lakewright history show RUN -o json`. "
-    "`lakewright.metrics.json` in `config` writes them to a file.",
+    "console": Phrase(
+        "The history has the metrics of each run: ",
+        Command("history", "show", "RUN", "-o", "json"),
+        ". `lakewright.metrics.json` in `config` writes them to a file.",
+    ),
     "jdbc": "Set `lakewright.metrics.json` in `config` and load the file into the database, or let a hook of "
     "kind `jdbc` insert a row for each phase or target.",
     "prometheus": "Set `lakewright.metrics.pushgateway` in `config` to the URL of the push gateway.",
@@ -28,11 +32,11 @@ _SECTIONS = {
     "config": "Move the entries to `config` of a module.",
     "connections": "Move them to `connections` of a module.",
     "environment": "Move the entries to `environment` of a module.",
-    "history": "The manifest keeps the history of all runs: `lakewright history`.",
+    "history": Phrase("The manifest keeps the history of all runs: ", Command("history"), "."),
     "hooks": "Move them to `hooks` of each job.",
     "plugins": "Lakewright has no plugins. Remove them, and set `spark.jars` in `config` for drivers.",
     "profiles": "Move them to `profiles` of a module.",
-    "store": "Name the project with --project.",
+    "store": Phrase("Name the project with ", Option("--project"), "."),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lakewright.errors import Fault, Location, UsageError
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.spec.reading.json_reader import LONGEST as LONGEST_JSON
 from lakewright.spec.reading.json_reader import read_json
 from lakewright.spec.reading.parsed_file import ParsedFile
@@ -126,5 +127,11 @@ def find_project(start: Path) -> Path:
             return folder
     raise UsageError(
         f"there is no {PROJECT_FILE} in {start.absolute()} or above",
-        remedy="Go to a project's folder, name it with --project, or make one with `lakewright init`.",
+        remedy=Phrase(
+            "Go to a project's folder, name it with ",
+            Option("--project"),
+            ", or make one with ",
+            Command("init"),
+            ".",
+        ),
     )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from arro3.core import Array, DataType, Field, RecordBatch, Schema
 
 from lakewright.errors import ManifestCorrupt
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.batch import Batch
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
@@ -126,7 +127,7 @@ def item_of(line: Line) -> Item:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ManifestCorrupt(
             f"the stored state of {line.name} can't be read: {error}",
-            remedy="Rebuild it from the records with `lakewright manifest fsck --repair`.",
+            remedy=Phrase("Rebuild it from the records with ", Command("manifest", "fsck", "--repair"), "."),
             details={"item_id": line.name},
         ) from error
 

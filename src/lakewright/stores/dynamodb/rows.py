@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakewright.errors import ManifestCorrupt, UsageError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.standing import Standing, standing_of
@@ -98,7 +99,7 @@ def item_of(row: Row) -> Item:
         item_id = row.get("item", {}).get("S", "?")
         raise ManifestCorrupt(
             f"the stored state of {item_id} can't be read: {error}",
-            remedy="Rebuild it from the records with `lakewright manifest fsck --repair`.",
+            remedy=Phrase("Rebuild it from the records with ", Command("manifest", "fsck", "--repair"), "."),
             details={"item_id": item_id},
         ) from error
 

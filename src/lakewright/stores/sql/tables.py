@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.sql import ClauseElement
 
 from lakewright.errors import ManifestCorrupt
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item
 from lakewright.manifest.record import Record
 from lakewright.manifest.replay import replay
@@ -166,7 +167,9 @@ def _item(item_id: str, fold: str) -> Item:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ManifestCorrupt(
             f"the stored state of {item_id} can't be read: {error}",
-            remedy="Rebuild it from the records with `lakewright manifest fsck --repair --yes`.",
+            remedy=Phrase(
+                "Rebuild it from the records with ", Command("manifest", "fsck", "--repair", "--yes"), "."
+            ),
             details={"item_id": item_id},
         ) from error
 

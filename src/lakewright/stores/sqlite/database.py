@@ -27,6 +27,7 @@ from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from lakewright.errors import LakewrightError, ManifestCorrupt, StoreBusy, StoreUnavailable
+from lakewright.errors.phrase import Command, Phrase, ShellLine
 from lakewright.stores.sql.database import Database
 from lakewright.stores.sql.schema import migrate
 
@@ -262,43 +263,50 @@ def _translate(error: Exception, path: Path) -> LakewrightError:
     name = getattr(cause, "sqlite_errorname", "")
     for start, (message, remedy) in _FAULTS.items():
         if name.startswith(start):
-            kind = _KINDS.get(start, StoreUnavailable)
-            return kind(
-                f"the manifest {path} {message} ({cause})", remedy=remedy.format(path=shlex.quote(str(path)))
-            )
+            kind, told = _KINDS.get(start, StoreUnavailable), remedy(shlex.quote(str(path)))
+            return kind(f"the manifest {path} {message} ({cause})", remedy=told)
     return StoreUnavailable(f"the manifest {path} can't be used: {cause}")
 
 
 _KINDS = {"SQLITE_CORRUPT": ManifestCorrupt, "SQLITE_BUSY": StoreBusy}
 
-_REPLACEMENT = (
-    "Restore it from a backup. Without one: `mv {path} {path}.damaged; rm -f {path}-wal {path}-shm`, "
-    "`lakewright manifest import FILE` if there is a file of `manifest export`, then run the job. It records "
-    "what the tables' commits name as processed, and applies none of it a second time."
-)
 
-_RIGHTS = (
-    "Give this user the right to write the file, its folder, and {path}-wal and {path}-shm if they are "
-    "there: SQLite makes them with the rights that the file has at that moment."
-)
+def _replacement(path: str) -> str:
+    return Phrase(
+        "Restore it from a backup. Without one: ",
+        ShellLine(f"mv {path} {path}.damaged; rm -f {path}-wal {path}-shm"),
+        ", ",
+        Command("manifest", "import", "FILE"),
+        " if there is a file of `manifest export`, then run the job. It records what the tables' commits "
+        "name as processed, and applies none of it a second time.",
+    )
 
-_FAULTS: Mapping[str, tuple[str, str]] = {
-    "SQLITE_BUSY": ("is kept busy by other processes", "Run again once they have ended."),
-    "SQLITE_READONLY": ("can't be written", _RIGHTS),
-    "SQLITE_PERM": ("can't be written", _RIGHTS),
+
+def _rights(path: str) -> str:
+    return (
+        f"Give this user the right to write the file, its folder, and {path}-wal and {path}-shm if they are "
+        "there: SQLite makes them with the rights that the file has at that moment."
+    )
+
+
+def _is_other(path: str) -> str:
+    other = "If it never was the manifest, set `manifest: {path: …}` to another file. If it was: "
+    return Phrase(other, _replacement(path))
+
+
+_FAULTS: Mapping[str, tuple[str, Callable[[str], str]]] = {
+    "SQLITE_BUSY": ("is kept busy by other processes", lambda _: "Run again once they have ended."),
+    "SQLITE_READONLY": ("can't be written", _rights),
+    "SQLITE_PERM": ("can't be written", _rights),
     "SQLITE_CANTOPEN": (
         "can't be opened",
-        "Set `manifest: {{path: …}}` to a file that can be read and written.",
+        lambda _: "Set `manifest: {path: …}` to a file that can be read and written.",
     ),
-    "SQLITE_FULL": ("can't grow: the disk is full", "Free some space, then run again."),
+    "SQLITE_FULL": ("can't grow: the disk is full", lambda _: "Free some space, then run again."),
     "SQLITE_IOERR": (
         "can't be read or written",
-        "Check that the disk works and has free space, then run again.",
+        lambda _: "Check that the disk works and has free space, then run again.",
     ),
-    "SQLITE_NOTADB": (
-        "isn't a SQLite file",
-        "If it never was the manifest, set `manifest: {{path: …}}` to another file. If it was: "
-        + _REPLACEMENT,
-    ),
-    "SQLITE_CORRUPT": ("is damaged", _REPLACEMENT),
+    "SQLITE_NOTADB": ("isn't a SQLite file", _is_other),
+    "SQLITE_CORRUPT": ("is damaged", _replacement),
 }

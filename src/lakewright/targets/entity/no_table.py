@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError, VerificationError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.slices.application import applications_before
 from lakewright.slices.discover import slice_name
 from lakewright.slices.pending import find_pending, holding_error
@@ -43,11 +44,12 @@ def _cause(work: EntityWork) -> tuple[str, str | None]:
 def _waiting_remedy(work: EntityWork) -> str:
     """Return what to do about slices that wait for other applications."""
     others = applications_before(work.entity)
-    listed = " and ".join(f"`lakewright manifest ls --for {each}`" for each in others)
-    return (
-        f"Let {' and '.join(map(str, others))} process these slices, then run the job again. {listed} "
-        f"{'shows' if len(others) == 1 else 'show'} what is left to do there. "
-        f"If nothing is to be waited for, correct `after:` of {work.entity.called}."
+    listed = Phrase.joined(" and ", (Command("manifest", "ls", "--for", str(each)) for each in others))
+    return Phrase(
+        f"Let {' and '.join(map(str, others))} process these slices, then run the job again. ",
+        listed,
+        f" {('shows' if len(others) == 1 else 'show')} what is left to do there. If nothing is "
+        f"to be waited for, correct `after:` of {work.entity.called}.",
     )
 
 
@@ -64,8 +66,12 @@ def _without_slices(work: EntityWork, pending: Pending) -> tuple[str, str | None
     if deviations is not None and deviations.skipped:
         return (
             f"no slice has been processed: {counted(deviations.skipped, 'slice')} skipped",
-            "`lakewright manifest ls --state skipped` lists them, and `lakewright manifest unskip` makes one "
-            "ready.",
+            Phrase(
+                Command("manifest", "ls", "--state", "skipped"),
+                " lists them, and ",
+                Command("manifest", "unskip"),
+                " makes one ready.",
+            ),
         )
     idle = None if deviations is None else deviations.idle_reason(work.selection.takes)
     return idle or "no slice has been processed", "The first slice creates it: land one, then run BUILD."

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakeMoved, LakewrightError, LeaseHeld, TargetError, UsageError
+from lakewright.errors.phrase import Phrase
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.observation import table_log
 from lakewright.lake.paths import local_path
@@ -275,8 +276,8 @@ def _misfit_note(misfit: LakewrightError | None, hold: Hold | None) -> tuple[str
     """Return that no further slice will be processed, if none waits whose hold says so."""
     if misfit is None or hold is not None:
         return ()
-    do = f" ({misfit.remedy})" if misfit.remedy else ""
-    return (f"no further slice will be processed: {misfit.message}{do}",)
+    do = Phrase(" (", misfit.remedy, ")") if misfit.remedy else ""
+    return (Phrase(f"no further slice will be processed: {misfit.message}", do),)
 
 
 def _time_error(work: EntityWork, pending: Pending) -> UsageError | None:
@@ -325,7 +326,7 @@ def _beside_note(work: EntityWork) -> tuple[str, ...]:
     if work.silver.location is None or table_log(work.lake, work.silver) is None or (found and found[1]):
         return ()
     left = left_beside(work.lake, work.entity)
-    return () if left is None else (f"{left.words}; {left.advice}",)
+    return () if left is None else (Phrase(f"{left.words}; ", left.advice),)
 
 
 def _after_waiting(work: EntityWork, pending: Pending) -> Pending:

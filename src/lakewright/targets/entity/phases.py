@@ -19,6 +19,7 @@ from lakewright.errors import (
     OperatorError,
     VerificationError,
 )
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.delta_log import VECTORS
 from lakewright.lake.table import drop_feature, drop_table, set_comments, set_properties, truncate_table
 from lakewright.manifest.lock import FAILED_ITEMS
@@ -228,7 +229,9 @@ def _verify(work: EntityWork) -> Outcome:
     if broken:
         raise VerificationError(
             f"{work.label}: {'; '.join(broken)}",
-            remedy=f"Run `lakewright doctor {work.entity.called}` to see since when, and how to repair it.",
+            remedy=Phrase(
+                "Run ", Command("doctor", work.entity.called), " to see since when, and how to repair it."
+            ),
         )
     return Outcome()
 

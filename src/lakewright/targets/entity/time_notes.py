@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault
+from lakewright.errors.phrase import Phrase
 from lakewright.slices.discover import slice_name
 from lakewright.slices.late_advice import late_slices_in
 from lakewright.slices.processing_time import future_times_fault
@@ -84,7 +85,7 @@ def refused_note(work: EntityWork, refused: Sequence[Item], by: str = "a run") -
     context = work.processing
     found = late_slices_in(context, work.entity, refused[:_MOST_NAMED])
     them = "it" if len(refused) == 1 else "them"
-    return f"{_are_late(list(map(slice_name, refused)))}: {by} refuses {them}; {found.remedy}"
+    return Phrase(f"{_are_late(list(map(slice_name, refused)))}: {by} refuses {them}; ", found.remedy)
 
 
 def _are_late(slices: Sequence[str]) -> str:

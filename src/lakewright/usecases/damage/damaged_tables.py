@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakewright.errors import Fault, LakewrightError, TargetError
+from lakewright.errors.phrase import Command, ShellLine
 from lakewright.lake.delta_log import LocalLog, read_log
 from lakewright.lake.observation import files_gone
 from lakewright.lake.paths import local_path
@@ -63,7 +64,7 @@ def damaged_tables(app: App) -> Iterator[Fault]:
         if (found := _damage(folder, seen, is_delta=True, is_silver=True)) is not None:
             # A rebuild needs the log, but not the files.
             moves = () if LACKS in found.details else (moving_command(str(folder)),)
-            fault = _fault(found, entity.called, (*moves, f"{rebuild_command(entity)} --yes"))
+            fault = _fault(found, entity.called, (*moves, rebuild_command(entity).plus("--yes")))
             yield replace(fault, details={**fault.details, _SILVER: True})
     for job in (each for each in app.project.jobs.values() if each.targets):
         for target, folder, is_delta in _outputs(app, job):
@@ -127,7 +128,7 @@ def writes_delta(workspace: Workspace, name: str) -> bool:
         return False
 
 
-def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
+def _builds(app: App, job: Job, target: str) -> tuple[Command, ...]:
     """Return the commands that build a target in each instance that was built."""
     found: dict[tuple[tuple[str, str], ...], None] = {}
     for run in islice(app.journal.runs(project=app.project.name, job=job.name), RUNS):
@@ -143,7 +144,7 @@ def _builds(app: App, job: Job, target: str) -> tuple[str, ...]:
     return commands_of(runs or every, options=("-t", target))
 
 
-def _fault(error: TargetError, subject: str, commands: tuple[str, ...]) -> Fault:
+def _fault(error: TargetError, subject: str, commands: tuple[ShellLine, ...]) -> Fault:
     if IN_PLACE in error.details:
         return replace(error.as_fault(), details={**error.details, "subject": subject})
     details = {**error.details, "subject": subject, "commands": list(commands)}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.files import files_at
 from lakewright.lake.paths import is_s3, join, local_path
 from lakewright.lake.storage_errors import moving_command
@@ -245,15 +246,18 @@ def _fault(app: App, output: Output) -> Fault | None:
     is_left = output.is_delta and folder is not None and any(folder.glob("*"))
     gone = f"has no {LOG} any more, by which it is a Delta table" if is_left else "does not exist any more"
     # CREATE refuses a folder with other files.
-    typed = [*([moving_command(output.place.name)] if is_left else []), *typed]
+    lines = [*([moving_command(output.place.name)] if is_left else []), *typed]
     return Fault(
         f"target {output.target!r}: {output.place.name} {gone}, and {what}",
-        remedy="If it can be brought back, do so before a run creates it anew. Otherwise build it again: "
-        f"{', '.join(f'`{each}`' for each in typed)}.",
+        remedy=Phrase(
+            "If it can be brought back, do so before a run creates it anew. Otherwise build it again: ",
+            Phrase.joined(", ", lines),
+            ".",
+        ),
         code=LOST,
         details={
             "subject": output.target,
-            "commands": typed,
+            "commands": lines,
             "instances": [dict(key) for key in by_target.get(output.target, {})],
         },
     )
@@ -273,7 +277,7 @@ def _older_fault(app: App, output: Output) -> Fault | None:
     lacks = "may lack" if look.is_unknown else "lacks"
     return Fault(
         f"target {output.target!r}: {look.told}{f'. It {lacks} {texts}' if texts else ''}",
-        remedy=f"{look.advice}: {', '.join(f'`{each}`' for each in typed)}.",
+        remedy=Phrase(look.advice, ": ", Phrase.joined(", ", typed), "."),
         code=LOST,
         details={
             "subject": output.target,
@@ -293,13 +297,13 @@ def _changed_fault(output: Output) -> Fault | None:
     return changed_fault(output.target, look, again)
 
 
-def _commands(output: Output, keys: Iterable[Instance], *options: str) -> tuple[str, ...]:
+def _commands(output: Output, keys: Iterable[Instance], *options: str) -> tuple[Command, ...]:
     """Return the commands that build instances again."""
     runs = sorted((run_of(output.job.name, dict(key)) for key in keys), key=_parameters)
     return tuple(commands_of(runs, options=("-t", output.target, *options)))
 
 
-def _emptying_commands(app: App, output: Output, keys: Iterable[Instance], kept: str) -> tuple[str, ...]:
+def _emptying_commands(app: App, output: Output, keys: Iterable[Instance], kept: str) -> tuple[Command, ...]:
     """Return the commands that build instances again where nobody knows which rows a build would leave."""
     project, phase = app.project.name, Phase.BUILD.value
     places = (TargetPhase(project, output.target, phase, dict(key)) for key in keys)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import Fault, LakewrightError, NotInstalled
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.files import files_at
 from lakewright.lake.lake import Lake
 from lakewright.plan.observation import Answer
@@ -111,7 +112,7 @@ class _Partition:
 
 
 def _lake(app: App) -> Lake:
-    refused = NotInstalled("status starts no Spark", remedy="Type `lakewright plan`.")
+    refused = NotInstalled("status starts no Spark", remedy=Phrase("Type ", Command("plan"), "."))
     settings = SessionSettings(app.project.basedir)
     return Lake(app.project.lake, settings, sessions=NoSession(refused), storage=app.lake.storage)
 
@@ -174,8 +175,13 @@ def _fault(filled: _Filled, found: Collection[Instance]) -> Fault | None:
     return Fault(
         f"target {name!r}: {were} partitions that have no rows any more: {first_of(texts, MOST_NAMED)}, "
         f"in {first_of(places, MOST_NAMED)}",
-        remedy=f"Build them again: {', '.join(f'`{each}`' for each in builds)}. If somebody removed them on "
-        f"purpose, record that: {', '.join(f'`{each}`' for each in removed)}.",
+        remedy=Phrase(
+            "Build them again: ",
+            Phrase.joined(", ", builds),
+            ". If somebody removed them on purpose, record that: ",
+            Phrase.joined(", ", removed),
+            ".",
+        ),
         code=LOST_PARTITION,
         details={
             "subject": name,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.lake.delta_log import TableState
 from lakewright.lake.observation import observe_without_spark
 from lakewright.lake.paths import local_path
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DueRebuild", "RebuildStatus", "Unseen", "due_rebuilds"]
 
-_ONLY_SPARK = "only Spark can read the table, which `lakewright plan` and a run do"
+_ONLY_SPARK = Phrase("only Spark can read the table, which ", Command("plan"), " and a run do")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class DueRebuild:
     entity: str
     reason: str
     refuses_slices: bool
-    command: str
+    command: Command
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `status -o json` prints."""
@@ -254,8 +255,8 @@ def _refused(entity: Entity, state: TableState) -> Iterator[DueRebuild]:
     try:
         check_table_compatible(state, entity.strategy, entity, allow_data_loss=False)
     except LakewrightError as error:
-        option = "" if _is_ours(state) else " --over-foreign"
-        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity) + option)
+        options = () if _is_ours(state) else ("--over-foreign",)
+        yield DueRebuild(entity.called, error.message, True, rebuild_command(entity).plus(*options))
 
 
 def _of(app: App, entity: Entity, state: TableState) -> Iterator[DueRebuild]:

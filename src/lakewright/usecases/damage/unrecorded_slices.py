@@ -6,13 +6,13 @@ Only tables in folders of this machine are looked at.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command
 from lakewright.lake.paths import local_path
 from lakewright.manifest.item import Verdict
 from lakewright.plan.other_runs import commands_of
@@ -52,7 +52,7 @@ class Unrecorded:
 
     entity: str
     items: tuple[Item, ...]
-    commands: tuple[str, ...]
+    commands: tuple[Command, ...]
     undone: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
 
@@ -107,15 +107,15 @@ def unrecorded_slices(app: App) -> Iterator[Unrecorded]:
             yield Unrecorded(entity.called, found, commands, undone, again)
 
 
-def recording_commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[str, ...]:
+def recording_commands(app: App, entity: Entity, names: Sequence[str]) -> tuple[Command, ...]:
     """Return the commands that record slices: others of a job's targets may add rows in every build."""
     runs = find_other_runs(app.project, entity.called, names, partial(dependents, app))
-    found: list[str] = []
+    found: list[Command] = []
     for job in dict.fromkeys(run.job for run in runs):
         targets = entity_targets(app.project, entity.called, app.project.jobs[job].targets)
         options = [text for target, _ in targets for text in ("-t", target)]
         found += commands_of([run for run in runs if run.job == job], options=options)
-    return tuple(found) or (f"lakewright process {shlex.quote(entity.called)}",)
+    return tuple(found) or (Command("process", entity.called),)
 
 
 def items_after_recovery(unrecorded: Iterable[Unrecorded]) -> dict[str, Item]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakewright.errors import DataLossError, LakewrightError, MigrationError
+from lakewright.errors.fault import remedy_of
+from lakewright.errors.phrase import Command, Option, Phrase, Placeholder
 from lakewright.manifest.item import Item
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lock import FAILED_ITEMS
@@ -66,7 +67,7 @@ class NextStep:
         comes_last: Whether the run checks what other commands mend before.
     """
 
-    commands: tuple[str, ...]
+    commands: tuple[Command, ...]
     refused: str | None = None
     caution: str | None = None
     left_out: str | None = None
@@ -100,11 +101,11 @@ def next_step(app: App, run: Run, slices: NextSlices | None = None) -> NextStep:
     return NextStep((*typed, resume) if is_all else typed, error.message, gives_place=gives_place(error))
 
 
-def _resumed(app: App, run: Run, resume: str, slices: NextSlices) -> NextStep:
+def _resumed(app: App, run: Run, resume: Command, slices: NextSlices) -> NextStep:
     """Return what to do about a run none of whose slices has a time that it would refuse."""
     blocked = _blocked(slices, run)
     if blocked is not None:
-        return NextStep((resume,), f"{blocked.message}. {blocked.remedy}")
+        return NextStep((resume,), Phrase(f"{blocked.message}. ", blocked.remedy or ""))
     if (late := _late(slices, run)) is not None:
         return NextStep((resume,), f"{late}: first type what is named for the slice")
     if (refused := _refused_migration(app, run)) is not None:
@@ -115,7 +116,7 @@ def _resumed(app: App, run: Run, resume: str, slices: NextSlices) -> NextStep:
         checks = checks_left(app, run)
         skipped = _skipped(slices, run, checks) if checks else None
         if skipped is not None:
-            accept = f"lakewright history accept {run.run_id}"
+            accept = Command("history", "accept", run.run_id)
             return NextStep((accept,), caution=f"{skipped}, so that nothing may be left to do")
         return NextStep((resume,), is_check_only=bool(checks))
     return NextStep((whole,), left_out=left_out)
@@ -172,9 +173,9 @@ def _refused_migration(app: App, run: Run) -> str | None:
             continue
         told = f"it was refused: {str(error['message']).splitlines()[0]}. If the declaration stays as it is, "
         if error["code"] == DataLossError.code:
-            return f"{told}add --allow-data-loss"
-        remedy = str(error.get("remedy") or "Change it.").rstrip(".")
-        return f"{told}{remedy[0].lower()}{remedy[1:]}"
+            return Phrase(f"{told}add ", Option("--allow-data-loss"))
+        remedy = Phrase(remedy_of(error) or "Change it.").without_end()
+        return Phrase(told, remedy.uncapitalized())
     return None
 
 
@@ -195,7 +196,7 @@ def _late(slices: NextSlices, run: Run) -> str | None:
     return None
 
 
-def _whole_command(app: App, run: Run) -> str | None:
+def _whole_command(app: App, run: Run) -> Command | None:
     """Return the command that does all of a run again, but adds no rows that an earlier one has added.
 
     None if all of its targets would.
@@ -254,7 +255,7 @@ def is_resumable(run: Run) -> bool:
     return not is_rewind(run) and run.phase not in (Phase.TRUNCATE, Phase.DESTROY)
 
 
-def resume_command(run: Run) -> str:
+def resume_command(run: Run) -> Command:
     """Return the command that resumes a run, of the targets that it was restricted to.
 
     A secret value becomes `<name>`, which no shell accepts.
@@ -262,20 +263,18 @@ def resume_command(run: Run) -> str:
     return _rewind_command(run) if is_rewind(run) else _job_command(run, "--resume")
 
 
-def _job_command(run: Run, *options: str) -> str:
+def _job_command(run: Run, *options: str) -> Command:
     """Return the command that runs the job of a run again, with further options."""
     hidden = hidden_parameters(run)
     arguments = [
-        f"{name}=<{name}>" if name in hidden else shlex.quote(argument)
+        Placeholder(f"{name}=<{name}>") if name in hidden else argument
         for name, argument in zip(run.parameters, run.arguments, strict=True)
     ]
-    return " ".join(
-        [
-            *map(shlex.quote, ("lakewright", "job", run.job, run.phase.lower(), *_choice(run))),
-            *arguments,
-            *options,
-            *(["--yes"] if run.phase in (Phase.TRUNCATE, Phase.DESTROY) else []),
-        ]
+    return Command(
+        *("job", run.job, run.phase.lower(), *_choice(run)),
+        *arguments,
+        *options,
+        *(["--yes"] if run.phase in (Phase.TRUNCATE, Phase.DESTROY) else []),
     )
 
 
@@ -285,11 +284,11 @@ def _choice(run: Run) -> tuple[str, ...]:
     return ("-nl", *chosen) if run.facts.get("no_lifecycle") else chosen
 
 
-def _rewind_command(run: Run) -> str:
+def _rewind_command(run: Run) -> Command:
     """Return the command that does an undo or a rebuild again; it continues one that was interrupted."""
     facts = run.facts
     flags = [f"--{flag}" for flag in ("requeue", "check") if facts.get(flag)]
     started = [f"--{name}={facts[name]}" for name in ("from", "from-time") if facts.get(name)]
     started += [word for name in facts.get("include") or () for word in ("--include", str(name))]
     names = [run.phase.lower(), run.job.partition(" ")[2], *([facts["slice"]] if facts.get("slice") else [])]
-    return shlex.join(["lakewright", *map(str, names), *started, *flags])
+    return Command(*map(str, names), *started, *flags)

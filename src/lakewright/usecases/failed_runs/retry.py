@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Option, Phrase
 from lakewright.plan.phase import Phase
 from lakewright.run.leftovers import is_built
 from lakewright.usecases.failed_runs.resume import next_step
@@ -46,7 +47,10 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     if not request.retry:
         return request
     if request.resume:
-        raise UsageError("a run is either resumed or retried", remedy="Leave out --resume or --retry.")
+        raise UsageError(
+            "a run is either resumed or retried",
+            remedy=Phrase("Leave out ", Option("--resume"), " or ", Option("--retry"), "."),
+        )
     request = replace(request, retry=False)
     chain = _chain(app, request)
     if not chain or not is_failed(chain[0]) or not is_left(app, chain[0]):
@@ -56,7 +60,9 @@ def retried(app: App, request: JobRequest) -> JobRequest:
     names = _adding_once(app, request, chain) if left_out else ()
     if untouched := sorted(stale - set(names)):
         log.warning(
-            "%s: not built by this run, and to be built again; `lakewright status` names the commands",
+            Phrase(
+                "%s: not built by this run, and to be built again; ", Command("status"), " names the commands"
+            ),
             ", ".join(untouched),
         )
     return replace(request, targets=names) if names else replace(request, resume=True)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakewright.errors import BackdatedError, LakewrightError, UsageError
+from lakewright.errors.phrase import Command
 from lakewright.plan.status import Status
 from lakewright.slices.application import applications_before
 from lakewright.slices.chain import OPEN
@@ -187,7 +188,7 @@ def gives_place(error: BackdatedError) -> bool:
     return error.details["rebuild"] is not None
 
 
-def commands_for_times(error: BackdatedError) -> tuple[tuple[str, ...], bool]:
+def commands_for_times(error: BackdatedError) -> tuple[tuple[Command, ...], bool]:
     """Return the commands to type about refused slices, and whether these are for all of the slices.
 
     A rebuild puts all in their place. Later times, by which their rows become the current ones, are only told
@@ -195,8 +196,8 @@ def commands_for_times(error: BackdatedError) -> tuple[tuple[str, ...], bool]:
     """
     details = error.details
     if gives_place(error):
-        return (str(details["rebuild"]),), True
-    typed = tuple(map(str, details["commands"]))
+        return (details["rebuild"],), True
+    typed = tuple(details["commands"])
     return typed, len(typed) == details["slices"]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakewright.app import App
 from lakewright.errors import LakewrightError, StoreUnavailable
+from lakewright.errors.phrase import Command, Phrase, Placeholder
 from lakewright.manifest.item import Verdict
 from lakewright.manifest.journal import TargetPhase
 from lakewright.manifest.record import State
@@ -93,7 +93,7 @@ def downstream_taints(
             arrivals, lost = (), recovered
     for job, names in readers.items():
         declared = app.project.jobs[job]
-        told = reason if lost is None else f"{reason}; {_recovered(lost, [declared])}"
+        told = reason if lost is None else Phrase(f"{reason}; ", _recovered(lost, [declared]))
         kept = kept_rows_of(app, declared, names) if names else {}
         earlier = built_before(app, job, names, arrivals) if arrivals and names else frozenset()
         # Where the history tells all builds, what it does not tell was built before the slices came.
@@ -141,18 +141,17 @@ def recovered_words(app: App, entity: Entity) -> str | None:
 
 
 def _recovered(at: datetime, jobs: Sequence[Job]) -> str:
-    typed = [
-        " ".join(["lakewright", "job", shlex.quote(job.name), "build", *_placeholders(job)]) for job in jobs
-    ]
-    commands = first_of([f"`{command} --force`" for command in typed], MOST_NAMED)
-    return (
-        f"builds from before {at.isoformat(timespec='seconds')}, when the manifest was recovered, are known "
-        f"only by the partitions that they left: build others again with {commands}"
+    typed = [Command("job", job.name, "build", *_placeholders(job), "--force") for job in jobs]
+    commands = first_of(typed, MOST_NAMED)
+    return Phrase(
+        f"builds from before {at.isoformat(timespec='seconds')}, when the manifest was "
+        "recovered, are known only by the partitions that they left: build others again with ",
+        commands,
     )
 
 
-def _placeholders(job: Job) -> list[str]:
-    return [f"{each.name}=<{each.name}>" for each in job.parameters]
+def _placeholders(job: Job) -> list[Placeholder]:
+    return [Placeholder(f"{each.name}=<{each.name}>") for each in job.parameters]
 
 
 def tainted_words(taints: Sequence[Put], recovered: str | None = None) -> str | None:
@@ -168,8 +167,8 @@ def tainted_words(taints: Sequence[Put], recovered: str | None = None) -> str | 
     kept = [str(put.value["place"]["target"]) for put in taints if put.value and put.value.get("kept")]
     first = f"{first_of(list(dict.fromkeys(kept)), MOST_NAMED)} must be emptied first: " if kept else ""
     named = first_of(names, MOST_NAMED)
-    told = f"to be built again, as built from it: {named}; {first}`lakewright status` says how"
-    return told if recovered is None else f"{told}; {recovered}"
+    told = Phrase(f"to be built again, as built from it: {named}; {first}", Command("status"), " says how")
+    return told if recovered is None else Phrase(told, "; ", recovered)
 
 
 def taint_after_processing(
@@ -207,13 +206,14 @@ def _untainted_error(app: App, entity: Entity, error: StoreUnavailable) -> Store
     if not readers:
         return None
     typed = [
-        f"`{shlex.join(['lakewright', 'job', job, 'build', *(f'--dirty={name}' for name in names)])}`"
-        for job, names in readers.items()
+        Command("job", job, "build", *(f"--dirty={name}" for name in names)) for job, names in readers.items()
     ]
     named = first_of(sorted({name for names in readers.values() for name in names}), MOST_NAMED)
     return StoreUnavailable(
         f"{entity.called}: what is built from it could not be marked as dirty ({named}): {error.message}",
-        remedy=f"Once the manifest answers, build it again, for each instance: {', '.join(typed)}.",
+        remedy=Phrase(
+            "Once the manifest answers, build it again, for each instance: ", Phrase.joined(", ", typed), "."
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from lakewright.errors.phrase import Command
 from lakewright.manifest.journal import TargetPhase
 from lakewright.plan.graph import Graph, sources_of
 from lakewright.plan.other_runs import OtherRun, commands_of, run_of
@@ -41,7 +42,7 @@ class _Build:
     is_emptied: bool = False
 
 
-def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str, ...]:
+def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[Command, ...]:
     """Return the commands that empty what tainted targets of a job write, and then build all that was there.
 
     Args:
@@ -92,7 +93,7 @@ def emptying_commands(app: App, job: Job, taints: Sequence[Taint]) -> tuple[str,
     return (*first, *_commands(_in_order(graph, builds), "" if is_alone else "+"))
 
 
-def building_commands(app: App, job: Job, runs: Mapping[str, Collection[OtherRun]]) -> tuple[str, ...]:
+def building_commands(app: App, job: Job, runs: Mapping[str, Collection[OtherRun]]) -> tuple[Command, ...]:
     """Return the commands that build targets of a job, each in its own instances, in order.
 
     In another instance, a target that adds rows would add them once more. If none would, each run takes its
@@ -110,7 +111,7 @@ def building_commands(app: App, job: Job, runs: Mapping[str, Collection[OtherRun
     return _commands([_Build(job.name, name, _ordered(own)) for name, own in runs.items()])
 
 
-def _commands(builds: Iterable[_Build], before: str = "") -> tuple[str, ...]:
+def _commands(builds: Iterable[_Build], before: str = "") -> tuple[Command, ...]:
     """Return the commands of builds in their order: one for those beside each other with the same runs.
 
     Args:
@@ -120,7 +121,7 @@ def _commands(builds: Iterable[_Build], before: str = "") -> tuple[str, ...]:
     groups = [[*alike] for _, alike in groupby(builds, key=lambda e: (e.job, e.runs, e.is_emptied))]
     # With what they read, a second command would build those of the first once more.
     is_single = sum(group[0].is_emptied for group in groups) == 1
-    found: list[str] = []
+    found: list[Command] = []
     for together in groups:
         runs, is_emptied = together[0].runs, together[0].is_emptied
         options = [f"--dirty={each.target}" for each in together if each.is_dirty]

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun, commands_of
 from lakewright.run.added_before import AddedBefore
 from lakewright.run.build_history import BuildHistory
@@ -25,7 +26,7 @@ __all__ = ["added_before", "commands_adding_once", "instance_of", "targets_addin
 
 def commands_adding_once(
     app: App, runs: Iterable[OtherRun], building: Callable[[], frozenset[Instance]] = frozenset
-) -> tuple[str, ...]:
+) -> tuple[Command, ...]:
     """Return the commands of runs; those of instances that have added rows choose the job's other targets.
 
     The rows of targets with mode APPEND are there since an earlier run of the instance. Targets that must be

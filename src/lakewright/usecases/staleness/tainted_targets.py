@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakewright.errors import LakewrightError
+from lakewright.errors.phrase import Command
 from lakewright.manifest.journal import Origin
 from lakewright.plan.graph import Graph, Node, sources_of
 from lakewright.plan.other_runs import OtherRun, run_of
@@ -52,7 +53,7 @@ class TaintedTarget:
     target: str
     reason: str
     instances: tuple[Mapping[str, str], ...]
-    commands: tuple[str, ...]
+    commands: tuple[Command, ...]
     advice: str = ""
     is_emptied: bool = False
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from lakewright.errors import Fault, LakewrightError
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.mappings.mapping import Mapping
 from lakewright.mappings.sql import SqlMapping
 from lakewright.relations.catalog import ViewRelation
@@ -74,7 +75,9 @@ def _check(each: Evaluated, checker: SqlChecker, faults: SqlFaults) -> None:
             if _is_surely_wrong(mark, text):
                 faults.errors.append(Fault(message, location, "Correct it: Spark would reject it, too."))
             else:
-                faults.warnings.append(Fault(message, location, "`lakewright validate --spark` asks Spark."))
+                faults.warnings.append(
+                    Fault(message, location, Phrase(Command("validate", "--spark"), " asks Spark."))
+                )
         for name, remedy in found.unknown:
             message = f"{subject}: no table of the query declares the column {name!r}"
             faults.warnings.append(Fault(message, location, remedy))

@@ -16,6 +16,7 @@ from lakewright.cli.page import line
 from lakewright.cli.render.words import counted, status, took
 from lakewright.cli.signals import HANG_UP, listening
 from lakewright.errors import UsageError
+from lakewright.errors.phrase import Command, Phrase
 
 if TYPE_CHECKING:
     from lakewright.bus.manifest import Manifest
@@ -235,9 +236,11 @@ def _forward(call: Call, text: str) -> None:
 
 
 def _report(call: Call, worked: Worked) -> None:
-    note = f": {worked.note}" if worked.note else ""
+    note = Phrase(": ", worked.note) if worked.note else ""
     if not call.output.is_quiet:
-        call.output.note(line(status(worked.status), f" {worked.item_id} ({worked.seconds:.1f} s){note}"))
+        call.output.note(
+            line(status(worked.status), Phrase(f" {worked.item_id} ({worked.seconds:.1f} s)", note))
+        )
 
 
 def _tell(call: Call, application: str, done: CommandRun, left: Backlog) -> None:
@@ -253,7 +256,7 @@ def _tell(call: Call, application: str, done: CommandRun, left: Backlog) -> None
     if done.obstacle is not None:
         call.output.note(fault_branch(done.obstacle.as_fault()))
     for text in _left(left):
-        call.output.note(f"left: {text}")
+        call.output.note(Phrase("left: ", text))
 
 
 def _left(left: Backlog) -> Iterator[str]:
@@ -262,7 +265,7 @@ def _left(left: Backlog) -> Iterator[str]:
     for named, number in sorted(left.waiting.items()):
         yield f"{counted(number, 'item')} waiting for {named}"
     for verdict, number in sorted(left.blocked.items()):
-        yield f"{counted(number, 'item')} {verdict}: `lakewright manifest ls --state {verdict}`"
+        yield Phrase(f"{counted(number, 'item')} {verdict}: ", Command("manifest", "ls", "--state", verdict))
 
 
 def _exit_code(done: CommandRun, left: Backlog) -> int:

@@ -12,6 +12,7 @@ from lakewright.cli.commands.manifest.operate import author_option
 from lakewright.cli.group import command
 from lakewright.cli.page import Block, Span, line
 from lakewright.cli.render.items import damage_page, repair_page
+from lakewright.errors.phrase import Command, Phrase
 
 if TYPE_CHECKING:
     from lakewright.manifest.store import Damage
@@ -57,7 +58,9 @@ def _page(checked: ManifestCheck, *, is_shown: bool) -> Iterator[Block]:
         what = "this fault" if len(checked.found) == 1 else "any of these faults"
         yield line(Span("do: ", "dim"), f"what is said above; --repair can't mend {what}.")
     elif checked.found and not is_shown:
-        yield line(Span("do: ", "dim"), "`lakewright manifest fsck --repair` shows what it can mend.")
+        yield line(
+            Span("do: ", "dim"), Phrase(Command("manifest", "fsck", "--repair"), " shows what it can mend.")
+        )
     elif is_shown:
         yield from repair_page(checked.repairs, is_done=checked.is_repaired)
     if checked.is_repaired:
