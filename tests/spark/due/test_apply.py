@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.sessions import no_session
 from tests.unit.run.bench import Listening
 
 from lakewright.app import App
@@ -19,7 +20,7 @@ from lakewright.due.plan import Action, Code, Plan, State
 from lakewright.errors import UsageError
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
-from lakewright.spark.session import SharedSession
+from lakewright.spark.session import Sessions, SharedSession
 from lakewright.usecases.due.decide import decide, open_choices
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
 from lakewright.usecases.run_job import run_job
@@ -90,15 +91,16 @@ class SmallProject:
         lines = "".join(f"{key},{value}\n" for key, value in rows.items())
         (self.slices / f"{name}.csv").write_text(f"id,age\n{lines}")
 
-    def app(self) -> App:
+    def app(self, sessions: Sessions = no_session) -> App:
+        """Return the project; Spark may not be started unless it is given."""
         environ = {"XDG_STATE_HOME": str(self.folder / "state")}
-        return App.open(self.folder, environ=environ, sessions=SharedSession(self.spark))
+        return App.open(self.folder, environ=environ, sessions=sessions)
 
     def plan(self, *grants: Grant) -> Plan:
         return plan_of_project(self.app(), grants=frozenset(grants))
 
-    def apply(self, *grants: Grant) -> Applied:
-        app, listening = self.app(), Listening()
+    def apply(self, *grants: Grant, sessions: Sessions | None = None) -> Applied:
+        app, listening = self.app(sessions or SharedSession(self.spark)), Listening()
 
         def run(request: JobRequest) -> RunResult:
             return run_job(app, request, listener=listening, interruption=listening)
@@ -106,10 +108,10 @@ class SmallProject:
         return apply_plan(app, run, grants=frozenset(grants), author="tests")
 
     def done(self, *grants: Grant) -> Applied:
-        """Apply, and check that each step is done and that a second time finds nothing."""
+        """Apply, and check that each step is done and that a second time finds nothing, without Spark."""
         applied = self.apply(*grants)
         assert applied.failed == (), applied.failed
-        assert self.plan(*grants).ready == ()
+        assert self.apply(*grants, sessions=no_session).taken == ()
         return applied
 
     def decide(self, subject: str, choice: str) -> None:
@@ -307,6 +309,10 @@ def test_slices_that_a_later_one_replaces_are_only_recorded(tmp_path: Path, spar
     assert project.rows() == {3: 30}
 
 
+FRESH = (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)
+"""The choices after which a table is what a fresh one would be."""
+
+
 def events(
     project: SmallProject, chance: Random, model: dict[str, dict[int, int]]
 ) -> Iterator[Callable[[], None]]:
@@ -362,7 +368,8 @@ def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_f
         applied = project.apply(*Grant)
         choices = {
             text: next(
-                (each.verb for each in offered if each.verb in (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)), None
+                (each.verb for each in offered if each.verb in (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)),
+                None,
             )
             for text, _, offered in open_choices(applied.left)
         }
