@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.serve.slices import discover, process
@@ -23,7 +24,7 @@ ADDS = "a build adds its rows to those that are there (mode APPEND)"
 TRUNCATED = "lakewright job daily truncate -t added day=2022-01-02 --yes"
 
 
-def cut_off(app: App, name: str, status: str = "ABORTED", **told: str | None) -> Run:
+def cut_off(app: App, name: str, status: str = "ABORTED", **told: Any) -> Run:
     """Record a run of the next day that left a target undone."""
     app.begin_run()
     at = app.store.now() - timedelta(hours=1)
