@@ -22,7 +22,7 @@ from lakewright.errors.fault import remedy_of
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.item import Item, Mark
 from lakewright.manifest.lease import IsDead, Lease
-from lakewright.manifest.payload import MAY_SKIP, REBUILD
+from lakewright.manifest.payload import MAY_SKIP, REBUILD, RESOLVES
 from lakewright.manifest.record import format_instant
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "FAILED_ITEMS",
     "IS_EARLIER",
     "LONGEST_SAID",
-    "RESOLVE_IT",
     "Lock",
     "command",
     "failed_error",
@@ -105,11 +104,8 @@ FAILED_ITEMS = "failed_items"
 LONGEST_SAID = 200
 """Characters of an error's first line that are told of an item."""
 
-RESOLVE_IT = "resolve the item"
-"""What a remedy says where the command to type belongs; after others, the command stands by itself."""
-
-_OLD_SKIP = "; otherwise resolve and skip it"
-"""Ends remedies in records of earlier versions, which tell only thus that a slice may be skipped."""
+_OLD_RESOLVE, _OLD_SKIP = "resolve the item", "; otherwise resolve and skip it"
+"""How remedies in records of earlier versions said what is an entry of the record today."""
 
 _OLD_TOO_LATE = ": if they are, resolve and skip the item"
 """What follows it in such a record is told of every commit that came too late."""
@@ -235,17 +231,14 @@ def recovery_advice(item: Item, name: str | None = None, *, is_beside: bool = Fa
     if item.failed is not None and not item.failed.application.is_of_entity:
         after = f", and run {item.failed.application} again"
     if remedy and error.get("code") == CommitTooLate.code:
-        first = remedy.partition(_OLD_TOO_LATE)[0].rstrip(".")
+        first = remedy.rstrip(".")
         requeue = "" if is_beside else Phrase(": ", typed)
         return Phrase(
             f"{first}. If they are, resolve and skip it: ", skip, ". If not, requeue it", requeue, "."
         )
     is_left_out = is_beside and not after
-    may_skip = error.get(MAY_SKIP) or _OLD_SKIP in remedy
-    if _OLD_SKIP in remedy:
-        remedy = remedy.partition(_OLD_SKIP)[0]
-    otherwise = Phrase(" Otherwise resolve and skip it: ", skip, ".") if may_skip else ""
-    if RESOLVE_IT in remedy:
+    otherwise = Phrase(" Otherwise resolve and skip it: ", skip, ".") if error.get(MAY_SKIP) else ""
+    if error.get(RESOLVES):
         resolve = "" if is_left_out else Phrase(": ", typed, after)
         return Phrase(Phrase(remedy).without_end(), resolve, ".", otherwise)
     if remedy and is_left_out:
@@ -264,7 +257,19 @@ def _late_rebuild(item: Item) -> Command | None:
 def _recorded_error(item: Item) -> Mapping[str, Any]:
     """Return the error by which an item failed, as it was recorded; empty if it has none."""
     error = item.failed.note.get("error") if item.failed is not None else None
-    return error if isinstance(error, Mapping) else {}
+    if not isinstance(error, Mapping):
+        return {}
+    return error if RESOLVES in error else _of_earlier_version(error)
+
+
+def _of_earlier_version(error: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a recorded error with entries for what earlier versions said in the text of its remedy alone."""
+    remedy = str(error.get("remedy") or "")
+    text, is_skipped, _ = remedy.partition(_OLD_SKIP)
+    if error.get("code") == CommitTooLate.code:
+        text = text.partition(_OLD_TOO_LATE)[0]
+    may_skip = bool(error.get(MAY_SKIP) or is_skipped)
+    return {**error, "remedy": text, MAY_SKIP: may_skip, RESOLVES: _OLD_RESOLVE in text}
 
 
 def failure_words(item: Item) -> str | None:

@@ -22,6 +22,7 @@ __all__ = [
     "LONGEST_TRACE",
     "MAY_SKIP",
     "REBUILD",
+    "RESOLVES",
     "bounded",
     "failure",
     "payload",
@@ -30,6 +31,10 @@ __all__ = [
 
 MAY_SKIP = "may_skip"
 """Detail of an error, and entry of its record: whether the remedy is also to skip the item."""
+
+RESOLVES = "resolves"
+"""Detail of an error, and entry of its record: whether the remedy says to resolve the item, for which the
+command to type is to follow it."""
 
 REBUILD = "rebuild"
 """Detail of an error, and entry of its record: the command that puts the slice in its place."""
@@ -102,7 +107,8 @@ def failure(
             "message": text_of(error),
             **recorded_remedy(getattr(error, "remedy", None)),
             "location": str(location) if (location := getattr(error, "location", None)) else None,
-            **({MAY_SKIP: True} if _may_skip(error) else {}),
+            RESOLVES: _has(error, RESOLVES),
+            **({MAY_SKIP: True} if _has(error, MAY_SKIP) else {}),
             **({REBUILD: rebuild.as_json()} if (rebuild := _rebuild(error)) else {}),
         },
         "stack_trace": stack_trace,
@@ -116,8 +122,8 @@ def _rebuild(error: BaseException | Fault) -> Command | None:
     return error.details.get(REBUILD) if isinstance(error, LakewrightError | Fault) else None
 
 
-def _may_skip(error: BaseException | Fault) -> bool:
-    return isinstance(error, LakewrightError | Fault) and bool(error.details.get(MAY_SKIP))
+def _has(error: BaseException | Fault, detail: str) -> bool:
+    return isinstance(error, LakewrightError | Fault) and bool(error.details.get(detail))
 
 
 def text_of(error: BaseException | Fault) -> str:

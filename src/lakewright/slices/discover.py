@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from lakewright.errors import LakewrightError, SliceError, SliceUnsettled, SpecError, StorageUnavailable
 from lakewright.lake.paths import is_s3, local_path
 from lakewright.manifest.discovery import DiscoveredSlice
-from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.payload import MAY_SKIP, RESOLVES
 from lakewright.manifest.record import Application
 from lakewright.slices.bronze import (
     BRONZE_UNREADABLE,
@@ -254,7 +254,7 @@ def find_unchanged_slice(
         raise SliceError(
             f"the slice {name} is gone from {bronze}",
             remedy="Bring it back, then resolve the item.",
-            details={MAY_SKIP: True},
+            details={MAY_SKIP: True, RESOLVES: True},
         )
     if _is_other(item, found):
         raise _changed_error(item, found, is_stored=is_stored)
@@ -273,7 +273,7 @@ def _changed_error(item: Item, found: Slice, *, is_stored: bool) -> LakewrightEr
         return SliceError(
             f"the slice {found.name} has changed since it was discovered",
             remedy="If its present content is right, resolve the item.",
-            details=details,
+            details={**details, RESOLVES: True},
         )
     then = counted(int(recorded.get("files") or 0), "file")
     return SliceUnsettled(
@@ -290,7 +290,7 @@ def check_not_empty(slice_: Slice) -> None:
         raise SliceError(
             f"the slice {slice_.name} has 0 bytes",
             remedy="Deliver it again, then resolve the item.",
-            details={"path": slice_.path, MAY_SKIP: True},
+            details={"path": slice_.path, MAY_SKIP: True, RESOLVES: True},
         )
 
 

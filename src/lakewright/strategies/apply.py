@@ -17,7 +17,7 @@ from lakewright.errors import BackdatedError, DataLossError
 from lakewright.errors.phrase import Option, Phrase
 from lakewright.lake.observation import delta_table, local_table_path
 from lakewright.lake.table import drop_entry_alone, remove_uncommitted
-from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.payload import MAY_SKIP, RESOLVES
 from lakewright.schema.sql import name_sql, text_sql
 from lakewright.spec.models.entity import Strategy
 from lakewright.spec.words import counted
@@ -155,7 +155,7 @@ def _check_not_outdated(load: SliceLoad) -> None:
             remedy=Phrase(
                 "To replace these rows, resolve the item and run with ", Option("--allow-data-loss"), "."
             ),
-            details={"rows": newer, "of_slice": True, MAY_SKIP: True},
+            details={"rows": newer, "of_slice": True, MAY_SKIP: True, RESOLVES: True},
         )
 
 
@@ -171,7 +171,7 @@ def _empties_table(load: SliceLoad) -> bool:
         raise DataLossError(
             f"the slice has no rows to keep, and would empty {load.address}",
             remedy="If the source is really empty, set allow_empty: true, then resolve the item.",
-            details={"of_slice": True, MAY_SKIP: True},
+            details={"of_slice": True, MAY_SKIP: True, RESOLVES: True},
         )
     return True
 

@@ -18,6 +18,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.errors import DeleteBrakeError, SpecError
+from lakewright.manifest.payload import RESOLVES
 from lakewright.schema.sql import name_sql
 from lakewright.spec.expressions.function import EvaluationContext
 from lakewright.spec.models.entity import Strategy
@@ -266,6 +267,7 @@ def check_delete_brake(load: SliceLoad, inferred: int, expected: int) -> None:
             "rows": expected,
             "max_delete_ratio": settings.max_delete_ratio,
             "delete_floor": settings.delete_floor,
+            RESOLVES: True,
         },
     )
 

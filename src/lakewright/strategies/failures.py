@@ -26,7 +26,7 @@ from lakewright.lake.spark_errors import (
     translated,
     unreadable_reason,
 )
-from lakewright.manifest.payload import MAY_SKIP
+from lakewright.manifest.payload import MAY_SKIP, RESOLVES
 from lakewright.spark.jvm import full_text, is_jvm_failure, jvm_failure
 from lakewright.strategies.outdated import rebuild_command
 from lakewright.transform.fault_words import fault_error
@@ -119,11 +119,17 @@ def _unreadable(_match: re.Match[str], text: str, what: str) -> LakewrightError:
     return SliceError(
         f"the {what} can't be read: {why if file is None or file in why else f'{file}: {why}'}",
         remedy="Deliver it again, then resolve the item.",
-        details={MAY_SKIP: True},
+        details={MAY_SKIP: True, RESOLVES: True},
     )
 
 
-def _meaning(pattern: str, kind: type[LakewrightError], message: str, remedy: str | None = None) -> Meaning:
+def _meaning(
+    pattern: str,
+    kind: type[LakewrightError],
+    message: str,
+    remedy: str | None = None,
+    **details: bool,
+) -> Meaning:
     """Return the meaning of texts of Spark as an error.
 
     Args:
@@ -131,10 +137,12 @@ def _meaning(pattern: str, kind: type[LakewrightError], message: str, remedy: st
         kind: The class of the error.
         message: Its message, with `what` failed, the part that was `found`, and Spark's `condition`.
         remedy: Its remedy; by default that of the class.
+        details: Its details.
     """
 
     def error(match: re.Match[str], text: str, what: str) -> LakewrightError:
-        return kind(message.format(what=what, found=match[0], condition=condition(text)), remedy=remedy)
+        told = message.format(what=what, found=match[0], condition=condition(text))
+        return kind(told, remedy=remedy, details=details)
 
     return re.compile(pattern), error
 
@@ -145,6 +153,7 @@ _MEANINGS: tuple[Meaning, ...] = (
         TargetError,
         "a row of the {what} breaks a constraint of the table: {found}",
         "Correct the slice, then resolve the item.",
+        **{RESOLVES: True},
     ),
     _meaning(
         r"COLUMN_ALREADY_EXISTS",
