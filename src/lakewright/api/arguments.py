@@ -12,6 +12,7 @@ from math import isnan
 from typing import Any, TypedDict, TypeVar, Unpack
 from zoneinfo import ZoneInfo
 
+from lakewright.due.facts import Grant
 from lakewright.errors import UsageError
 from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
@@ -27,6 +28,7 @@ from lakewright.spec.expressions.values import (
     render_value,
 )
 from lakewright.spec.models.job import Job, Parameter
+from lakewright.spec.suggestions import hint
 from lakewright.usecases.read_frames import check_single
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "Range",
     "all_values",
     "count_of",
+    "grants_of",
     "job_arguments",
     "job_request",
     "key_text",
@@ -147,6 +150,24 @@ def count_of(name: str, value: N) -> N:
     if given is not None and (type(given) is not int or given < 1):
         raise UsageError(f"{name}={value!r} is not a whole number from 1 on")
     return value
+
+
+def grants_of(values: str | Iterable[str]) -> frozenset[Grant]:
+    """Return the grants that have these names.
+
+    Example:
+        >>> grants_of("foreign")
+        frozenset({<Grant.FOREIGN: 'foreign'>})
+
+    Raises:
+        UsageError: There is no such grant.
+    """
+    names = (values,) if isinstance(values, str) else tuple(values)
+    known = [grant.value for grant in Grant]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{name!r} is no grant; {hint(name, known)}")
+    return frozenset(map(Grant, names))
 
 
 def time_text(value: str | date | datetime | None, zone: ZoneInfo) -> str | None:

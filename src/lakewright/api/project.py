@@ -14,6 +14,7 @@ from lakewright.api.arguments import (
     JobOptions,
     all_values,
     count_of,
+    grants_of,
     job_arguments,
     job_request,
     texts_by_name,
@@ -28,6 +29,7 @@ from lakewright.api.warned import warn, warn_of, warned
 from lakewright.api.watching import RunEvent, Watcher, watched
 from lakewright.app import App
 from lakewright.bus.manifest import Manifest
+from lakewright.due.plan import Plan as Due
 from lakewright.errors import Fault
 from lakewright.plan.step import Plan
 from lakewright.run.case_result import CaseResult
@@ -35,6 +37,9 @@ from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
 from lakewright.spark.query_logs import quiet_pyspark
 from lakewright.spark.session import SharedSession
+from lakewright.stores.process import user_name
+from lakewright.usecases.due.decide import decide as record_decision
+from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
 from lakewright.usecases.history import list_runs
 from lakewright.usecases.plan_job import instance_parameters, plan_job
 from lakewright.usecases.project_status import ProjectStatus
@@ -324,6 +329,48 @@ class Project:
                 result = run_job(self.app, request, listener=watcher, interruption=watcher)
         tell_end(job, phase, result)
         return result
+
+    def due(self, *entities: str, allow: str | Iterable[str] = ()) -> Due:
+        """Return what is due in all entities, or in some, and what a person must decide; nothing is written.
+
+        Args:
+            *entities: Names of entities.
+            allow: Grants, such as `foreign`: what steps may do that they otherwise wait with.
+
+        Raises:
+            SpecError: There is no such entity.
+            UsageError: There is no such grant.
+        """
+        return plan_of_project(self.app, entities, grants_of(allow))
+
+    def apply(self, *entities: str, allow: str | Iterable[str] = ()) -> Applied:
+        """Take every step that is due and needs nobody; return what was done, and what is left.
+
+        Failures are in the result. For the arguments see `due`.
+
+        Raises:
+            SpecError: There is no such entity; nothing ran.
+            UsageError: There is no such grant, or the project is running something; nothing ran.
+        """
+        grants = grants_of(allow)
+        with self._opened.run() as run_id:
+
+            def run(request: JobRequest) -> RunResult:
+                instances = tuple(map(self.app.journal.hide_secrets, instance_parameters(self.app, request)))
+                watcher = Watcher(self.app.run_id, instances)
+                with watched(self.app, watcher):
+                    return run_job(self.app, request, listener=watcher, interruption=watcher)
+
+            with watched(self.app, Watcher(run_id)):
+                return apply_plan(self.app, run, entities, grants=grants, author=user_name())
+
+    def decide(self, subject: str, choice: str, *, reason: str = "none given") -> None:
+        """Record a choice that `due` offers about an entity, or about `entity/slice`; `apply` goes by it.
+
+        Raises:
+            UsageError: The choice is not offered now; nothing is recorded.
+        """
+        record_decision(self.app, subject, choice, author=user_name(), reason=reason)
 
     def test(self, *names: str, keep_going: bool = False) -> tuple[CaseResult, ...]:
         """Run the project's own tests, or those with these names, and return how each ended.

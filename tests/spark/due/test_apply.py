@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -14,12 +15,15 @@ import pytest
 from tests.sessions import no_session
 from tests.unit.run.bench import Listening
 
+from lakewright.api import Project
 from lakewright.app import App
 from lakewright.due.facts import Grant, Verb
 from lakewright.due.plan import Action, Code, Plan, State
 from lakewright.errors import UsageError
+from lakewright.manifest.record import Record
 from lakewright.run.request import JobRequest
 from lakewright.run.result import RunResult
+from lakewright.slices.discover import item_id
 from lakewright.spark.session import Sessions, SharedSession
 from lakewright.usecases.due.decide import decide, open_choices
 from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
@@ -282,6 +286,21 @@ def test_rows_of_another_declaration_are_replayed_within_the_grants(project: Sma
     assert project.spark.read.format("delta").load(str(project.table)).count() == 2
 
 
+def test_python_plans_applies_and_decides(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.put("03", {1: 30})
+    with Project.load(project.folder, spark=project.spark) as loaded:
+        assert [step.action for step in loaded.due("people").steps] == [Action.FORWARD]
+        assert [each.fault for each in loaded.apply().taken] == [None]
+        project.put("02", {1: 20})
+        assert loaded.apply().needs_person
+        loaded.decide("people/02.csv", "skip", reason="a test")
+        assert loaded.apply(allow=["replay"]).left.steps == ()
+        with pytest.raises(UsageError):
+            loaded.due(allow="everything")
+    assert project.rows() == {1: 30}
+
+
 def test_a_choice_that_is_not_offered_is_refused_and_nothing_is_recorded(project: SmallProject) -> None:
     project.put("01", {1: 10})
     project.put("03", {1: 30})
@@ -307,6 +326,25 @@ def test_slices_that_a_later_one_replaces_are_only_recorded(tmp_path: Path, spar
     assert (step.action, step.reason.code) == (Action.RECORD, Code.SUPERSEDED)
     project.done()
     assert project.rows() == {3: 30}
+
+
+def test_two_that_apply_at_once_process_each_slice_once(project: SmallProject) -> None:
+    project.put("01", {1: 10})
+    project.put("02", {1: 11, 2: 20})
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(project.apply) for _ in range(2)]
+    codes = {each.fault.code for one in both for each in one.result().failed if each.fault is not None}
+    assert codes <= {"run_failed", "item_locked", "lease_held"}
+    project.apply()
+    assert (project.rows(), project.plan().steps) == ({1: 11, 2: 20}, ())
+    app = project.app()
+    states = [record.state.value for name in ("01", "02") for record in _records(app, f"{name}.csv")]
+    assert states.count("PROCESSED") == 2
+
+
+def _records(app: App, name: str) -> list[Record]:
+    place = app.project.entity("people").places(app.project.lake).bronze
+    return list(app.store.records(item_id(f"{place}/{name}")))
 
 
 FRESH = (Verb.PLACE, Verb.TAKE, Verb.DROP, Verb.NEW)
