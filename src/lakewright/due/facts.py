@@ -211,6 +211,7 @@ class Entity:
         late: What is done with a late slice.
         changed: What is done with a processed slice whose files have changed.
         replay_budget: How many slices a replay may have without a grant.
+        unclaimed: For slices that only a job takes whose parameters nothing tells: the names of these.
     """
 
     name: str
@@ -222,6 +223,7 @@ class Entity:
     late: Hold = Hold.HOLD
     changed: Hold = Hold.HOLD
     replay_budget: int = 100
+    unclaimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

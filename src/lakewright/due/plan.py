@@ -56,6 +56,7 @@ class Code(StrEnum):
     REDECLARED = "redeclared"
     TABLE_GONE = "table_gone"
     FILES_GONE = "files_gone"
+    UNCLAIMED = "unclaimed"
     LOCKED = "locked"
     DEAD_LOCK = "dead_lock"
     FOREIGN_ROWS = "foreign_rows"

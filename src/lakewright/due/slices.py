@@ -205,7 +205,7 @@ class _Planning:
             is_late = newest is not None and each.key < newest
             if waiting and not is_late:
                 waiting.append(each)
-            elif self._is_locked(each.name) or self._has_failed(each):
+            elif self._is_locked(each.name) or self._has_failed(each) or self._is_unclaimed(each):
                 waiting += [] if is_late else [each]
             elif is_late:
                 self._add_late(each)
@@ -248,6 +248,15 @@ class _Planning:
         choices += self._choices(slice_.name, slice_.content, (without,))
         reason = Reason(Code.FAILED_SLICE, {"slice": slice_.name})
         self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
+        return True
+
+    def _is_unclaimed(self, slice_: Slice, choices: Sequence[Choice] = ()) -> bool:
+        """Return whether nothing tells which run takes a slice, and add the step that says so."""
+        parameters = self.entity.unclaimed.get(slice_.name)
+        if parameters is None:
+            return False
+        reason = Reason(Code.UNCLAIMED, {"slice": slice_.name, "parameters": list(parameters)})
+        self._add(Action.HOLD, slice_.name, reason, state=State.BLOCKED, choices=tuple(choices))
         return True
 
     def _add_late(self, slice_: Slice) -> None:
@@ -313,8 +322,13 @@ class _Planning:
         if self._gone(read):
             self._blocked(read)
             return
-        failed = [each for each in read if self._has_failed(each)]
-        if not failed:
+        is_processed = self.cause.code in (Code.CHANGED_SLICE, Code.LATE_SLICE)
+        held_up = [
+            each
+            for each in read
+            if self._has_failed(each) or (is_processed and self._is_unclaimed(each, self.decided))
+        ]
+        if not held_up:
             lost = [each for each in self.wanted[base:] if isinstance(each, Foreign)]
             is_at_end = base == len(self.entity.table.held)
             self._step(Action.FORWARD if is_at_end else Action.REPLAY, base, rest, lost)

@@ -51,6 +51,7 @@ class SmallProject:
     settings: Mapping[str, Any] = field(default_factory=dict)
     strategy: str = "merge"
     by_day: bool = False
+    takes_all: bool = False
     columns: list[dict[str, Any]] = field(default_factory=lambda: list(COLUMNS))
 
     def __post_init__(self) -> None:
@@ -68,7 +69,7 @@ class SmallProject:
         target: dict[str, Any] = {"kind": "entity", "entity": "people"}
         job: dict[str, Any] = {"targets": ["people"]}
         if self.by_day:
-            target["slices"] = "${day}*"
+            target |= {} if self.takes_all else {"slices": "${day}*"}
             job["parameters"] = [{"name": "day", "type": "string"}]
         model = {
             "connections": {"files": {"settings": {"bronze_path": "people", "silver_path": "people"}}},
@@ -266,6 +267,23 @@ def test_a_slice_belongs_to_the_run_of_its_day(tmp_path: Path, spark: SparkSessi
     runs = list(project.app().journal.runs(job="daily"))
     assert sorted(run.arguments for run in runs) == [("day=01",), ("day=02",)]
     assert project.rows() == {1: 10, 2: 20}
+
+
+def test_a_slice_of_which_nothing_tells_the_run_is_left_to_a_person(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    project = SmallProject(tmp_path / "project", spark, by_day=True, takes_all=True)
+    project.put("01", {1: 10})
+    assert told(project.plan()) == [(Code.UNCLAIMED, State.BLOCKED)]
+    assert (project.apply().taken, project.rows()) == ((), {})
+    with Project.load(project.folder, spark=spark) as loaded:
+        loaded.run("daily", "build", day="01").check()
+    project.put("01", {1: 11})
+    project.decide("people/01.csv", "take")
+    assert told(project.plan()) == [(Code.UNCLAIMED, State.BLOCKED)]
+    assert (project.apply().taken, project.rows()) == ((), {1: 10})
+    project.decide("people/01.csv", "keep")
+    assert project.plan().steps == ()
 
 
 def test_rows_of_another_declaration_are_replayed_within_the_grants(project: SmallProject) -> None:

@@ -59,6 +59,7 @@ class Silver:
     id: int = 0
     oldest_base: int = 0
     records: dict[str, Record] = field(default_factory=dict)
+    unclaimed: tuple[str, ...] = ()
 
     @property
     def mark(self) -> str | None:
@@ -95,6 +96,7 @@ class Silver:
             self.late,
             self.changed,
             self.budget,
+            dict.fromkeys(self.unclaimed, ("day",)),
         )
 
 

@@ -161,6 +161,12 @@ def lock(lake: FakeLake, chance: Random) -> None:
     lake.locks[Subject(silver.name, chance.choice(parts))] = Lock("other", is_dead=chance.random() < 0.5)
 
 
+def forget_instance(lake: FakeLake, chance: Random) -> None:
+    """Let nothing tell which run takes a slice, until somebody declares it."""
+    silver = chance.choice(list(lake.silver.values()))
+    silver.unclaimed = tuple(list(silver.bronze)[-1:])
+
+
 def work(lake: FakeLake, chance: Random) -> None:
     """Take what is due, and perhaps be killed meanwhile."""
     try:
@@ -187,6 +193,7 @@ EVENTS: tuple[Callable[[FakeLake, Random], None], ...] = (
     redefine,
     disturb_gold,
     lock,
+    forget_instance,
 )
 
 
@@ -240,6 +247,9 @@ def settle(lake: FakeLake, chance: Random) -> Plan:
             grants = ALL
         elif any(step.reason.code is Code.LOCKED for step in plan.left):
             lake.locks.clear()
+        elif any(step.reason.code is Code.UNCLAIMED for step in plan.left):
+            for silver in lake.silver.values():
+                silver.unclaimed = ()
         else:
             return plan
     raise AssertionError("it does not end")

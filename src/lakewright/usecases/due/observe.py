@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ from lakewright.slices.discover import (
     without_unsettled,
 )
 from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.slices.other_runs import declared_strategy, processing_jobs
+from lakewright.slices.other_runs import declared_strategy, find_other_runs, processing_jobs
 from lakewright.slices.processed import processed_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -165,7 +165,20 @@ class _Observed:
             self._records(),
             _LATE[settings.late_slices],
             _CHANGED[settings.changed_slices],
+            unclaimed=self._unclaimed(bronze),
         )
+
+    def _unclaimed(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return which slices are taken by jobs alone whose parameters nothing tells, with these."""
+        project, entity = self.app.project, self.declared.called
+        if not any(
+            parameter.default is None
+            for job, _ in processing_jobs(project, entity)
+            for parameter in job.parameters
+        ):
+            return {}
+        runs = ((name, next(iter(find_other_runs(project, entity, [name])), None)) for name in names)
+        return {name: run.unknown for name, run in runs if run is not None and run.unknown}
 
     def _is_as_declared(self, state: TableState) -> bool:
         """Return whether the rows of a table are as the entity declares them now."""

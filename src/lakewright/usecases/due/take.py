@@ -229,18 +229,13 @@ class _Taker:
 
     def _process(self, entity: str, slices: Sequence[str]) -> None:
         """Process slices by the runs of jobs that take them, or without a job if none does."""
-        for run, names in _runs(self.app, entity, slices):
+        for run, _ in _runs(self.app, entity, slices):
             self.app.begin_run()
             if run is None:
                 result = process_slices(self.app, entity, permissions=self._permissions)
                 if result.error is not None:
                     raise result.error
                 continue
-            if run.unknown:
-                raise UsageError(
-                    f"{run.job} takes {names[0]} of {entity}, and needs {', '.join(run.unknown)}",
-                    remedy="Run it with a value for each, or give the parameters defaults.",
-                )
             arguments = tuple(f"{key}={text}" for key, text in run.parameters)
             self.run(JobRequest(run.job, Phase.BUILD, arguments, permissions=self._permissions)).check()
 
@@ -262,6 +257,9 @@ class _Taker:
         elif (late := self._placed(step, entity)) is not None:
             self._rebuild(step, include=[late])
         else:
+            list(
+                _runs(self.app, name, [each.name for each in step.slices])
+            )  # refused before anything is done
             self._undo(name, undone[0].name, is_requeued=True)
             for removed in step.removes:
                 skip_item(self.app, f"{name}/{removed}", author=self.author, reason=REASON)
@@ -320,8 +318,19 @@ class _Taker:
 
 
 def _runs(app: App, entity: str, slices: Sequence[str]) -> Iterator[tuple[OtherRun | None, list[str]]]:
-    """Yield runs with the slices that each takes one after the other; None for what no job takes."""
+    """Yield runs with the slices that each takes one after the other; None for what no job takes.
+
+    Raises:
+        UsageError: A job needs a parameter that nothing tells.
+    """
     found = {name: next(iter(find_other_runs(app.project, entity, [name])), None) for name in slices}
+
+    for name, run in found.items():
+        if run is not None and run.unknown:
+            raise UsageError(
+                f"{run.job} takes {name} of {entity}, and needs {', '.join(run.unknown)}",
+                remedy="Run it with a value for each, or declare `slices` at the target of the entity.",
+            )
 
     def key(name: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
         run = found[name]

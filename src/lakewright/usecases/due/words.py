@@ -32,6 +32,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.REDECLARED: "the rows are of another declaration",
     Code.TABLE_GONE: "the table is gone",
     Code.FILES_GONE: "files that must be read are gone or have changed: {slices}",
+    Code.UNCLAIMED: "the job that takes {slice} needs {parameters}, which no `slices` of its target tells",
     Code.LOCKED: "held by {holder}",
     Code.DEAD_LOCK: "{holder} has ended",
     Code.FOREIGN_ROWS: "another writer changed rows in version {version}",
