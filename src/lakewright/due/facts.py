@@ -36,7 +36,6 @@ class Grant(StrEnum):
     """A permission of what destroys something, or costs much."""
 
     DATA_LOSS = "data_loss"
-    DELETES = "deletes"
     BACKDATED = "backdated"
     FOREIGN = "foreign"
     REPLAY = "replay"
