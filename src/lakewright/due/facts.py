@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, TypeAlias
 
 __all__ = [
@@ -287,7 +288,7 @@ class Output:
     is_withdrawn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """What is known of a lake.
 
@@ -307,7 +308,8 @@ class Facts:
 
     def decided(self, subject: Subject, basis: str) -> Verb | None:
         """Return what was decided last of a subject whose fact is the basis; None without such a decision."""
-        for each in reversed(self.decisions):
-            if (each.subject, each.basis) == (subject, basis):
-                return each.verb
-        return None
+        return self._last.get((subject, basis))
+
+    @cached_property
+    def _last(self) -> Mapping[tuple[Subject, str], Verb]:
+        return {(each.subject, each.basis): each.verb for each in self.decisions}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lakewright.due.facts import Decision, Facts, Output, Subject, Verb
-from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step
+from lakewright.due.facts import Facts, Output, Verb
+from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, choices_of
 
 __all__ = ["output_plan", "stale"]
 
@@ -109,7 +109,7 @@ def _append_again(
         return [_step(Action.REPLAY, output, reason, after=after)], []
     if reason.code is Code.INPUT_DUE:
         return [], []  # once its inputs have moved, there is something to decide about
-    choices = _choices(output.subject, basis, (Verb.KEEP, Verb.AGAIN))
+    choices = choices_of(output.subject, basis, (Verb.KEEP, Verb.AGAIN))
     held = Reason(Code.APPENDED_BEFORE, {"cause": reason.code})
     return [_step(Action.HOLD, output, held, State.NEEDS_DECISION, choices=choices)], []
 
@@ -124,7 +124,7 @@ def _check(output: Output, facts: Facts, built: Step | None) -> tuple[Step, ...]
         return (_step(Action.CHECK, output, Reason(Code.UNCHECKED), after=after),)
     if check.is_good or facts.decided(output.subject, f"check {mark}") is Verb.WAIVE:
         return ()
-    choices = _choices(output.subject, f"check {mark}", (Verb.WAIVE,))
+    choices = choices_of(output.subject, f"check {mark}", (Verb.WAIVE,))
     return (_step(Action.HOLD, output, Reason(Code.CHECK_FAILED), State.NEEDS_DECISION, choices=choices),)
 
 
@@ -139,11 +139,7 @@ def _release(output: Output, holder: str) -> Step:
 
 
 def _finding(output: Output, code: Code, basis: str, *verbs: Verb) -> Finding:
-    return Finding(Reason(code), output.subject, _choices(output.subject, basis, verbs))
-
-
-def _choices(subject: Subject, basis: str, verbs: Iterable[Verb]) -> tuple[Choice, ...]:
-    return tuple(Choice(Decision(subject, verb, basis)) for verb in verbs)
+    return Finding(Reason(code), output.subject, choices_of(output.subject, basis, verbs))
 
 
 def _step(

@@ -5,14 +5,14 @@ Codes are an API: they never change their meaning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from lakewright.due.facts import Decision, Grant, Slice, Subject, Verb
 
-__all__ = ["Action", "Choice", "Code", "Finding", "Plan", "Reason", "State", "Step"]
+__all__ = ["Action", "Choice", "Code", "Finding", "Plan", "Reason", "State", "Step", "choices_of"]
 
 
 class Action(StrEnum):
@@ -94,6 +94,11 @@ class Choice:
     def verb(self) -> Verb:
         """The verb of the decision."""
         return self.decision.verb
+
+
+def choices_of(subject: Subject, basis: str, verbs: Iterable[Verb]) -> tuple[Choice, ...]:
+    """Return the choices of a person about a subject whose fact is the basis."""
+    return tuple(Choice(Decision(subject, verb, basis)) for verb in verbs)
 
 
 @dataclass(frozen=True, slots=True)

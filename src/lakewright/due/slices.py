@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakewright.due.facts import (
-    Decision,
     Effect,
     Entity,
     Entry,
@@ -24,7 +23,7 @@ from lakewright.due.facts import (
     Subject,
     Verb,
 )
-from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step
+from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, Step, choices_of
 
 __all__ = ["entity_plan"]
 
@@ -97,7 +96,7 @@ class _Planning:
         return step
 
     def _choices(self, part: str, basis: str, verbs: Iterable[Verb]) -> tuple[Choice, ...]:
-        return tuple(Choice(Decision(self._subject(part), verb, basis)) for verb in verbs)
+        return choices_of(self._subject(part), basis, verbs)
 
     def _is_made_anew(self) -> bool:
         """Return whether a table that is gone is to be made anew; else add the step that asks."""
@@ -183,7 +182,7 @@ class _Planning:
 
     def _candidates(self) -> Iterator[Slice]:
         """Yield the slices that the table lacks and should hold, in their order."""
-        entity, kept = self.entity, set(self._kept_names())
+        entity, kept = self.entity, {each.name for each in self._kept()}
         gone = (
             Slice(name, record.content, record.place)
             for name, record in entity.records.items()
@@ -193,13 +192,12 @@ class _Planning:
             if each.name not in kept and not self._is_skipped(each):
                 yield each
 
-    def _kept_names(self) -> list[str]:
-        return [each.name for each in self.wanted if isinstance(each, Slice)]
+    def _kept(self) -> list[Slice]:
+        return [each for each in self.wanted if isinstance(each, Slice)]
 
     def _add_new(self) -> list[Slice]:
         """Add the slices that the table lacks; return those that wait for one of them."""
-        kept = (each.key for each in self.wanted if isinstance(each, Slice))
-        newest = max(kept, default=None)
+        newest = max((each.key for each in self._kept()), default=None)
         waiting: list[Slice] = []
         for each in list(self._candidates()):
             is_late = newest is not None and each.key < newest

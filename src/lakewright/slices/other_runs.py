@@ -32,6 +32,8 @@ __all__ = [
     "is_limited",
     "is_mentioned",
     "processing_jobs",
+    "run_taking",
+    "strategy_of_jobs",
     "takes_recorded",
     "takes_slice",
 ]
@@ -174,6 +176,17 @@ def declared_strategy(declared: Mapping[str, Any], entity: Entity) -> Strategy:
     """Return the strategy by which a declared target processes an entity; the entity's own by default."""
     text = str(declared.get("strategy", "")).strip().lower().replace("delta", Strategy.MERGE)
     return Strategy(text) if text in tuple(Strategy) else entity.strategy
+
+
+def strategy_of_jobs(project: Project, entity: Entity) -> Strategy:
+    """Return the strategy by which all jobs process an entity; its own if they disagree, or none does."""
+    found = {declared_strategy(target, entity) for _, target in processing_jobs(project, entity.called)}
+    return found.pop() if len(found) == 1 else entity.strategy
+
+
+def run_taking(project: Project, entity: str, name: str) -> OtherRun | None:
+    """Return the run of a job that takes a slice; None if no job takes it. See `find_other_runs`."""
+    return next(iter(find_other_runs(project, entity, [name])), None)
 
 
 def _run_of(project: Project, limited: Iterable[_Limited], name: str) -> OtherRun | None:

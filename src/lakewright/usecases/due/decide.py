@@ -9,7 +9,7 @@ from lakewright.due.plan import Choice, Code, Finding, Plan, Reason, Step
 from lakewright.errors import UsageError
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import first_of
-from lakewright.usecases.due.decisions import Decided, save_decision
+from lakewright.usecases.due.decisions import save_decision
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
 
@@ -62,7 +62,7 @@ def decide(app: App, subject: str, choice: str, *, author: str, reason: str) -> 
     why, decision = offered[choice]
     app.make_store()
     _record(app, why, decision, author=author, reason=reason)
-    save_decision(app, Decided(decision, author, reason, app.store.now()))
+    save_decision(app, decision, author=author, reason=reason)
     return decision
 
 

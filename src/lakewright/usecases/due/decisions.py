@@ -6,8 +6,6 @@ A decision names the fact that it answers, and lapses when that is another one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakewright.due.facts import Decision, Subject, Verb
@@ -18,17 +16,7 @@ from lakewright.manifest.store import Put, Write
 if TYPE_CHECKING:
     from lakewright.app import App
 
-__all__ = ["Decided", "read_decisions", "save_decision"]
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """A decision, with who made it, when and why."""
-
-    decision: Decision
-    by: str
-    reason: str
-    at: datetime
+__all__ = ["read_decisions", "save_decision"]
 
 
 def read_decisions(app: App) -> Iterator[Decision]:
@@ -37,20 +25,20 @@ def read_decisions(app: App) -> Iterator[Decision]:
         yield _decision(document.value)
 
 
-def save_decision(app: App, made: Decided) -> None:
-    """Save a decision after all others."""
-    decision = made.decision
+def save_decision(app: App, decision: Decision, *, author: str, reason: str) -> None:
+    """Save a decision after all others, with who made it, when and why."""
+    at = format_instant(app.store.now())
     value = {
         "name": decision.subject.name,
         "part": decision.subject.part,
         "verb": decision.verb.value,
         "basis": decision.basis,
-        "by": made.by,
-        "reason": made.reason,
-        "at": format_instant(made.at),
+        "by": author,
+        "reason": reason,
+        "at": at,
     }
     # Keys sort by the time, and ids keep two decisions of one instant apart.
-    key = f"{app.project.name}/{format_instant(made.at)} {app.ids()}"
+    key = f"{app.project.name}/{at} {app.ids()}"
     app.store.write(Write(puts=(Put(DECISION, key, value, expected=0),)))
 
 

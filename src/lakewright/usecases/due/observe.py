@@ -42,7 +42,7 @@ from lakewright.slices.discover import (
     without_unsettled,
 )
 from lakewright.slices.moved_lake import moved_lake_error
-from lakewright.slices.other_runs import declared_strategy, find_other_runs, processing_jobs
+from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
 from lakewright.slices.processed import processed_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.adoption.columns import is_adoptable
@@ -165,11 +165,14 @@ class _Observed:
             self._records(),
             _LATE[settings.late_slices],
             _CHANGED[settings.changed_slices],
-            unclaimed=self._unclaimed(bronze),
+            unclaimed=self._unclaimed(bronze, frozenset(table.slices)),
         )
 
-    def _unclaimed(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return which slices are taken by jobs alone whose parameters nothing tells, with these."""
+    def _unclaimed(self, bronze: Mapping[str, Slice], held: Collection[Slice]) -> dict[str, tuple[str, ...]]:
+        """Return which slices are taken by jobs alone whose parameters nothing tells, with these.
+
+        Only slices are looked at that may be processed: all if one may be replayed, else the new ones.
+        """
         project, entity = self.app.project, self.declared.called
         if not any(
             parameter.default is None
@@ -177,7 +180,11 @@ class _Observed:
             for parameter in job.parameters
         ):
             return {}
-        runs = ((name, next(iter(find_other_runs(project, entity, [name])), None)) for name in names)
+        new = [each for each in bronze.values() if each not in held]
+        newest = max((each.key for each in held), default=None)
+        may_replay = newest is not None and any(each.key <= newest for each in new)
+        names = [each.name for each in (bronze.values() if may_replay else new)]
+        runs = ((name, run_taking(project, entity, name)) for name in names)
         return {name: run.unknown for name, run in runs if run is not None and run.unknown}
 
     def _is_as_declared(self, state: TableState) -> bool:
@@ -195,9 +202,7 @@ class _Observed:
     @property
     def _strategy(self) -> Strategy:
         """The strategy by which jobs process the entity; its own if they disagree."""
-        jobs = processing_jobs(self.app.project, self.declared.called)
-        found = {declared_strategy(target, self.declared) for _, target in jobs}
-        return found.pop() if len(found) == 1 else self.declared.strategy
+        return strategy_of_jobs(self.app.project, self.declared)
 
     @property
     def _lost_table(self) -> str:

@@ -6,9 +6,8 @@ again, and a step that is not due any more is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Entity, Grant, RecordState, Slice
@@ -21,7 +20,7 @@ from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.context import ProcessingOptions
 from lakewright.slices.discover import item_id, list_bronze
-from lakewright.slices.other_runs import find_other_runs
+from lakewright.slices.other_runs import run_taking
 from lakewright.slices.pending import find_pending
 from lakewright.target_contexts import target_contexts
 from lakewright.targets.entity.work import processing_context
@@ -149,25 +148,25 @@ class _Taker:
         """Take the ready steps of a plan; return whether one is done."""
         is_done = False
         for planned in plan.ready:
-            step = None if self._has_failed(planned) else self._still_due(planned)
-            if step is None:
+            due = None if self._has_failed(planned) else self._still_due(planned)
+            if due is None:
                 continue
+            step, entity = due
             self.on_step(step)
-            fault = self._fault_of(step)
+            fault = self._fault_of(step, entity)
             self.taken.append(Taken(step, fault))
             is_done |= fault is None
         return is_done
 
-    def _fault_of(self, step: Step) -> Fault | None:
+    def _fault_of(self, step: Step, entity: Entity) -> Fault | None:
         """Take a step; return why it failed. A run may fail by something else than the slices of the step."""
         if any(each.step == step for each in self.taken):
             return Fault(f"{step.subject.text}: the step was taken and is still due", code=NO_EFFECT)
         try:
-            self._take(step)
+            self._take(step, entity)
         except LakewrightError as error:
-            (entity,) = observe(self.app, [step.subject.name]).entities or (None,)
-            is_held = entity is not None and set(step.slices) <= set(entity.table.slices)
-            return None if step.slices and is_held else error.as_fault()
+            held = (each for now in observe(self.app, [entity.name]).entities for each in now.table.slices)
+            return None if step.slices and set(step.slices) <= set(held) else error.as_fault()
         return None
 
     def _has_failed(self, step: Step) -> bool:
@@ -176,19 +175,21 @@ class _Taker:
             each.fault is not None and each.step.subject.name == step.subject.name for each in self.taken
         )
 
-    def _still_due(self, planned: Step) -> Step | None:
-        now = plan_of_project(self.app, [planned.subject.name], self.grants)
-        return next((step for step in now.ready if step.id == planned.id), None)
+    def _still_due(self, planned: Step) -> tuple[Step, Entity] | None:
+        """Return a step as it is due now, and its entity; None if it is not due any more."""
+        facts = observe(self.app, [planned.subject.name])
+        now = (step for step in make_plan(facts, self.grants).ready if step.id == planned.id)
+        return next(((step, entity) for step in now for entity in facts.entities), None)
 
-    def _take(self, step: Step) -> None:
-        """Take a step.
+    def _take(self, step: Step, entity: Entity) -> None:
+        """Take a step of an entity as it is now.
 
         Raises:
             LakewrightError: It failed; what had begun is as the use case leaves it.
         """
         name, part = step.subject.name, step.subject.part
         if step.action is Action.RECORD and step.reason.code is Code.SUPERSEDED:
-            self._leave_out(step)
+            self._leave_out(step, entity)
         elif step.action is Action.RECORD:
             self._recover(name)
         elif step.action is Action.RELEASE and part:
@@ -196,9 +197,9 @@ class _Taker:
         elif step.action is Action.RELEASE:
             end_rewind(self.app, self.app.project.entity(name), author=self.author)
         elif step.action is Action.FORWARD:
-            self._forward(step)
+            self._forward(step, entity)
         else:
-            self._replay(step)
+            self._replay(step, entity)
 
     def _recover(self, name: str) -> None:
         """Record what the log of a table shows and the manifest lacks."""
@@ -207,29 +208,25 @@ class _Taker:
         context = target_contexts(self.app)(self.app.workspace)
         find_pending(processing_context(context, entity, ProcessingOptions()), entity)
 
-    def _leave_out(self, step: Step) -> None:
+    def _leave_out(self, step: Step, entity: Entity) -> None:
         """Record that slices change nothing, as a later one has replaced all rows."""
-        (entity,) = observe(self.app, [step.subject.name]).entities
         held = {each.name for each in entity.table.slices}
         for each in step.slices:
             leave = accept_item if each.name in held else skip_item
             leave(self.app, f"{step.subject.name}/{each.name}", author=self.author, reason=REASON)
 
-    def _forward(self, step: Step) -> None:
-        (entity,) = observe(self.app, [step.subject.name]).entities
+    def _forward(self, step: Step, entity: Entity) -> None:
         records = (entity.records.get(each.name) for each in step.slices)
         if any(record is not None and record.state is RecordState.PROCESSED for record in records):
             self._rebuild(step)  # the manifest has them, and the table has lost them
             return
-        self._apply(step.subject.name, step.slices)
+        self._apply(step, _runs(self.app, step))
 
-    def _apply(self, entity: str, slices: Sequence[Slice]) -> None:
-        self._make_ready(entity, [each.name for each in slices])
-        self._process(entity, [each.name for each in slices])
-
-    def _process(self, entity: str, slices: Sequence[str]) -> None:
-        """Process slices by the runs of jobs that take them, or without a job if none does."""
-        for run, _ in _runs(self.app, entity, slices):
+    def _apply(self, step: Step, runs: Sequence[OtherRun | None]) -> None:
+        """Process the slices of a step by the runs of jobs that take them, or without a job if none does."""
+        entity = step.subject.name
+        self._make_ready(entity, [each.name for each in step.slices])
+        for run in runs:
             self.app.begin_run()
             if run is None:
                 result = process_slices(self.app, entity, permissions=self._permissions)
@@ -245,10 +242,9 @@ class _Taker:
             allow_data_loss=Grant.DATA_LOSS in self.grants, allow_backdated=Grant.BACKDATED in self.grants
         )
 
-    def _replay(self, step: Step) -> None:
+    def _replay(self, step: Step, entity: Entity) -> None:
         """Take a step that goes back: by a rebuild beside the table, or by undoing what is after its base."""
         name = step.subject.name
-        (entity,) = observe(self.app, [name]).entities
         undone = [each for each in entity.table.held[step.base :] if isinstance(each, Slice)]
         if step.reason.code in (Code.REDECLARED, Code.FOREIGN_ROWS) or not undone:
             self._rebuild(step)
@@ -257,13 +253,11 @@ class _Taker:
         elif (late := self._placed(step, entity)) is not None:
             self._rebuild(step, include=[late])
         else:
-            list(
-                _runs(self.app, name, [each.name for each in step.slices])
-            )  # refused before anything is done
+            runs = _runs(self.app, step)  # refused before anything is done
             self._undo(name, undone[0].name, is_requeued=True)
             for removed in step.removes:
                 skip_item(self.app, f"{name}/{removed}", author=self.author, reason=REASON)
-            self._apply(name, step.slices)
+            self._apply(step, runs)
 
     def _placed(self, step: Step, entity: Entity) -> str | None:
         """Return the late slice that a rebuild puts in its place, if that is all and it has one."""
@@ -317,25 +311,24 @@ class _Taker:
         )
 
 
-def _runs(app: App, entity: str, slices: Sequence[str]) -> Iterator[tuple[OtherRun | None, list[str]]]:
-    """Yield runs with the slices that each takes one after the other; None for what no job takes.
+def _runs(app: App, step: Step) -> list[OtherRun | None]:
+    """Return the runs that take the slices of a step, one after the other; None for what no job takes.
 
     Raises:
         UsageError: A job needs a parameter that nothing tells.
     """
-    found = {name: next(iter(find_other_runs(app.project, entity, [name])), None) for name in slices}
-
-    for name, run in found.items():
+    runs: list[OtherRun | None] = []
+    for each in step.slices:
+        run = run_taking(app.project, step.subject.name, each.name)
         if run is not None and run.unknown:
             raise UsageError(
-                f"{run.job} takes {name} of {entity}, and needs {', '.join(run.unknown)}",
+                f"{run.job} takes {each.name} of {step.subject.name}, and needs {', '.join(run.unknown)}",
                 remedy="Run it with a value for each, or declare `slices` at the target of the entity.",
             )
+        if not runs or _instance(runs[-1]) != _instance(run):
+            runs.append(run)
+    return runs
 
-    def key(name: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-        run = found[name]
-        return None if run is None else (run.job, run.parameters)
 
-    for _, names in groupby(slices, key=key):
-        same = list(names)
-        yield found[same[0]], same
+def _instance(run: OtherRun | None) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    return None if run is None else (run.job, run.parameters)

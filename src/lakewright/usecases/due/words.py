@@ -5,9 +5,10 @@ Source: the form `lakewright/plan/2` is described in `docs/reference/json.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lakewright.due.facts import Verb
 from lakewright.due.plan import Action, Code, State
 from lakewright.spec.words import counted, first_of
 
@@ -62,18 +63,18 @@ _DOES: Mapping[Action, str] = {
     Action.HOLD: "hold",
 }
 
-_CHOICES = {
-    "place": "apply it in its place",
-    "end": "apply it after the others",
-    "skip": "leave it out",
-    "take": "take the new content",
-    "keep": "keep what is there",
-    "retry": "try it again",
-    "drop": "remove the rows",
-    "new": "make it anew",
-    "wait": "leave it as it is",
-    "again": "build it again",
-    "waive": "accept it",
+_CHOICES: Mapping[Verb, str] = {
+    Verb.PLACE: "apply it in its place",
+    Verb.END: "apply it after the others",
+    Verb.SKIP: "leave it out",
+    Verb.TAKE: "take the new content",
+    Verb.KEEP: "keep what is there",
+    Verb.RETRY: "try it again",
+    Verb.DROP: "remove the rows",
+    Verb.NEW: "make it anew",
+    Verb.WAIT: "leave it as it is",
+    Verb.AGAIN: "build it again",
+    Verb.WAIVE: "accept it",
 }
 
 
@@ -100,7 +101,8 @@ def step_text(step: Step) -> str:
     """
     if step.action is Action.REPLAY and not step.slices:
         return f"go back, without {_shown(step.removes)}"
-    return _DOES[step.action].format(slices=_slices([each.name for each in step.slices]))
+    names = _shown([each.name for each in step.slices])
+    return _DOES[step.action].format(slices=f"{counted(len(step.slices), 'slice')}: {names}")
 
 
 def choice_argv(choice: Choice) -> list[str]:
@@ -110,7 +112,7 @@ def choice_argv(choice: Choice) -> list[str]:
 
 def choice_words(choice: Choice) -> str:
     """Return what a choice means."""
-    return _CHOICES[choice.verb.value]
+    return _CHOICES[choice.verb]
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -149,24 +151,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _reason(reason: Reason) -> dict[str, Any]:
-    params = {name: _plain(value) for name, value in reason.params.items()}
-    return {"code": reason.code.value, "params": params, "text": reason_text(reason)}
+    return {"code": reason.code.value, "params": dict(reason.params), "text": reason_text(reason)}
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
     return {"decision": choice.verb.value, "argv": choice_argv(choice), "text": choice_words(choice)}
 
 
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, list | tuple) else value
-
-
 def _shown(value: object) -> str:
     return (
         first_of([str(each) for each in value], MOST_NAMED) if isinstance(value, list | tuple) else str(value)
     )
-
-
-def _slices(names: Sequence[str] | Iterable[str]) -> str:
-    listed = list(names)
-    return f"{counted(len(listed), 'slice')}: {first_of(listed, MOST_NAMED)}"

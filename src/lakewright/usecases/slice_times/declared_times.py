@@ -18,11 +18,11 @@ from lakewright.slices.context import SliceSelection
 from lakewright.slices.discover import item_id, list_slices
 from lakewright.slices.late_advice import LateSlices, find_late_slices
 from lakewright.slices.other_runs import (
-    declared_strategy,
     declared_time,
     entity_targets,
     find_other_runs,
     processing_jobs,
+    strategy_of_jobs,
 )
 from lakewright.slices.processed import is_late
 from lakewright.slices.processing_time import ProcessingTimes
@@ -181,8 +181,7 @@ def late_items(app: App, entity: Entity, items: Iterable[Item]) -> tuple[Item, .
 
 def late_slices_of(app: App, entity: Entity, names: tuple[str, ...]) -> LateSlices:
     """Return late slices of an entity with what to type about them."""
-    strategies = {declared_strategy(each, entity) for _, each in processing_jobs(app.project, entity.called)}
-    by = strategies.pop() if len(strategies) == 1 else entity.strategy
+    by = strategy_of_jobs(app.project, entity)
     declared = partial(declared_slice_time, app, entity.called)
     return find_late_slices(entity, names, placement_of(app, entity), declared, by)
 
