@@ -21,7 +21,6 @@ __all__ = [
     "Facts",
     "Foreign",
     "Grant",
-    "Hold",
     "Lock",
     "Output",
     "Record",
@@ -163,17 +162,6 @@ class Record:
     place: tuple[object, ...] = ()
 
 
-class Hold(StrEnum):
-    """What is done with late or changed slices unless a person decides."""
-
-    HOLD = "hold"
-    PLACE = "place"
-    END = "end"
-    SKIP = "skip"
-    TAKE = "take"
-    KEEP = "keep"
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """A silver table.
@@ -208,8 +196,8 @@ class Entity:
         bronze: The slices that are in bronze, by name.
         table: The table.
         records: What the manifest says of slices, by their names.
-        late: What is done with a late slice.
-        changed: What is done with a processed slice whose files have changed.
+        late: What is decided beforehand of a late slice; None if a person is asked.
+        changed: The same of a processed slice whose files have changed.
         replay_budget: How many slices a replay may have without a grant.
         unclaimed: For slices that only a job takes whose parameters nothing tells: the names of these.
     """
@@ -220,8 +208,8 @@ class Entity:
     bronze: Mapping[str, Slice] = field(default_factory=dict)
     table: Table = Table()
     records: Mapping[str, Record] = field(default_factory=dict)
-    late: Hold = Hold.HOLD
-    changed: Hold = Hold.HOLD
+    late: Verb | None = None
+    changed: Verb | None = None
     replay_budget: int = 100
     unclaimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

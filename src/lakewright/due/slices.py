@@ -16,7 +16,6 @@ from lakewright.due.facts import (
     Facts,
     Foreign,
     Grant,
-    Hold,
     Record,
     RecordState,
     Slice,
@@ -27,13 +26,6 @@ from lakewright.due.plan import Action, Choice, Code, Finding, Reason, State, St
 
 __all__ = ["entity_plan"]
 
-_DECIDED = {
-    Hold.PLACE: Verb.PLACE,
-    Hold.END: Verb.END,
-    Hold.SKIP: Verb.SKIP,
-    Hold.TAKE: Verb.TAKE,
-    Hold.KEEP: Verb.KEEP,
-}
 _LATE = (Verb.PLACE, Verb.END, Verb.SKIP)
 _CHANGED = (Verb.TAKE, Verb.KEEP)
 
@@ -170,7 +162,7 @@ class _Planning:
         if now is None or now == held:
             return held
         subject, choices = self._subject(held.name), self._choices(held.name, now.content, _CHANGED)
-        verb = self.facts.decided(subject, now.content) or _DECIDED.get(self.entity.changed)
+        verb = self.facts.decided(subject, now.content) or self.entity.changed
         reason = Reason(Code.CHANGED_SLICE, {"slice": held.name})
         if verb is Verb.TAKE and not self._has_failed(now, Verb.KEEP):
             self.cause = reason
@@ -266,7 +258,7 @@ class _Planning:
             verb = verb or Verb.PLACE
         elif self.entity.effect is Effect.ANY_ORDER:
             verb = verb or Verb.END
-        verb = verb or _DECIDED.get(self.entity.late)
+        verb = verb or self.entity.late
         if verb is None:
             self._add(Action.HOLD, slice_.name, reason, state=State.NEEDS_DECISION, choices=choices)
         elif verb is Verb.PLACE:

@@ -218,7 +218,7 @@ def find_late_slices(
         names,
         strategy,
         is_ordered=entity.settings.sequence_by is not None,
-        may_bring_back=strategy is Strategy.MERGE and _asserts_absence(entity),
+        may_bring_back=strategy is Strategy.MERGE and entity.settings.asserts_absence,
         placed=frozenset(placed),
         undated=frozenset(name for name in looked_at if _is_undated(name, declared)),
         newest=placement.newest(),
@@ -255,10 +255,5 @@ def _needs_place(entity: Entity) -> bool:
     if entity.strategy is Strategy.HISTORIC:
         return True
     if entity.settings.sequence_by is not None:
-        return entity.strategy is Strategy.MERGE and _asserts_absence(entity)
+        return entity.strategy is Strategy.MERGE and entity.settings.asserts_absence
     return entity.strategy is Strategy.MERGE or bool(entity.partition_columns)
-
-
-def _asserts_absence(entity: Entity) -> bool:
-    """Return whether a slice deletes the records of older slices that it lacks."""
-    return entity.settings.delete_missing and entity.settings.delete_scope != "closed"

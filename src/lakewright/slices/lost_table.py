@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from lakewright.manifest.store import Store
     from lakewright.slices.chain import SliceChain
     from lakewright.slices.context import ProcessingContext
-    from lakewright.spec.models.entity import Entity
+    from lakewright.spec.models.entity import Entity, Strategy
     from lakewright.spec.models.places import Address
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "mismatches",
     "older_table_error",
     "others_fault",
+    "refusal_of",
     "table_refusal",
 ]
 
@@ -305,16 +306,23 @@ def find_other_writers(context: ProcessingContext, entity: Entity) -> Fault | No
     if not commits or chain.first_processed is None:
         return None
     state = observe_table(chain.lake, chain.silver)
-    return others_fault(entity, commits, is_refused=table_refusal(context, entity, state) is not None)
+    return others_fault(entity, commits, is_refused=refusal_of(context, entity, state) is not None)
 
 
-def table_refusal(context: ProcessingContext, entity: Entity, state: TableState) -> LakewrightError | None:
+def refusal_of(context: ProcessingContext, entity: Entity, state: TableState) -> LakewrightError | None:
+    """Return why a run processes no slice into a table as it is now; None if it does."""
+    allowed = context.options.permissions.allow_data_loss
+    return table_refusal(state, context.strategy_for(entity), entity, allow_data_loss=allowed)
+
+
+def table_refusal(
+    state: TableState, strategy: Strategy, entity: Entity, *, allow_data_loss: bool = False
+) -> LakewrightError | None:
     """Return why no slice is processed into a table as it is now; None if slices are."""
     if is_adoptable(entity, state):
         return None
     try:
-        allowed = context.options.permissions.allow_data_loss
-        check_table_compatible(state, context.strategy_for(entity), entity, allow_data_loss=allowed)
+        check_table_compatible(state, strategy, entity, allow_data_loss=allow_data_loss)
     except LakewrightError as error:
         return error
     return None

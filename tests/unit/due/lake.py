@@ -20,7 +20,6 @@ from lakewright.due.facts import (
     Facts,
     Foreign,
     Grant,
-    Hold,
     Lock,
     Output,
     Record,
@@ -47,8 +46,8 @@ class Silver:
 
     name: str
     effect: Effect
-    late: Hold
-    changed: Hold
+    late: Verb | None
+    changed: Verb | None
     budget: int
     digest: str = "d0"
     bronze: dict[str, str] = field(default_factory=dict)

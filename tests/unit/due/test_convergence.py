@@ -17,7 +17,6 @@ from lakewright.due.facts import (
     Effect,
     Foreign,
     Grant,
-    Hold,
     Lock,
     Record,
     RecordState,
@@ -40,8 +39,8 @@ def new_lake(chance: Random) -> FakeLake:
         silver[name] = Silver(
             name,
             chance.choice(list(Effect)),
-            chance.choice([Hold.HOLD, Hold.HOLD, Hold.PLACE, Hold.END, Hold.SKIP]),
-            chance.choice([Hold.HOLD, Hold.HOLD, Hold.TAKE, Hold.KEEP]),
+            chance.choice([None, None, Verb.PLACE, Verb.END, Verb.SKIP]),
+            chance.choice([None, None, Verb.TAKE, Verb.KEEP]),
             chance.choice([1, 100]),
         )
     places, gold = list(silver), {}
@@ -271,15 +270,15 @@ def check_silver(lake: FakeLake, silver: Silver, plan: Plan) -> None:
     for name, text in silver.bronze.items():
         verb = decided.get((name, text))
         is_held, own = name in names, next((e.content for e in held if e.name == name), None)
-        may_be_out = verb is Verb.SKIP or (silver.late is Hold.SKIP and verb not in (Verb.PLACE, Verb.END))
+        may_be_out = verb is Verb.SKIP or (silver.late is Verb.SKIP and verb not in (Verb.PLACE, Verb.END))
         assert is_held or may_be_out, f"{name} is lost"
         if is_held and own != text:
-            is_kept = verb in (Verb.KEEP, Verb.SKIP) or silver.changed is Hold.KEEP
+            is_kept = verb in (Verb.KEEP, Verb.SKIP) or silver.changed is Verb.KEEP
             assert is_kept, f"{name} is not the corrected one"
         if verb is Verb.SKIP and silver.effect is not Effect.LAST:
             assert own != text, f"{name} is there though it was skipped"
     ends = {part for (part, _), verb in decided.items() if verb is Verb.END}
-    may_end = silver.late is Hold.END or silver.effect is Effect.ANY_ORDER
+    may_end = silver.late is Verb.END or silver.effect is Effect.ANY_ORDER
     ordered = [name for name in names if name not in ends and not may_end]
     assert ordered == sorted(ordered), "slices are out of order"
     if held:
@@ -320,7 +319,7 @@ def test_taking_what_is_due_and_deciding_what_is_asked_makes_a_lake_right(batch:
 
 
 def test_records_without_a_table_are_no_reason_to_write_rows_again_unasked() -> None:
-    silver = Silver("orders", Effect.IN_ORDER, Hold.HOLD, Hold.HOLD, 100)
+    silver = Silver("orders", Effect.IN_ORDER, None, None, 100)
     silver.bronze = {"01": "a"}
     silver.records = {"01": Record(RecordState.PROCESSED, "a")}
     silver.is_there = False

@@ -11,6 +11,7 @@ import pytest
 from lakewright.errors import SpecError
 from lakewright.slices.late_advice import LateSlices, find_late_slices
 from lakewright.spec.models.entity import Strategy
+from lakewright.spec.models.entity_settings import EntitySettings
 
 ENTITY: Any = SimpleNamespace(
     called="stock",
@@ -93,7 +94,7 @@ def test_with_inferred_deletes_an_ordered_slice_needs_its_place_too(
     settings: dict[str, Any], is_dated: bool, remedy: str
 ) -> None:
     """`sequence_by` orders rows, but a record that a later slice lacks has no row there: it came back."""
-    entity: Any = SimpleNamespace(**vars(MERGED), settings=SimpleNamespace(**{**ORDERED, **settings}))
+    entity: Any = SimpleNamespace(**vars(MERGED), settings=EntitySettings(**{**ORDERED, **settings}))
     declared = date_of if is_dated else (lambda _: None)
     found = find_late_slices(entity, (DATED,), PLACEMENT, declared, Strategy.MERGE)
     typed = {

@@ -193,6 +193,11 @@ class EntitySettings(SnakeModel):
         return self.format or SliceFormat(kind=self.bronze_format)
 
     @property
+    def asserts_absence(self) -> bool:
+        """Whether a slice deletes the records of older slices that it lacks."""
+        return self.delete_missing and self.delete_scope != "closed"
+
+    @property
     def silver_properties(self) -> Mapping[str, str]:
         """The properties of its table: what an undo and its readers need, and those declared, which win."""
         known = {DELETION_VECTORS: "false"} if self.readers == "any" else {}

@@ -15,7 +15,7 @@ from lakewright.slices.application import entity_of
 from lakewright.slices.context import ALL_SLICES
 from lakewright.slices.discover import item_id, natural_key, slice_name
 from lakewright.slices.fold_choice import planned_folds
-from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error, table_refusal
+from lakewright.slices.lost_table import find_older_table, find_other_writers, lost_table_error, refusal_of
 from lakewright.slices.past import lacks_past, planned_past
 from lakewright.slices.pending import Pending, find_pending, holding_error
 from lakewright.slices.rewind.side_table import left_beside
@@ -50,7 +50,7 @@ def observe_entity(work: EntityWork) -> Observation:
     # In this order: a run that goes on meanwhile makes the table first, and then records its slice.
     processed = work.chain.first_processed
     state = work.table_state()
-    lost, misfit = _loss(work, state, processed), table_refusal(work.processing, work.entity, state)
+    lost, misfit = _loss(work, state, processed), refusal_of(work.processing, work.entity, state)
     holding = (lost, misfit, _time_error(work, pending), _rewind_error(work)) if pending.ready else ()
     if (error := next(filter(None, holding), None)) is not None:
         is_locked = isinstance(error, LeaseHeld)

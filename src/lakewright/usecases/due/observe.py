@@ -19,7 +19,6 @@ from lakewright.due.facts import (
     Entry,
     Facts,
     Foreign,
-    Hold,
     Lock,
     Record,
     RecordState,
@@ -41,12 +40,11 @@ from lakewright.slices.discover import (
     slice_name,
     without_unsettled,
 )
+from lakewright.slices.lost_table import table_refusal
 from lakewright.slices.moved_lake import moved_lake_error
 from lakewright.slices.other_runs import processing_jobs, run_taking, strategy_of_jobs
 from lakewright.slices.processed import processed_items
 from lakewright.spec.models.entity import Strategy
-from lakewright.strategies.adoption.columns import is_adoptable
-from lakewright.strategies.compatibility import check_table_compatible
 from lakewright.strategies.outdated import outdated_parts
 from lakewright.usecases.due.decisions import read_decisions
 from lakewright.usecases.placed import chain_of
@@ -59,8 +57,8 @@ if TYPE_CHECKING:
 
 __all__ = ["observe"]
 
-_LATE = {"refuse": Hold.HOLD, "apply": Hold.END}
-_CHANGED = {"warn": Hold.HOLD, "fail": Hold.HOLD, "requeue": Hold.TAKE, "ignore": Hold.KEEP}
+_LATE = {"refuse": None, "apply": Verb.END}
+_CHANGED = {"warn": None, "fail": None, "requeue": Verb.TAKE, "ignore": Verb.KEEP}
 """What the settings `late_slices` and `changed_slices` decide."""
 
 _AS_DECLARED, _OTHERWISE = "as declared", "otherwise"
@@ -191,13 +189,7 @@ class _Observed:
         """Return whether the rows of a table are as the entity declares them now."""
         if outdated_parts(state, self.declared, self.chain.lake.settings):
             return False
-        if is_adoptable(self.declared, state):
-            return True
-        try:
-            check_table_compatible(state, self._strategy, self.declared, allow_data_loss=False)
-        except LakewrightError:
-            return False
-        return True
+        return table_refusal(state, self._strategy, self.declared) is None
 
     @property
     def _strategy(self) -> Strategy:
@@ -301,9 +293,8 @@ def _effect(entity: Declared, strategy: Strategy) -> Effect:
     settings = entity.settings
     if strategy is Strategy.FULL:
         return Effect.IN_ORDER if entity.partition_columns else Effect.LAST
-    asserts_absence = settings.delete_missing and settings.delete_scope != "closed"
     is_ordered = strategy is Strategy.MERGE and settings.sequence_by is not None
-    return Effect.ANY_ORDER if is_ordered and not asserts_absence else Effect.IN_ORDER
+    return Effect.ANY_ORDER if is_ordered and not settings.asserts_absence else Effect.IN_ORDER
 
 
 def _token(fingerprint: Mapping[str, Any]) -> str:
