@@ -320,13 +320,11 @@ class Project:
             allow_data_loss=allow_data_loss,
             allow_backdated=allow_backdated,
         )
-        instances = tuple(map(self.app.journal.hide_secrets, instance_parameters(self.app, request)))
+        instances = self._instances(request)
         if not instances:
             warn(f"the arguments of {job} expand to no instance, so that nothing runs")
-        with self._opened.run() as run_id:
-            watcher = Watcher(run_id, instances, on_event, self.app.redactor.text)
-            with watched(self.app, watcher):
-                result = run_job(self.app, request, listener=watcher, interruption=watcher)
+        with self._opened.run():
+            result = self._watched_run(request, instances, on_event)
         tell_end(job, phase, result)
         return result
 
@@ -353,16 +351,28 @@ class Project:
             UsageError: There is no such grant, or the project is running something; nothing ran.
         """
         grants = grants_of(allow)
-        with self._opened.run() as run_id:
+        with self._opened.run() as run_id, watched(self.app, Watcher(run_id)):
+            return apply_plan(
+                self.app,
+                lambda request: self._watched_run(request, self._instances(request)),
+                entities,
+                grants=grants,
+                author=user_name(),
+            )
 
-            def run(request: JobRequest) -> RunResult:
-                instances = tuple(map(self.app.journal.hide_secrets, instance_parameters(self.app, request)))
-                watcher = Watcher(self.app.run_id, instances)
-                with watched(self.app, watcher):
-                    return run_job(self.app, request, listener=watcher, interruption=watcher)
+    def _instances(self, request: JobRequest) -> tuple[abc.Mapping[str, str], ...]:
+        return tuple(map(self.app.journal.hide_secrets, instance_parameters(self.app, request)))
 
-            with watched(self.app, Watcher(run_id)):
-                return apply_plan(self.app, run, entities, grants=grants, author=user_name())
+    def _watched_run(
+        self,
+        request: JobRequest,
+        instances: Sequence[abc.Mapping[str, str]],
+        on_event: Callable[[RunEvent], None] | None = None,
+    ) -> RunResult:
+        """Run a job whose progress is logged; an interruption ends it."""
+        watcher = Watcher(self.app.run_id, instances, on_event, self.app.redactor.text)
+        with watched(self.app, watcher):
+            return run_job(self.app, request, listener=watcher, interruption=watcher)
 
     def decide(self, subject: str, choice: str, *, reason: str = "none given") -> None:
         """Record a choice that `due` offers about an entity, or about `entity/slice`; `apply` goes by it.

@@ -41,6 +41,11 @@ class State(StrEnum):
     NEEDS_DECISION = "needs_decision"
     BLOCKED = "blocked"
 
+    @property
+    def needs_person(self) -> bool:
+        """Whether a person must do something first."""
+        return self not in (State.READY, State.WAITS)
+
 
 class Code(StrEnum):
     """Why a step is due, or what was noticed."""

@@ -12,7 +12,7 @@ from lakewright.usecases.due.words import choice_argv, choice_words, reason_text
 __all__ = ["due_page", "due_summary"]
 
 _PARTS = (
-    ("Needs you", (State.NEEDS_DECISION, State.NEEDS_CONSENT, State.BLOCKED)),
+    ("Needs you", tuple(state for state in State if state.needs_person)),
     ("Due", (State.READY,)),
     ("Waits", (State.WAITS,)),
 )

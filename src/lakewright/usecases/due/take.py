@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Entity, Grant, RecordState, Slice
 from lakewright.due.make_plan import make_plan
-from lakewright.due.plan import Action, Code, Plan, State, Step
+from lakewright.due.plan import Action, Code, Plan, Step
 from lakewright.errors import Fault, LakewrightError, UsageError
 from lakewright.manifest.item import is_changed
 from lakewright.plan.permissions import Permissions
@@ -77,8 +77,7 @@ class Applied:
     @property
     def needs_person(self) -> bool:
         """Whether something is left that a person must do."""
-        asked = (State.NEEDS_CONSENT, State.NEEDS_DECISION, State.BLOCKED)
-        return any(step.state in asked for step in self.left.steps)
+        return any(step.state.needs_person for step in self.left.steps)
 
 
 def plan_of_project(app: App, names: Iterable[str] = (), grants: frozenset[Grant] = frozenset()) -> Plan:
