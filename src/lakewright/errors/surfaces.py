@@ -57,11 +57,7 @@ def on_terminal(text: str, options: str) -> str:
     Example:
         >>> on_terminal(Phrase("See ", Command("history"), "."), " --project lake")
         'See `lakewright history --project lake`.'
-        >>> on_terminal(Command("history"), " --project lake")
-        'lakewright history --project lake'
     """
-    if isinstance(text, Command):
-        return typed(text, options)
     return "".join(_typed(each, options) for each in text.parts) if isinstance(text, Phrase) else text
 
 

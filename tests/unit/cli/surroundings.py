@@ -34,6 +34,7 @@ from lakewright.run.result import InstanceResult, PhaseResult, RunResult, Target
 from lakewright.spark.conf import SessionSettings
 from lakewright.spec.models.column import Column
 from lakewright.spec.models.entity import Entity, Strategy
+from lakewright.spec.models.entity_settings import EntitySettings
 from lakewright.spec.models.job import Job
 from lakewright.spec.models.lake import LakeSettings
 from lakewright.spec.models.places import Address, Places
@@ -137,7 +138,7 @@ class FakeApp:
             enabled=True,
             after=(),
             strategy=Strategy.MERGE,
-            settings=SimpleNamespace(
+            settings=EntitySettings(
                 late_slices="refuse",
                 sequence_by=None,
                 on_bad_rows="fail",

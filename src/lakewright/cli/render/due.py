@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from lakewright.cli.page import Block, Branch, Span, line
 from lakewright.due.plan import Action, Choice, Finding, Plan, State, Step
-from lakewright.errors.phrase import Command
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.usecases.due.words import choice_argv, choice_words, reason_text, step_text
 
 __all__ = ["due_page", "due_summary"]
@@ -41,8 +41,7 @@ def _step(step: Step) -> Branch:
     below = [*_choices(step.choices)]
     if step.needs:
         allowed = (word for grant in sorted(step.needs) for word in ("--allow", grant.value))
-        typed = Command("apply", step.subject.name, *allowed)
-        below.append(Branch(line(Span("$ ", "dim"), Span(typed, "cyan"))))
+        below.append(Branch(line(Span("do: ", "dim"), Phrase(Command("apply", step.subject.name, *allowed)))))
     return Branch(line(Span(step.subject.text, "bold"), f": {does}{reason_text(step.reason)}"), tuple(below))
 
 
@@ -53,5 +52,5 @@ def _finding(finding: Finding) -> Branch:
 
 def _choices(choices: Iterable[Choice]) -> Iterator[Branch]:
     for each in choices:
-        command = Command(*choice_argv(each))
-        yield Branch(line(Span("$ ", "dim"), Span(command, "cyan"), f"  {choice_words(each)}"))
+        typed = Phrase(Command(*choice_argv(each)), f": {choice_words(each)}")
+        yield Branch(line(Span("do: ", "dim"), typed))
