@@ -1,4 +1,4 @@
-"""The operator's page in a real browser: a failure is seen, resolved and run again, and a slice is undone."""
+"""The operator's page in a real browser: it decides, resolves, applies what is due, and undoes a slice."""
 
 from __future__ import annotations
 
@@ -140,22 +140,26 @@ def undo(driver: webdriver.Chrome, url: str, name: str, reason: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="needs Chromium and chromedriver")
-def test_an_operator_resolves_a_failure_watches_the_run_go_through_and_undoes_a_slice(
+def test_an_operator_decides_resolves_a_failure_applies_what_is_due_and_undoes_a_slice(
     tmp_path: Path, session: SparkSession
 ) -> None:
     lake = SmallLake.make(tmp_path / "small", session)
     lake.slice("customers", "2022-01-01", [{"id": 1, "name": "Ann"}])
     broken = lake.slice("customers", "2022-01-02", [{"id": None, "name": "Bob"}])
     assert lake.run("job", "daily", "build").code == 1
+    lake.slice("customers", "2021-12-31", [{"id": 3, "name": "Cid"}])
 
     with page_of(lake) as (service, link), chromium() as driver:
         driver.get(link)
-        text = shows(driver, "2 things need you", "customers 2022-01-02.parquet")
+        text = shows(driver, "2 things need you", "customers/2022-01-02.parquet")
         assert "business key" in text
-        assert "lakewright manifest resolve" in text
+        assert "lakewright decide customers/2021-12-31.parquet skip" in text
         assert driver.get_cookies()[0]["httpOnly"] is True
 
-        driver.find_element(By.LINK_TEXT, "customers 2022-01-02.parquet").click()
+        fill_in(driver, "Leave it out", "a test file")
+        shows(driver, "Decided", "1 thing needs you")
+
+        driver.find_element(By.LINK_TEXT, "customers/2022-01-02.parquet").click()
         shows(driver, "What happened", "new", "processing", "failed")
 
         lake.slice("customers", "2022-01-02", [{"id": 2, "name": "Bob"}])
@@ -163,20 +167,20 @@ def test_an_operator_resolves_a_failure_watches_the_run_go_through_and_undoes_a_
         shows(driver, "Resolved: the slice is ready again", "Reason: the source sent it again")
 
         driver.get(f"{service.url}/")
-        shows(driver, "1 thing needs you", "daily build")
-        fill_in(driver, "Resume the run", "mended")
-        shows(driver, "lakewright job --resume daily build", "mended")
-        shows(driver, "success", "Its document")
-        run = driver.find_element(By.CSS_SELECTOR, "#command dl a")
-        assert str(run.get_attribute("href")).startswith(f"{service.url}/runs/")
-        run.click()
+        shows(driver, "Nothing needs you", "Due", "2022-01-02.parquet")
+        fill_in(driver, "Apply", "mended")
+        shows(driver, "lakewright apply", "mended")
+        shows(driver, "success", "Steps taken", "Its document")
+        driver.find_element(By.LINK_TEXT, "Runs").click()
+        shows(driver, "daily build")
+        driver.find_element(By.LINK_TEXT, "daily build").click()
         shows(driver, "customers", "1 slice processed: 2022-01-02.parquet")
 
         driver.find_element(By.TAG_NAME, "body").send_keys("/")
         driver.switch_to.active_element.send_keys("customers", Keys.ENTER)
         shows(driver, "for “customers”")
         driver.find_element(By.CSS_SELECTOR, "main a[href='/entities/customers']").click()
-        shows(driver, "The last 2 slices", "Sample rows", "Ann", "Bob")
+        shows(driver, "The last 3 slices", "Sample rows", "Ann", "Bob")
 
         driver.find_element(By.LINK_TEXT, "Inbox").click()
         shows(driver, "Nothing needs you")

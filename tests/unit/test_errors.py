@@ -103,6 +103,7 @@ def test_codes_stay_the_same_between_versions() -> None:
         "MetricError": "metrics",
         "MigrationError": "migration",
         "NotInstalled": "not_installed",
+        "NotOffered": "not_offered",
         "NullKeyError": "null_key",
         "OperatorError": "held",
         "RetryableError": "retryable",

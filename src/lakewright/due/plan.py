@@ -159,6 +159,16 @@ class Plan:
         return tuple(step for step in self.steps if step.state is State.READY)
 
     @property
+    def asked(self) -> tuple[Step, ...]:
+        """The steps that a person must do something for first."""
+        return tuple(step for step in self.steps if step.state.needs_person)
+
+    @property
+    def waiting(self) -> tuple[Step, ...]:
+        """The steps that come after others, or after another process."""
+        return tuple(step for step in self.steps if step.state is State.WAITS)
+
+    @property
     def left(self) -> tuple[Step, ...]:
         """The steps that a person, or another process, must do something for."""
         return tuple(step for step in self.steps if step.state is not State.READY)

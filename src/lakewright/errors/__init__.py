@@ -4,6 +4,7 @@
 LakewrightError
 ├── SpecError                         project author: one or more faults, each with file and line
 ├── UsageError                        caller: invalid arguments on the command line or in Python
+│   └── NotOffered                    what is decided is not offered, or not any more
 ├── OperatorError                     operator: blocked until another run ends or an operator acts
 │   ├── ItemLocked                    another run is processing the item
 │   ├── ItemFailed                    an attempt at the item failed and waits for `resolve`
@@ -53,7 +54,7 @@ from __future__ import annotations
 
 from lakewright.errors.base import LakewrightError
 from lakewright.errors.base import retryable_codes as retryable_codes
-from lakewright.errors.caller import LakewrightWarning, RunFailed, SpecError, UsageError
+from lakewright.errors.caller import LakewrightWarning, NotOffered, RunFailed, SpecError, UsageError
 from lakewright.errors.fault import Fault, Location
 from lakewright.errors.installation import NotInstalled, ServiceEnded, SparkUnavailable
 from lakewright.errors.manifest import IllegalTransition, ManifestCorrupt, SequenceConflict
@@ -126,6 +127,7 @@ __all__ = [
     "MetricError",
     "MigrationError",
     "NotInstalled",
+    "NotOffered",
     "NullKeyError",
     "OperatorError",
     "RetryableError",

@@ -13,6 +13,7 @@ from lakewright.errors.surfaces import in_python
 
 __all__ = [
     "LakewrightWarning",
+    "NotOffered",
     "RunFailed",
     "SpecError",
     "UsageError",
@@ -98,6 +99,17 @@ class UsageError(LakewrightError):
     """The arguments are invalid: an unknown name, parameter or combination."""
 
     code = "usage"
+
+
+class NotOffered(UsageError):
+    """A choice about a subject is not offered, or not any more, so that nothing is decided.
+
+    Attributes:
+        details: `choices`: a list of those that are offered now about the subject, and `subjects`: of all
+            that can be decided about if there are no such choices.
+    """
+
+    code = "not_offered"
 
 
 class RunFailed(LakewrightError):

@@ -45,9 +45,8 @@ def test_slices_of_entities_that_share_a_name_are_told_apart_by_id(tmp_path: Pat
             assert failed.new.note["entity"] == name
             runs = find_other_runs(project, project.entity(name).called, ["2024-05-01.csv"])
             assert [run.job for run in runs] == [{"1": "of_web", "2": "of_till"}[name]]
-        concerns = site.get("/inbox")["concerns"]
-        told = {(each["entity"], each["do"]) for each in concerns if each["kind"] == "failed"}
-        assert told == {(name, f"lakewright manifest resolve {name}/2024-05-01.csv") for name in "12"}
+        asked = [step["subject"] for step in site.get("/plan")["steps"] if step["choices"]]
+        assert {(each["name"], each["part"]) for each in asked} == {(n, "2024-05-01.csv") for n in "12"}
         pages = browser(site)
         for name in ("1", "2"):
             assert pages.get(f"/entities/{name}").status_code == 200

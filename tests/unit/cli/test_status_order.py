@@ -1,9 +1,8 @@
-"""The commands of `status` and of the inbox can be typed from top to bottom: silver comes before gold."""
+"""The commands of `status` can be typed from top to bottom: silver comes before gold."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
 from unittest import mock
 
 from tests.unit.cli.surroundings import FakeApp, call_with
@@ -12,15 +11,9 @@ from lakewright.errors import Fault
 from lakewright.errors.phrase import Command
 from lakewright.manifest.journal import Run
 from lakewright.manifest.lease import Holder
-from lakewright.usecases.bronze_status import BronzeStatus
-from lakewright.usecases.damage.lost_outputs import LostOutputs
-from lakewright.usecases.damage.rebuild_status import DueRebuild, RebuildStatus
-from lakewright.usecases.observed_lake import Observed, concerns_of_gold, concerns_of_silver
+from lakewright.usecases.damage.rebuild_status import DueRebuild
 from lakewright.usecases.project_status import ProjectStatus
 from lakewright.usecases.staleness.tainted_targets import TaintedTarget
-
-if TYPE_CHECKING:
-    from lakewright.app import App
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 RUN = Run("r1", "shop", "daily", "BUILD", {}, NOW, Holder("here", 1, "then", "r1", "ada"), status="FAILED")
@@ -72,22 +65,3 @@ def test_status_tells_of_silver_before_the_runs_and_targets_that_read_it() -> No
         "Runs that failed",
         "Targets to build again",
     ]
-
-
-def test_the_inbox_has_the_same_order() -> None:
-    observed = Observed(
-        bronze=BronzeStatus(changed=(CHANGED_SLICE,), unreadable=(UNREADABLE,)),
-        quarantined=(),
-        unrecorded=(),
-        recorded_projects=(),
-        behind=(),
-        rebuilds=RebuildStatus(due=(REBUILD,), rows_changed=(CHANGED_ROWS,)),
-        damaged=(SILVER, GOLD),
-        lost=LostOutputs(lost=(LOST,)),
-        at=NOW,
-    )
-    app = FakeApp()
-    app.project.entities.clear()
-    told = [each.why for each in concerns_of_silver(cast("App", app), observed, (), {})]
-    assert told == ["unreadable bronze", "damaged silver", REBUILD.reason, "changed rows", "changed slice"]
-    assert [each.why for each in concerns_of_gold(observed)] == ["damaged gold", "lost partition"]

@@ -88,6 +88,13 @@ def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
         ("/undo", {"entity": "orders", "slice": "1", "reason": " "}, 400, "usage"),
         ("/undo", {"entity": "orders", "slice": "never", "reason": "x"}, 400, "usage"),
         ("/undo/preview", {"entity": "orders", "slice": "never"}, 400, "usage"),
+        ("/decide", {"subject": "orders/2", "choice": "skip"}, 400, "usage"),
+        ("/decide", {"subject": "none", "choice": "skip", "reason": "x"}, 409, "not_offered"),
+        ("/decide", {"subject": "orders/9", "choice": "end", "reason": " "}, 400, "usage"),
+        ("/apply", {}, 400, "usage"),
+        ("/apply", {"entities": ["none"], "reason": "x"}, 404, "unknown"),
+        ("/apply", {"entities": ["--allow=foreign"], "reason": "x"}, 404, "unknown"),
+        ("/apply", {"allow": ["everything"], "reason": "x"}, 400, "usage"),
         ("/bus/renew", {"claim": {"item_id": "x"}}, 400, "usage"),
         ("/runs/none/cancel", {"reason": "x"}, 404, "unknown"),
         ("/commands/none/cancel", {}, 404, "unknown"),
@@ -172,6 +179,53 @@ def test_other_commands_are_begun_the_same_way(shop: Served) -> None:
             *("-o", "json", "--", "orders", "1"),
         ],
     ]
+
+
+def test_what_is_due_is_applied_by_a_command(shop: Served) -> None:
+    post(shop, "/apply", reason="now")
+    post(shop, "/apply", entities=["orders", "people"], allow=["replay"], reason="the new key")
+    assert [list(request.arguments) for request in shop.requests.begun] == [
+        ["apply", "--author=ann", "-o", "json", "--"],
+        ["apply", "--allow=replay", "--author=ann", "-o", "json", "--", "orders", "people"],
+    ]
+    assert {request.trigger for request in shop.requests.begun} == {"ann: now", "ann: the new key"}
+
+
+def late(shop: Served, name: str) -> dict[str, str]:
+    """Put a file before the slices that the table holds; return the choice to apply it at the end."""
+    land(shop.app, "orders", [name])
+    (step,) = (each for each in shop.get("/plan")["steps"] if each["subject"]["part"] == name)
+    assert step["reason"]["code"] == "late_slice"
+    (choice,) = (each for each in step["choices"] if each["decision"] == "end")
+    return {"subject": choice["argv"][1], "choice": choice["argv"][2], "basis": choice["basis"]}
+
+
+def test_a_decision_is_recorded_with_the_user_and_the_reason(shop: Served) -> None:
+    choice = late(shop, "0")
+    made = post(shop, "/decide", **choice, reason="lost on the way")
+    assert (made.status_code, made.json()) == (200, {"schema": "lakewright/decide/1", **choice})
+    again = post(shop, "/decide", **choice, reason="lost on the way")
+    assert (again.status_code, again.json()) == (made.status_code, made.json())
+    (document,) = shop.app.store.documents("decision", prefix="shop/")
+    assert (document.value["by"], document.value["reason"]) == ("ann", "lost on the way")
+
+
+def test_a_decision_that_is_not_offered_any_more_is_refused_with_what_is_offered_now(shop: Served) -> None:
+    choice = late(shop, "0")
+    bronze = Path(shop.app.project.entity("orders").places(shop.app.project.lake).bronze)
+    (bronze / "0").write_text("id\n1\n2\n")
+    refused = [
+        post(shop, "/decide", **choice, reason="x"),
+        post(shop, "/decide", subject="orders/0", choice="keep", reason="x"),
+        post(shop, "/decide", subject="orders/none", choice="end", reason="x"),
+    ]
+    assert {(each.status_code, each.json()["code"]) for each in refused} == {(409, "not_offered")}
+    changed, unknown_choice, unknown_subject = (each.json() for each in refused)
+    assert changed["choices"] == unknown_choice["choices"] == ["place", "end", "skip"]
+    assert unknown_subject["choices"] == []
+    assert "orders/0" in unknown_subject["subjects"]
+    assert list(shop.app.store.documents("decision", prefix="shop/")) == []
+    assert post(shop, "/decide", subject="orders/0", choice="end", reason="x").status_code == 200
 
 
 def test_the_rows_of_a_preview_are_left_out_unless_the_server_shows_rows(shop: Served) -> None:

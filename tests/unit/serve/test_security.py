@@ -221,7 +221,7 @@ def test_names_payloads_and_files_are_only_text_on_the_page(tmp_path: Path) -> N
         assert "<img" not in text, path
         assert "<script>alert" not in text, path
         assert "<b>daily" not in text, path
-    assert "&lt;script&gt;alert(1)" in texts["/"]
+    assert "&lt;script&gt;alert(1)" in texts["item"]
 
 
 def test_secrets_are_on_no_page_in_no_metric_and_in_no_answer(tmp_path: Path) -> None:

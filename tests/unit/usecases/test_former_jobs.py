@@ -13,7 +13,6 @@ from lakewright.errors import Fault
 from lakewright.manifest.journal import Run, TargetPhase
 from lakewright.manifest.store import Write
 from lakewright.usecases.failed_runs.undone_runs import is_of_former_job
-from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.status import project_status
 
 
@@ -38,7 +37,6 @@ def test_what_they_left_undone_is_told_with_the_targets_and_the_jobs_that_build_
     (found,) = status.tainted
     assert (found.target, found.reason) == ("names", "failed in run old")
     assert found.commands == ("lakewright job daily build -t names day=2022-01-01",)
-    assert [each.kind for each in read_inbox(app).concerns] == ["tainted"]
     page = InProcess(tmp_path).run("status").out
     assert ("--resume" in page, "monthly" in page) == (False, True)  # it is among the last runs
 

@@ -1,4 +1,4 @@
-"""A manifest on this machine that can be read but not written: plan, status, doctor and the inbox say it."""
+"""A manifest on this machine that can be read but not written: plan, status and doctor say it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from tests.commands import InProcess
 from tests.documents import checked
-
-from lakewright import Project
-from lakewright.usecases.inbox import read_inbox
 
 MODEL = """
 targets: {nothing: {kind: blackhole, mapping: rows}}
@@ -81,16 +78,3 @@ def test_a_manifest_that_can_not_be_created_is_told(
     told = made.json("plan", "daily", "build")["warning"]
     assert f"does not exist, and this user may not create it in {tmp_path}/m" in told["message"]
     assert list((tmp_path / "m").iterdir()) == []
-
-
-def test_the_inbox_says_that_runs_would_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = shop(tmp_path, "sqlite")
-    assert made.run("manifest", "add", "x", "--as", "acme/landing").code == 0
-    with Project.load(tmp_path) as project:
-        assert [each.kind for each in read_inbox(project.app).concerns] == []
-    lock(monkeypatch, tmp_path / "m" / "manifest.db")
-    with Project.load(tmp_path) as project:
-        (told,) = read_inbox(project.app).concerns
-    assert told.kind == "unwritable"
-    assert "this user may not write to it: a run would fail" in told.why
-    assert "Give the user who runs Lakewright the right to write" in told.advice

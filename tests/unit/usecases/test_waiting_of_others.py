@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.documents import checked
-from tests.unit.usecases.slice_times.test_refused_times import app_of
 from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, processed
-
-from lakewright.usecases.inbox import read_inbox
-from lakewright.usecases.observed_lake import observe_lake
 
 
 @pytest.mark.parametrize(
@@ -50,7 +46,3 @@ def test_a_bronze_folder_that_is_gone_is_told_once(tmp_path: Path) -> None:
     assert len(found["unreadable"]) == 1
     assert found["warnings"] == []
     assert shop.run("status").out.count("is gone; slices from it are recorded") == 1
-    with app_of(tmp_path) as app:
-        for observed, kind in ((None, "warning"), (observe_lake(app), "unreadable")):
-            (concern,) = read_inbox(app, observed).concerns
-            assert concern.kind == kind

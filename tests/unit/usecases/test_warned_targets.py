@@ -15,7 +15,6 @@ from lakewright.manifest.lease import Holder
 from lakewright.slices.deviations import SLICES_CHANGED
 from lakewright.slices.discover import BRONZE_UNREADABLE
 from lakewright.testing import MemoryStore
-from lakewright.usecases.concerns import concern_of_warning
 from lakewright.usecases.history import Warned
 from lakewright.usecases.status import warned_beside, warned_targets
 
@@ -86,7 +85,6 @@ def test_warnings_of_one_target_say_in_which_instance() -> None:
     told = list(warned_targets(journal, [found]))
     assert [each.subject for each in told] == ["orders (day=2024-05-01)", "orders (day=2024-05-02)"]
     assert [each.as_json()["instance"]["day"] for each in told] == ["2024-05-01", "2024-05-02"]
-    assert concern_of_warning(told[0]).subject == "orders (day=2024-05-01) in BUILD"
     assert "orders (day=2024-05-01) BUILD" in str(_warning(told[0], NOW).line)
     assert Warned(found, entry("names", WARNED)).subject == "names"
 

@@ -49,7 +49,7 @@ def apply(
     """
     from lakewright.cli.commands.job import run_watched
     from lakewright.usecases.due.take import apply_plan, plan_of_project
-    from lakewright.usecases.due.words import plan_document, reason_text, step_text
+    from lakewright.usecases.due.words import plan_document, step_words
 
     grants, begin = frozenset(map(Grant, allowed)), call.clock()
     if dry_run:
@@ -58,8 +58,7 @@ def apply(
         return 0
 
     def tell(step: Step) -> None:
-        does = f": {step_text(step)}, because {reason_text(step.reason)}"
-        call.output.note(line(Span(step.subject.text, "bold"), does))
+        call.output.note(line(Span(step.subject.text, "bold"), f": {step_words(step)}"))
 
     done = apply_plan(
         call.app,

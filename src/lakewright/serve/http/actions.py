@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from lakewright.due.facts import Decision, Grant
 from lakewright.errors import LakewrightError
 from lakewright.errors.phrase import Command, Phrase
 from lakewright.manifest.journal import RUNNING
@@ -19,6 +20,7 @@ from lakewright.serve.http.commands import BegunCommand
 from lakewright.serve.http.endpoint import ApiCall, Endpoint, Part, listed, required, text
 from lakewright.serve.http.faults import HttpFault
 from lakewright.serve.http.reads import found
+from lakewright.usecases.due.decide import decide
 from lakewright.usecases.history import find_run, run_as_json
 from lakewright.usecases.items import Row, find_item
 from lakewright.usecases.operate_items import (
@@ -33,10 +35,12 @@ from lakewright.usecases.watermarks import reset_watermark, set_watermark
 
 __all__ = [
     "ACTIONS",
+    "begin_apply",
     "begin_job",
     "begin_process",
     "begin_undo",
     "cancel_run",
+    "decided",
     "document_for",
     "operate",
     "operated",
@@ -138,6 +142,49 @@ def begin_undo(call: ApiCall, *, is_preview: bool = False) -> BegunCommand:
     return _begin(call, ["undo", "--yes", *flags, *who, "--", entity, name], reason)
 
 
+def begin_apply(call: ApiCall) -> BegunCommand:
+    """Begin to take what is due, of all entities or of some; return it instead if it is running already.
+
+    Raises:
+        HttpFault: There is no such entity or grant, or no reason.
+    """
+    names = [str(each) for each in call.body.get("entities", ())]
+    for name in names:
+        found(call, "entity", name)
+    grants = [str(each) for each in call.body.get("allow", ())]
+    known = [grant.value for grant in Grant]
+    for grant in grants:
+        if grant not in known:
+            raise HttpFault(400, "usage", f"there is no grant {grant!r}", f"Known: {', '.join(known)}.")
+    reason = checked_reason(call)
+    flags = [f"--allow={each}" for each in dict.fromkeys(grants)]
+    return _begin(call, ["apply", *flags, f"--author={call.asker.user}", "--", *names], reason, joins=True)
+
+
+def decided(call: ApiCall) -> Decision:
+    """Record a choice that the plan offers, and return the decision.
+
+    Raises:
+        HttpFault: There is no reason.
+        NotOffered: It is not offered, or not any more.
+    """
+    reason, body = checked_reason(call), call.body
+    with call.site.deciding:  # who presses a button twice has decided once
+        return decide(
+            call.app,
+            str(body["subject"]),
+            str(body["choice"]),
+            author=call.asker.user,
+            reason=reason,
+            basis=body.get("basis"),
+        )
+
+
+def _decide(call: ApiCall) -> dict[str, Any]:
+    made = decided(call)
+    return {"subject": made.subject.text, "choice": made.verb.value, "basis": made.basis}
+
+
 def shown_document(call: ApiCall, command: BegunCommand) -> Any:
     """Return the document of a command; rows of tables in it are left out unless the server shows rows."""
     return document_for(command.document, allows_data=call.site.allows_data)
@@ -160,11 +207,11 @@ def _begin_discover(call: ApiCall) -> BegunCommand:
     return _begin(call, ["manifest", "discover", *options], checked_reason(call))
 
 
-def _begin(call: ApiCall, arguments: Sequence[str], reason: str) -> BegunCommand:
+def _begin(call: ApiCall, arguments: Sequence[str], reason: str, *, joins: bool = False) -> BegunCommand:
     at = list(arguments).index("--") if "--" in arguments else len(arguments)
     despite = ("--despite-faults",) if call.app.project.faults else ()
     whole = (*arguments[:at], *despite, *arguments[at:])
-    return call.site.commands.begin(whole, author=call.asker.user, reason=reason)
+    return call.site.commands.begin(whole, author=call.asker.user, reason=reason, joins=joins)
 
 
 def _command(call: ApiCall) -> dict[str, Any]:
@@ -258,6 +305,29 @@ ACTIONS = (
         "Let a processed item be processed again; `warnings` say what the next run refuses.",
         Part("cascade", _FLAG, "Process later slices again after it."),
         Part("late", _FLAG, "Apply it although later slices are processed."),
+    ),
+    _post(
+        "/decide",
+        "Record a choice that `GET /plan` offers; `/apply` goes by it.",
+        "state",
+        _decide,
+        required(
+            "subject", "The subject, as the arguments of the choice name it: an entity, or ENTITY/SLICE."
+        ),
+        required("choice", "The choice."),
+        text("basis", "The basis of the choice: it is refused if it is another one by now."),
+        _REASON,
+        form="lakewright/decide/1",
+    ),
+    _post(
+        "/apply",
+        "Begin to take every step that is due and needs nobody.",
+        "state",
+        lambda call: begin_apply(call).as_json(),
+        listed("entities", "Only these entities."),
+        listed("allow", f"Grants for what needs consent: {', '.join(Grant)}."),
+        _REASON,
+        **_BEGUN,
     ),
     _post(
         "/watermarks/set",

@@ -102,14 +102,28 @@ class Commands:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _begun: dict[str, BegunCommand] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _ended: int = field(init=False, default=0)
 
-    def begin(self, arguments: Sequence[str], *, author: str, reason: str) -> BegunCommand:
+    def begin(
+        self, arguments: Sequence[str], *, author: str, reason: str, joins: bool = False
+    ) -> BegunCommand:
         """Begin a command and return it; its run's history names the author and the reason.
+
+        Args:
+            arguments: What follows `lakewright`.
+            author: Who begins it.
+            reason: Why.
+            joins: Whether the same command of the same author is returned instead if it is running.
 
         Raises:
             HttpFault: Too many commands are running.
         """
         with self._lock:
+            same = (each for each in self._begun.values() if each.is_running and joins)
+            asked = (tuple(arguments), author)
+            running = next((each for each in same if (each.arguments, each.author) == asked), None)
+            if running is not None:
+                return running
             if sum(each.is_running for each in self._begun.values()) >= MOST_RUNNING:
                 raise HttpFault(
                     429,
@@ -156,6 +170,11 @@ class Commands:
         """How many commands are running."""
         return sum(each.is_running for each in self.all())
 
+    @property
+    def ended(self) -> int:
+        """How many commands have ended."""
+        return self._ended
+
     def cancel(self, command_id: str) -> BegunCommand:
         """Interrupt a command, as Ctrl-C would; it ends after the present commit."""
         command = self.find(command_id)
@@ -179,6 +198,8 @@ class Commands:
             code = 1
         command.exit_code = 1 if code is None else code
         command.finished = self.clock()
+        with self._lock:
+            self._ended += 1
 
     def _forget(self) -> None:
         ended = [each for each in self._begun.values() if not each.is_running]

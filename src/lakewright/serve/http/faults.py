@@ -12,6 +12,7 @@ from lakewright.errors import (
     LeaseLost,
     ManifestCorrupt,
     NotInstalled,
+    NotOffered,
     OperatorError,
     RetryableError,
     SequenceConflict,
@@ -22,6 +23,7 @@ from lakewright.errors import (
 __all__ = ["HttpFault", "body_of", "fault_of", "status_of"]
 
 _STATUSES: Sequence[tuple[type[LakewrightError], int]] = (
+    (NotOffered, 409),
     (UsageError, 400),
     (SpecError, 422),
     (OperatorError, 409),
@@ -75,8 +77,13 @@ def fault_of(error: Exception) -> Fault:
 
 
 def body_of(error: Exception) -> dict[str, Any]:
-    """Return the JSON body of an error; those of a project's files are all in `errors`."""
+    """Return the JSON body of an error; those of a project's files are all in `errors`.
+
+    That of a decision which is not offered has what is offered now: `choices` and `subjects`.
+    """
     body = fault_of(error).as_json()
+    if isinstance(error, NotOffered):
+        return {**body, **error.details}
     if isinstance(error, SpecError) and len(error.faults) > 1:
         return {**body, "errors": [fault.as_json() for fault in error.faults]}
     return body

@@ -11,12 +11,13 @@ from lakewright.serve.http.endpoint import ApiCall, Endpoint, listed, required, 
 from lakewright.serve.http.faults import HttpFault
 from lakewright.usecases.declarations import SECTIONS, list_section, show_definition
 from lakewright.usecases.draw_graph import declared_graph, graph_as_json, starting_triggers
+from lakewright.usecases.due.take import plan_of_project
+from lakewright.usecases.due.words import SCHEMA as PLAN
+from lakewright.usecases.due.words import plan_document
 from lakewright.usecases.entity_overview import read_entity
 from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.history import compare_runs, list_runs, run_as_json, run_with_targets
-from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.list_items import count_items, list_backlog, list_items, show_item
-from lakewright.usecases.observed_lake import observe_lake
 from lakewright.usecases.status import project_status
 from lakewright.usecases.triggers import list_triggers
 from lakewright.usecases.validate_project import validate_project
@@ -200,11 +201,11 @@ READS = (
         form="lakewright/status/1",
     ),
     _get(
-        "/inbox",
-        "What needs a person, with its cause, what waits behind it, and what to do.",
+        "/plan",
+        "What is due in all entities, what a person must decide, and what was noticed.",
         "state",
-        lambda call: read_inbox(call.app, observe_lake(call.app)).as_json(),
-        form="lakewright/inbox/1",
+        lambda call: plan_document(plan_of_project(call.app)),
+        form=PLAN,
     ),
     _get(
         "/triggers",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from lakewright.manifest.redact import Redactor
@@ -30,6 +31,7 @@ class Site:
         project: The project, which is loaded again when its files change.
         allows_data: Whether rows of tables are shown.
         gauges: What the warm session tells of itself.
+        deciding: Held while a decision is recorded.
     """
 
     project: WatchedProject
@@ -38,6 +40,7 @@ class Site:
     environ: Mapping[str, str]
     allows_data: bool = False
     gauges: Gauges = field(default_factory=Gauges)
+    deciding: Lock = field(default_factory=Lock, compare=False, repr=False)
 
     def app(self) -> App:
         """Return the project as its files declare it now.

@@ -12,7 +12,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
+from lakewright.errors.phrase import Command
 from lakewright.manifest.record import format_instant, parse_instant
+from lakewright.usecases.due.words import (
+    choice_argv,
+    choice_words,
+    consent_argv,
+    reason_text,
+    step_words,
+)
 
 if TYPE_CHECKING:
     from lakewright.manifest.redact import Redactor
@@ -40,13 +48,18 @@ def _environment() -> Environment:
     environment.filters |= {
         "ago": ago,
         "bytes": size,
+        "choice_words": choice_words,
         "coded": coded,
         "duration": duration,
         "instant": _instant,
         "machine": format_instant,
         "number": number,
         "percent": lambda share: f"{share * 100:.0f} %",
+        "reason_text": reason_text,
+        "step_words": step_words,
         "url": lambda text: quote(str(text), safe=""),
+        "typed_choice": lambda choice: Command(*choice_argv(choice)),
+        "typed_consent": lambda step: Command(*consent_argv(step)),
         "utc": utc,
     }
     environment.globals |= {"link": link}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,21 @@ from starlette.routing import Route
 from lakewright.errors import LakewrightError, SpecError
 from lakewright.errors.phrase import Phrase
 from lakewright.serve.http.access import COOKIE, Asker
-from lakewright.serve.http.actions import begin_job, begin_process, begin_undo, cancel_run, operated
+from lakewright.serve.http.actions import (
+    begin_apply,
+    begin_job,
+    begin_process,
+    begin_undo,
+    cancel_run,
+    decided,
+    operated,
+)
 from lakewright.serve.http.endpoint import ApiCall
 from lakewright.serve.http.events import stream
 from lakewright.serve.http.faults import HttpFault, fault_of, status_of
 from lakewright.serve.http.guard import CSRF_FIELD
 from lakewright.serve.page import views
+from lakewright.serve.page.inbox import inbox_view
 from lakewright.serve.page.lineage import LineagePage
 from lakewright.serve.page.observer import BackgroundObserver
 from lakewright.serve.page.render import render
@@ -36,6 +45,7 @@ from lakewright.usecases.history import find_run
 if TYPE_CHECKING:
     from starlette.types import Scope
 
+    from lakewright.serve.http.commands import BegunCommand
     from lakewright.serve.http.site import Site
     from lakewright.spec.project import Project
 
@@ -54,6 +64,7 @@ STATIC = {
 }
 
 DONE = {
+    "decide": "Decided: the next apply goes by it.",
     "resolve": "Resolved: the slice is ready again.",
     "requeue": "Requeued: the next run processes the slice again.",
     "requeue-noted": "Requeued. The next run refuses it unless the time that its target declares is later "
@@ -94,6 +105,7 @@ class Pages:
         self.site = site
         self.lineage = LineagePage()
         self.observer = BackgroundObserver()
+        self._acts = 0
 
     def routes(self) -> list[Route]:
         """Return the routes of all pages."""
@@ -125,7 +137,8 @@ class Pages:
         ]
 
     def _inbox(self, view: views.View) -> Values:
-        return views.inbox_view(view, self.observer.latest(view.app, view.site.project.loads))
+        changes = self._acts + view.site.commands.ended
+        return inbox_view(view, self.observer.latest(view.app, view.site.project.loads, changes))
 
     def error_page(self, scope: Scope, status: int, error: Exception) -> Response:
         """Return the page for a request that failed."""
@@ -220,31 +233,28 @@ class Pages:
             self.site.access.check_actions()
         body: dict[str, Any] = {name: value for name, value in form.items() if value}
         body["late"] = body.get("late") == "1"
+        body["allow"] = str(body.get("allow", "")).split()
+        body["entities"] = [body["entity"]] if "entity" in body else []
         body["parameters"] = _words(str(body.get("parameters", "")))
-        body.setdefault("reason", "")
+        for name in ("reason", "subject", "choice"):
+            body.setdefault(name, "")
         path = {"run_id": form.get("run", "")}
         call = ApiCall(self.site, self.site.app(), request.scope["asker"], path=path, body=body)
+        if action == "decide":
+            decided(call)
+            self._acts += 1
+            return _back(request, action)
         if action in views.LABELS:
             _, notes = operated(call, action)
+            self._acts += 1
             return _back(request, f"{action}-noted" if notes else action)
         begun = self._begun(call, action)
         return f"/commands/{begun}" if begun is not None else _back(request, action)
 
     def _begun(self, call: ApiCall, action: str) -> str | None:
         """Begin a command and return its id, or do what needs none."""
-        if action == "job":
-            return begin_job(call, "plan" if call.body.get("plan") else "job").command_id
-        if action == "process":
-            return begin_process(call).command_id
-        if action in ("undo", "undo-preview"):
-            return begin_undo(call, is_preview=action == "undo-preview").command_id
-        if action == "examine":
-            if call.body.get("entity") not in call.app.project.entities:
-                raise HttpFault(404, "unknown", "there is no such entity")
-            arguments = ["doctor", "--", str(call.body["entity"])]
-            return self.site.commands.begin(arguments, author=call.asker.user, reason="examine").command_id
-        if action == "resume":
-            return begin_job(_resuming(call), "job").command_id
+        if action in _BEGINS:
+            return _BEGINS[action](call).command_id
         if action == "cancel":
             cancel_run(call)
         elif action == "cancel-command":
@@ -311,6 +321,25 @@ def _resuming(call: ApiCall) -> ApiCall:
         "reason": call.body["reason"],
     }
     return ApiCall(call.site, call.app, call.asker, path=call.path, body=body)
+
+
+def _begin_examination(call: ApiCall) -> BegunCommand:
+    if call.body.get("entity") not in call.app.project.entities:
+        raise HttpFault(404, "unknown", "there is no such entity")
+    arguments = ["doctor", "--", str(call.body["entity"])]
+    return call.site.commands.begin(arguments, author=call.asker.user, reason="examine")
+
+
+_BEGINS: Mapping[str, Callable[[ApiCall], BegunCommand]] = {
+    "apply": begin_apply,
+    "examine": _begin_examination,
+    "job": lambda call: begin_job(call, "plan" if call.body.get("plan") else "job"),
+    "process": begin_process,
+    "resume": lambda call: begin_job(_resuming(call), "job"),
+    "undo": begin_undo,
+    "undo-preview": partial(begin_undo, is_preview=True),
+}
+"""The actions that begin a command."""
 
 
 def _back(request: Request, action: str) -> str:

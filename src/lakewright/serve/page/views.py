@@ -24,10 +24,8 @@ from lakewright.usecases.entity_standing import read_standings
 from lakewright.usecases.failed_runs.resume import is_resumable, next_step
 from lakewright.usecases.failed_runs.undone_runs import is_of_former_job, is_superseded
 from lakewright.usecases.history import compare_runs, find_run, list_runs, run_with_targets
-from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.items import Row
 from lakewright.usecases.list_items import ItemHistory, show_item
-from lakewright.usecases.observed_lake import Observed
 from lakewright.usecases.sample_rows import read_sample
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ __all__ = [
     "command_values",
     "entities_view",
     "entity_view",
-    "inbox_view",
     "item_view",
     "items_view",
     "run_values",
@@ -53,31 +50,9 @@ PAGE_ROWS = 50
 PAGE_OF_ALL = 20
 """Rows of a page of the slices of all entities: each entity is asked for that many."""
 
-MOST_WAITING = 8
 MOST_RECORDS = 100
 SAMPLE_ROWS = 20
 
-NAMES = {
-    "failed": "failed",
-    "damaged": "damaged",
-    "stale": "stale lock",
-    "run": "run failed",
-    "waiting": "waits",
-    "trigger": "trigger",
-    "warning": "warning",
-    "changed": "changed",
-    "unreadable": "unreadable",
-    "missing": "waits, but is gone",
-    "project": "project",
-    "unwritable": "unwritable",
-    "rebuild": "needs a rebuild",
-    "rows_changed": "rows changed",
-    "tainted": "to build again",
-    "unseen": "not looked at",
-    "vanished": "gone from bronze",
-    "corrected": "skipped, changed since",
-    "quarantined": "put aside",
-}
 LABELS = {
     "resolve": "Resolve",
     "requeue": "Requeue",
@@ -128,21 +103,6 @@ class View:
         """Return how many rows come before the page."""
         text = self.given("offset")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
-
-
-def inbox_view(view: View, observed: Observed | None = None) -> dict[str, Any]:
-    """Return what needs a person, and what goes on."""
-    inbox = read_inbox(view.app, observed)
-    by_backlog = sorted(inbox.waiting, key=lambda each: -each.standing.count(Verdict.READY))
-    return {
-        "inbox": inbox,
-        "waiting": by_backlog[:MOST_WAITING],
-        "commands": [each for each in view.site.commands.all() if each.is_running],
-        "names": NAMES,
-        "labels": LABELS,
-        "explains": EXPLAINS,
-        "made_at": inbox.now,
-    }
 
 
 def runs_view(view: View) -> dict[str, Any]:
@@ -205,12 +165,14 @@ def command_values(view: View) -> dict[str, Any]:
     """Return a command that was begun over HTTP, with its log."""
     command = view.site.commands.find(view.path["command_id"])
     document = document_for(command.document, allows_data=view.site.allows_data)
+    is_apply = command.arguments[0] == "apply" and isinstance(document, dict) and "taken" in document
     is_plan = command.arguments[0] == "plan" and isinstance(document, dict) and "instances" in document
     run_id = document.get("run_id") if isinstance(document, dict) else None
     return {
         "command": command,
         "log": command.log,
         "plan": document if is_plan else None,
+        "taken": document["taken"] if is_apply else None,
         "undo": document if command.arguments[0] == "undo" and _has_difference(document) else None,
         "document": None if document is None else json.dumps(document, indent=2, ensure_ascii=False),
         "run_id": run_id or _run_of(view, command.author, command.reason),

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 from lakewright.due.facts import Decision, Verb
 from lakewright.due.plan import Choice, Code, Finding, Plan, Reason, Step
-from lakewright.errors import UsageError
+from lakewright.errors import NotOffered
+from lakewright.errors.phrase import Command, Phrase
 from lakewright.spec.suggestions import hint
 from lakewright.spec.words import first_of
-from lakewright.usecases.due.decisions import save_decision
+from lakewright.usecases.due.decisions import read_decisions, save_decision
 from lakewright.usecases.due.take import plan_of_project
 from lakewright.usecases.operate_items import accept_item, requeue_items, resolve_item, skip_item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from lakewright.app import App
 
@@ -34,7 +35,9 @@ def open_choices(plan: Plan) -> Iterator[tuple[str, Reason, tuple[Choice, ...]]]
             yield text, each.reason, tuple(choices)
 
 
-def decide(app: App, subject: str, choice: str, *, author: str, reason: str) -> Decision:
+def decide(
+    app: App, subject: str, choice: str, *, author: str, reason: str, basis: str | None = None
+) -> Decision:
     """Record a decision of what is due now, and return it; `apply` goes by it.
 
     Args:
@@ -43,27 +46,48 @@ def decide(app: App, subject: str, choice: str, *, author: str, reason: str) -> 
         choice: One of the choices that the plan offers.
         author: Who decides.
         reason: Why.
+        basis: The fact that the decision answers, as a plan has shown it; any unless given. What is decided
+            already of this fact is not recorded twice.
 
     Raises:
-        UsageError: There is nothing to decide about the subject, or the choice is not offered; nothing is
-            recorded.
+        NotOffered: There is nothing to decide about the subject, or the choice is not offered, or it answers
+            another fact; nothing is recorded.
     """
     found = list(open_choices(plan_of_project(app)))
-    own = [(why, each) for text, why, choices in found if text == subject for each in choices]
-    if not own:
-        subjects = sorted({text for text, *_ in found})
-        raise UsageError(
-            f"there is nothing to decide about {subject!r}",
-            remedy=f"To be decided: {first_of(subjects, MOST_NAMED)}." if subjects else "",
-        )
-    offered = {each.verb.value: (why, each.decision) for why, each in own}
-    if choice not in offered:
-        raise UsageError(f"{choice!r} is no choice for {subject}; {hint(choice, offered)}")
-    why, decision = offered[choice]
+    own = [(why, each.decision) for text, why, choices in found if text == subject for each in choices]
+    offered = [each for each in own if each[1].verb.value == choice and basis in (None, each[1].basis)]
+    if not offered:
+        made = None if basis is None else _made(app, subject, basis)
+        if made is None or made.verb.value != choice:
+            subjects = {text for text, *_ in found}
+            raise _not_offered(subject, choice, [each.verb.value for _, each in own], subjects)
+        return made
+    why, decision = offered[-1]
     app.make_store()
     _record(app, why, decision, author=author, reason=reason)
     save_decision(app, decision, author=author, reason=reason)
     return decision
+
+
+def _made(app: App, subject: str, basis: str) -> Decision | None:
+    """Return what was decided last of a fact."""
+    found = (each for each in read_decisions(app) if (each.subject.text, each.basis) == (subject, basis))
+    return next(reversed(list(found)), None)
+
+
+def _not_offered(subject: str, choice: str, offered: Sequence[str], subjects: Collection[str]) -> NotOffered:
+    """Return the error of a choice that is not offered, with what is offered now."""
+    details = {"choices": list(dict.fromkeys(offered)), "subjects": [] if offered else sorted(subjects)}
+    if not offered:
+        remedy = f"To be decided: {first_of(details['subjects'], MOST_NAMED)}." if subjects else ""
+        return NotOffered(f"there is nothing to decide about {subject!r}", remedy=remedy, details=details)
+    if choice in offered:
+        return NotOffered(
+            f"{subject} is not what it was when {choice!r} was offered",
+            remedy=Phrase(Command("plan"), " shows what it is now."),
+            details=details,
+        )
+    return NotOffered(f"{choice!r} is no choice for {subject}; {hint(choice, offered)}", details=details)
 
 
 def _record(app: App, why: Reason, decision: Decision, *, author: str, reason: str) -> None:

@@ -77,7 +77,7 @@ class Applied:
     @property
     def needs_person(self) -> bool:
         """Whether something is left that a person must do."""
-        return any(step.state.needs_person for step in self.left.steps)
+        return bool(self.left.asked)
 
 
 def plan_of_project(app: App, names: Iterable[str] = (), grants: frozenset[Grant] = frozenset()) -> Plan:

@@ -15,7 +15,16 @@ from lakewright.spec.words import counted, first_of
 if TYPE_CHECKING:
     from lakewright.due.plan import Choice, Finding, Plan, Reason, Step
 
-__all__ = ["SCHEMA", "choice_argv", "choice_words", "plan_document", "reason_text", "step_text"]
+__all__ = [
+    "SCHEMA",
+    "choice_argv",
+    "choice_words",
+    "consent_argv",
+    "plan_document",
+    "reason_text",
+    "step_text",
+    "step_words",
+]
 
 SCHEMA = "lakewright/plan/2"
 
@@ -105,6 +114,18 @@ def step_text(step: Step) -> str:
     return _DOES[step.action].format(slices=f"{counted(len(step.slices), 'slice')}: {names}")
 
 
+def step_words(step: Step) -> str:
+    """Return what a step does, and why."""
+    does = "" if step.action is Action.HOLD else f"{step_text(step)}, because "
+    return f"{does}{reason_text(step.reason)}"
+
+
+def consent_argv(step: Step) -> list[str]:
+    """Return the arguments of the command that takes a step with the grants that it needs."""
+    allowed = (word for grant in sorted(step.needs) for word in ("--allow", grant.value))
+    return ["apply", step.subject.name, *allowed]
+
+
 def choice_argv(choice: Choice) -> list[str]:
     """Return the arguments of the command that decides."""
     return ["decide", choice.decision.subject.text, choice.verb.value]
@@ -155,7 +176,12 @@ def _reason(reason: Reason) -> dict[str, Any]:
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
-    return {"decision": choice.verb.value, "argv": choice_argv(choice), "text": choice_words(choice)}
+    return {
+        "decision": choice.verb.value,
+        "basis": choice.decision.basis,
+        "argv": choice_argv(choice),
+        "text": choice_words(choice),
+    }
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The folder of a gold table is gone: `status` and the inbox say so before a run makes it anew."""
+"""The folder of a gold table is gone: `status` says so before a run makes it anew."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from lakewright.app import App
 from lakewright.lake.files import ObjectFiles
 from lakewright.usecases.damage import lost_outputs as lost
 from lakewright.usecases.damage.lost_outputs import lost_outputs
-from lakewright.usecases.inbox import read_inbox
-from lakewright.usecases.observed_lake import observe_lake
 
 
 def built_lake(folder: Path, *present: str) -> App:
@@ -39,11 +37,6 @@ def test_status_lists_what_was_built_into_a_folder_that_is_gone(tmp_path: Path) 
     assert f"before a run creates it anew. Otherwise build it again: `{typed}`." in str(names.remedy)
     # Each instance overwrites the whole folder: only the last one was in it.
     assert whole.details["commands"] == ["lakewright job daily build -t whole day=2022-01-03"]
-    found = [each for each in read_inbox(app, observe_lake(app)).concerns if each.kind == "damaged"]
-    assert [(each.subject, each.command) for each in found] == [
-        ("names", typed),
-        ("whole", "lakewright job daily build -t whole day=2022-01-03"),
-    ]
     app.close()
 
     shop = InProcess(tmp_path)

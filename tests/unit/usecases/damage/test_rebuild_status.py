@@ -35,8 +35,6 @@ from lakewright.strategies.table_properties import (
 )
 from lakewright.usecases.damage import rebuild_status
 from lakewright.usecases.entity_overview import read_entity
-from lakewright.usecases.inbox import read_inbox
-from lakewright.usecases.observed_lake import observe_lake
 
 MODEL = """
 connections: {{c: {{settings: {{bronze_path: "${{entity}}", silver_path: "${{entity}}"}}}}}}
@@ -280,7 +278,7 @@ def test_a_table_whose_log_alone_is_gone_is_to_be_moved_away_before_its_rebuild(
 
 
 def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path) -> None:
-    """Before a run tells of it, `status` and the inbox do; then the run's warning stands for it."""
+    """Before a run tells of it, `status` does; then the run's warning stands for it."""
     shop = processed(tmp_path, "historic", BY_SLICE)
     silver = tmp_path / "lake/silver/orders"
     sign_last_commit(silver)
@@ -293,11 +291,9 @@ def test_a_table_whose_rows_another_program_changed_is_told_once(tmp_path: Path)
     assert "rows of orders were changed by another program since Lakewright's last commit: version 2" in told
     assert "`lakewright rebuild orders --over-foreign`" in told
     app = App.open(tmp_path, environ={})
-    observed = observe_lake(app)
-    (concern,) = read_inbox(app, observed=observed).concerns
-    assert (concern.kind, concern.code) == ("rows_changed", "rows_changed")
-    (fault,) = observed.rebuilds.rows_changed
-    assert observed.rebuilds.rows_changed_beside({fault.message}) == ()
+    rebuilds = rebuild_status.due_rebuilds(app)
+    (fault,) = rebuilds.rows_changed
+    assert rebuilds.rows_changed_beside({fault.message}) == ()
 
 
 def test_a_full_table_that_another_program_made_anew_is_told_until_it_is_restored(tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE
 
 from lakewright.slices.application import application_of
 from lakewright.slices.discover import list_slices
-from lakewright.usecases.inbox import read_inbox
-from lakewright.usecases.observed_lake import observe_lake
 
 NEW, NEXT = "2024-05-04.csv", "2024-05-05.csv"
 
@@ -64,15 +62,6 @@ def test_status_tells_what_the_tables_hold_and_claims_no_refusal(tmp_path: Path,
     assert (behind["entity"], behind["slices"]) == ("orders", [NEW])
     waiting = [each["slice"] for each in told["waiting"]] + [n for e in told["arrived"] for n in e["slices"]]
     assert waiting == [NEXT]
-
-
-def test_the_inbox_tells_it_with_the_command(tmp_path: Path) -> None:
-    restored(tmp_path, BY_DAY)
-    with app_of(tmp_path) as app:
-        inbox = read_inbox(app, observe_lake(app))
-    (concern,) = [each for each in inbox.concerns if each.kind == "damaged"]
-    assert concern.why == f"the manifest does not know slices of its table: 1 slice: {NEW}"
-    assert concern.command == "lakewright job daily build -t orders day=2024-05-04"
 
 
 def test_fsck_names_the_slices_that_only_the_table_has_with_the_command_of_status(tmp_path: Path) -> None:

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 from tests.commands import InProcess
 from tests.documents import checked
-from tests.unit.usecases.slice_times.test_refused_times import app_of
 from tests.unit.usecases.slice_times.test_requeued_times import BY_DAY, BY_SLICE, MODEL, processed
-
-from lakewright.usecases.inbox import read_inbox
-from lakewright.usecases.observed_lake import observe_lake
 
 BAD = "2026-13-40.csv"
 WHY = f"the processing time '${{slice.date}}' has no value for the slice {BAD}: its name has no date such as"
@@ -40,11 +36,6 @@ def test_new_slices_are_told_to_be_blocked_by_the_one_without_a_time(tmp_path: P
     assert f"`{SKIP}`" in page
     (arrived,) = checked(shop.json("status"))["arrived"]
     assert arrived["refused"]["message"].startswith(WHY)
-    with app_of(tmp_path) as app:
-        (concern,) = read_inbox(app, observe_lake(app)).concerns
-    assert (concern.kind, concern.subject) == ("waiting", "orders")
-    assert concern.why.startswith(f"a run would process none of its slices: {WHY}")
-    assert SKIP in concern.advice
 
 
 @pytest.mark.parametrize("is_gone", [False, True])
@@ -63,16 +54,9 @@ def test_recorded_slices_are_told_to_be_blocked_until_the_slice_is_skipped(
     assert (page.count(WHY), page.count(f"`{SKIP}`")) == (1, 2 if is_gone else 1)
     waiting = checked(shop.json("status"))["waiting"]
     assert all(each["refused"].startswith(WHY) and each["do"] == [] for each in waiting)
-    with app_of(tmp_path) as app:
-        for observed in (None, observe_lake(app)):
-            concerns = read_inbox(app, observed).concerns
-            (concern,) = (each for each in concerns if each.kind != "missing")
-            assert SKIP in concern.advice
     assert shop.run(*SKIP.split()[1:]).code == 0
     page = " ".join(shop.run("status").out.split())
     assert "orders: 1 slice waits to be processed by the next run" in page
-    with app_of(tmp_path) as app:
-        assert read_inbox(app, observe_lake(app)).concerns == ()
 
 
 def test_a_failed_run_that_such_a_slice_would_block_again_says_so_beside_its_resume(tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.summary import Summary
 from lakewright.usecases import process_slices
 from lakewright.usecases.failed_runs.resume import resume_command
-from lakewright.usecases.inbox import read_inbox
 from lakewright.usecases.plan_job import instance_parameters
 from lakewright.usecases.run_job import _processed
 from lakewright.usecases.staleness.downstream import (
@@ -130,7 +129,7 @@ def test_each_instance_that_was_built_from_the_table_is_dirty_with_the_reason(tm
     app.close()
 
 
-def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_to_type(
+def test_status_says_what_is_to_be_built_again_after_an_undo_and_what_to_type(
     tmp_path: Path,
 ) -> None:
     """Issue 11: gold was stale after an undo, and `status` was calm."""
@@ -166,11 +165,6 @@ def test_status_and_inbox_say_what_is_to_be_built_again_after_an_undo_and_what_t
     page = InProcess(tmp_path).run("status").out
     assert "names (day=2022-01-01, day=2022-01-02): went back to version 17" in page
     assert "do: `lakewright job daily build -t names day=2022-01-01,2022-01-02`" in page
-    concerns = [each for each in read_inbox(app).concerns if each.kind == "tainted"]
-    assert [(each.subject, each.command) for each in concerns] == [
-        ("names", "lakewright job daily build -t names day=2022-01-01,2022-01-02"),
-        ("report", "lakewright job weekly build"),
-    ]
 
     for day in ("2022-01-01", "2022-01-02"):
         place = TargetPhase("shop", "names", "BUILD", {"day": day})
@@ -197,8 +191,6 @@ def test_a_tainted_target_that_no_job_builds_any_more_is_told_with_what_to_do(tm
         ("report", [], advice),
     ]
     assert f"do: {advice}" in InProcess(tmp_path).run("status").out
-    concerns = {each.subject: each for each in read_inbox(app).concerns if each.kind == "tainted"}
-    assert (concerns["report"].command, concerns["report"].advice) == (None, advice)
     app.close()
 
     lines = [line for line in text.splitlines() if not line.startswith("  report: {kind: relation")]

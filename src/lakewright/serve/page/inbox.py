@@ -1,0 +1,169 @@
+"""The inbox: what is due, as the plan says it, and what goes on besides.
+
+What is due is taken from the last look at the lake. The rest is read each time; what that costs does not grow
+with the slices that are fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from lakewright.due.plan import Plan
+from lakewright.manifest.item import Item, Verdict
+from lakewright.manifest.journal import RUNNING
+from lakewright.manifest.lease import LEASE, Lease
+from lakewright.manifest.lock import Lock, failure_words
+from lakewright.manifest.store import Query
+from lakewright.serve.page.render import link
+from lakewright.slices.discover import item_id
+from lakewright.stores.registry import select_backend
+from lakewright.stores.write_access import write_fault
+from lakewright.usecases.entity_standing import Standings, read_standings
+from lakewright.usecases.triggers import list_triggers, withheld_triggers
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakewright.app import App
+    from lakewright.due.facts import Subject
+    from lakewright.errors import Fault
+    from lakewright.serve.page.observer import Look
+    from lakewright.serve.page.views import View
+
+__all__ = ["Obstacle", "inbox_view"]
+
+MOST = 50
+"""The largest number of faults, and of locks, that are read."""
+
+MOST_STEPS = 100
+"""The largest number of steps and findings that each part shows."""
+
+MOST_WAITING = 8
+LAST_RUNS = 8
+RECENT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What stands in the way of all that is due.
+
+    Attributes:
+        kind: `project`: a fault of the project's files; `unwritable`: the manifest can only be read;
+            `unseen`: the lake could not be looked at.
+        triggers: The triggers that start nothing until it is mended.
+    """
+
+    kind: str
+    fault: Fault
+    triggers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt at a slice failed."""
+
+    words: str
+    since: datetime
+
+
+def inbox_view(view: View, look: Look | None = None) -> dict[str, Any]:
+    """Return the plan of the last look at the lake, and what goes on."""
+    app = view.app
+    plan = None if look is None else look.plan
+    shown = plan or Plan()
+    items = dict(_items_of(app, shown))
+    runs, triggers = tuple(app.journal.runs(RECENT)), list_triggers(app)
+    obstacles, stuck = tuple(_obstacles(app, look)), tuple(each for each in triggers if each.has_failed)
+    standings = read_standings(app, with_last_slices=False)
+    waiting = [each for each in standings.entities if each.standing.count(Verdict.READY)]
+    waiting.sort(key=lambda each: -each.standing.count(Verdict.READY))
+    now = app.store.now()
+    return {
+        "look": look,
+        "plan": plan,
+        "obstacles": obstacles,
+        "stuck": stuck,
+        "asked": shown.asked[:MOST_STEPS],
+        "due": shown.ready[:MOST_STEPS],
+        "waits": shown.waiting[:MOST_STEPS],
+        "findings": shown.findings[:MOST_STEPS],
+        "number_asked": len(obstacles) + len(shown.asked) + len(stuck),
+        "url_of": lambda subject: _url(app, subject, items),
+        "failures": dict(_failures(items)),
+        "running": [run for run in runs if run.status == RUNNING],
+        "locks": list(_locks(app, now)),
+        "waiting": waiting[:MOST_WAITING],
+        "more_waiting": len(waiting[MOST_WAITING:]),
+        "broken": _broken(standings),
+        "last_runs": runs[:LAST_RUNS],
+        "triggers": triggers,
+        "commands": [each for each in view.site.commands.all() if each.is_running],
+        "now": now,
+        "made_at": now,
+    }
+
+
+def _obstacles(app: App, look: Look | None) -> Iterator[Obstacle]:
+    withheld = withheld_triggers(app.project)
+    for fault in app.project.faults[:MOST]:
+        waiting = tuple(str(each) for each in withheld if each.fault == fault)
+        yield Obstacle("project", fault, waiting)
+    unwritable = write_fault(select_backend(app.manifest_settings))
+    if unwritable is not None:
+        yield Obstacle("unwritable", unwritable)
+    if look is not None and look.fault is not None:
+        yield Obstacle("unseen", look.fault)
+
+
+def _items_of(app: App, plan: Plan) -> Iterator[tuple[Subject, Item]]:
+    """Yield the items of the slices that a person is asked about, as far as the manifest has them."""
+    lake, entities = app.project.lake, app.project.entities
+    ids = {
+        step.subject: item_id(f"{entities[step.subject.name].places(lake).bronze}/{step.subject.part}")
+        for step in plan.asked[:MOST_STEPS]
+        if step.subject.part and step.subject.name in entities
+    }
+    found = app.store.read(list(ids.values()))
+    for subject, each in ids.items():
+        if each in found and found[each].sequence:
+            yield subject, found[each]
+
+
+def _failures(items: Mapping[Subject, Item]) -> Iterator[tuple[Subject, Failure]]:
+    for subject, item in items.items():
+        words = failure_words(item)
+        if words is not None and item.failed is not None:
+            yield subject, Failure(words, item.failed.since)
+
+
+def _url(app: App, subject: Subject, items: Mapping[Subject, Item]) -> str | None:
+    """Return the page of what a step is about; None if there is none."""
+    if subject in items:
+        return link("/item", id=items[subject].item_id)
+    if subject.name in app.project.entities:
+        return f"/entities/{quote(subject.name, safe='')}"
+    is_target = subject.name in app.project.targets
+    return link("/lineage", focus=f"target:{subject.name}") if is_target else None
+
+
+def _locks(app: App, now: datetime) -> Iterator[Lock]:
+    """Yield the locks of items."""
+    items = list(islice(app.store.select(Query(verdicts=frozenset({Verdict.LOCKED}))), MOST))
+    leases = app.store.look_up(keys=[(LEASE, item.item_id) for item in items]).documents
+    for item in items:
+        document = leases.get((LEASE, item.item_id))
+        lease = None if document is None else Lease.from_document(document)
+        lock = Lock.of(item, lease, now=now, is_dead=app.journal.is_dead)
+        if lock is not None:
+            yield lock
+
+
+def _broken(standings: Standings) -> dict[str, int]:
+    """Return how many items have failed or are damaged, by verdict."""
+    of_all = [*(each.standing for each in standings.entities), *standings.others.values()]
+    counts = {each: sum(of.count(each) for of in of_all) for each in (Verdict.FAILED, Verdict.INVALID)}
+    return {verdict.value: number for verdict, number in counts.items() if number}
