@@ -312,7 +312,10 @@ def test_actions_on_what_no_fault_touches_go_on_while_the_project_has_faults(sho
     post(shop, "/process", entity="orders", reason="now")
     post(shop, "/discover", entities=["orders"], reason="new files")
     post(shop, "/undo", entity="orders", slice="1", reason="the file is broken")
-    assert [list(request.arguments) for request in shop.requests.begun] == [
+    post(shop, "/apply", reason="what is left")
+    *others, apply = shop.requests.begun
+    assert list(apply.arguments) == ["apply", "--author=ann", "--despite-faults", "-o", "json", "--"]
+    assert [list(request.arguments) for request in others] == [
         ["process", "--despite-faults", "-o", "json", "--", "orders"],
         ["manifest", "discover", "--entity=orders", "--despite-faults", "-o", "json"],
         [

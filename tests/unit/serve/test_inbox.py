@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from tests.commands import InProcess
 from tests.unit.cli.test_triggers import NIGHTLY, failed
 from tests.unit.serve.sites import BASE, MODEL, Served, browser, csrf_of, served, write_project
 from tests.unit.serve.slices import claim, discover, fail, land
+from tests.unit.serve.test_api_changes import wait_for_end
 from tests.unit.serve.test_pages import applied, words
 from tests.unit.usecases.test_unwritable import lock
 
@@ -172,6 +174,34 @@ def test_what_is_due_is_applied_once_however_often_the_button_is_pressed(shop: S
     (request,) = shop.requests.begun
     assert list(request.arguments) == ["apply", "--author=ann", "-o", "json", "--"]
     assert request.trigger == "ann: now"
+
+
+def test_the_page_of_an_apply_shows_the_steps_that_it_took(shop: Served) -> None:
+    taken = [{"id": "forward people", "is_done": True}, {"id": "replay orders", "is_done": False}]
+    shop.requests.out = json.dumps({"taken": taken, "left": {"steps": [], "findings": []}}).encode()
+    client = browser(shop)
+    begun = client.post("/do/apply", data={"csrf": csrf_of(client), "reason": "now"})
+    (command,) = shop.site.commands.all()
+    wait_for_end(shop, command.command_id)
+    page = words(client.get(begun.headers["location"]).text)
+    assert "success forward people failed replay orders" in page
+
+
+@pytest.mark.parametrize("action", ["decide", "apply"])
+def test_nothing_is_done_without_the_token_of_the_session_nor_by_a_server_that_only_reads(
+    shop: Served, tmp_path: Path, action: str
+) -> None:
+    form = {"subject": f"orders/{LATE}", "choice": "skip", "reason": "x"}
+    client = browser(shop)
+    assert client.post(f"/do/{action}", data=form).status_code == 403
+    assert client.post(f"/do/{action}", data={**form, "csrf": csrf_of(browser(shop))}).status_code == 403
+    assert client.post(f"/api/v1/{action}", json=form).status_code == 403
+    with served(tmp_path) as reads:
+        client = browser(reads)
+        assert client.post(f"/do/{action}", data={**form, "csrf": csrf_of(client)}).status_code == 403
+        assert not reads.requests.begun
+    assert not shop.requests.begun
+    assert list(read_decisions(shop.app)) == []
 
 
 def test_a_step_that_needs_consent_is_applied_with_its_grants(shop: Served) -> None:
