@@ -328,26 +328,28 @@ class Project:
         tell_end(job, phase, result)
         return result
 
-    def due(self, *entities: str, allow: str | Iterable[str] = ()) -> Due:
-        """Return what is due in all entities, or in some, and what a person must decide; nothing is written.
+    def due(self, *names: str, allow: str | Iterable[str] = ()) -> Due:
+        """Return what is due in the project, or in a part of it, and what a person must decide.
+
+        Nothing is written.
 
         Args:
-            *entities: Names of entities.
+            *names: Names of entities and targets; all unless given.
             allow: Grants, such as `foreign`: what steps may do that they otherwise wait with.
 
         Raises:
-            SpecError: There is no such entity.
+            SpecError: There is no such entity or target.
             UsageError: There is no such grant.
         """
-        return plan_of_project(self.app, entities, grants_of(allow))
+        return plan_of_project(self.app, names, grants_of(allow))
 
-    def apply(self, *entities: str, allow: str | Iterable[str] = ()) -> Applied:
+    def apply(self, *names: str, allow: str | Iterable[str] = ()) -> Applied:
         """Take every step that is due and needs nobody; return what was done, and what is left.
 
         Failures are in the result. For the arguments see `due`.
 
         Raises:
-            SpecError: There is no such entity; nothing ran.
+            SpecError: There is no such entity or target; nothing ran.
             UsageError: There is no such grant, or the project is running something; nothing ran.
         """
         grants = grants_of(allow)
@@ -355,7 +357,7 @@ class Project:
             return apply_plan(
                 self.app,
                 lambda request: self._watched_run(request, self._instances(request)),
-                entities,
+                names,
                 grants=grants,
                 author=user_name(),
             )

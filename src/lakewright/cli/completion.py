@@ -27,12 +27,12 @@ PHASES = ("validate", "create", "build", "verify", "truncate", "destroy")
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def names_of(section: str) -> Completer:
-    """Return a completer of the names in a section of the project, such as `jobs`."""
+def names_of(*sections: str) -> Completer:
+    """Return a completer of the names in sections of the project, such as `jobs`."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
         del param
-        return _starting(_definitions(ctx, section), incomplete)
+        return _starting([name for each in sections for name in _definitions(ctx, each)], incomplete)
 
     return complete
 

@@ -21,6 +21,7 @@ __all__ = [
     "Facts",
     "Foreign",
     "Grant",
+    "Kind",
     "Lock",
     "Output",
     "Record",
@@ -57,6 +58,13 @@ class Verb(StrEnum):
     WAIVE = "waive"
 
 
+class Kind(StrEnum):
+    """What a subject is: silver, or what jobs build from it."""
+
+    ENTITY = "entity"
+    TARGET = "target"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Subject:
     """What a step, decision or lock is about.
@@ -68,6 +76,7 @@ class Subject:
 
     name: str
     part: str = ""
+    kind: Kind = Kind.ENTITY
 
     @property
     def text(self) -> str:
@@ -249,7 +258,7 @@ class Output:
         subject: The target and its instance.
         definition: The digest of what is declared now.
         inputs: The present marks of what it reads, by place; None for what does not exist.
-        slices: For places that are entities, the slices that concern the instance; others concern it whole.
+        slices: For entities, the slices that concern the instance; others concern it whole.
         mark: The present mark of what it has written; None if that is gone or empty.
         build: Its last build; None if there is none.
         check: The last verdict on it.
@@ -259,6 +268,12 @@ class Output:
         is_last: Whether the rows of its append are the last ones of its table.
         only_if_empty: Whether its owner said not to build it again while it is filled.
         is_withdrawn: Whether a person has emptied or removed it since.
+        is_unsure: Whether nobody knows if an append that was cut off has added its rows.
+        makers: For places that are named otherwise than what makes them: the entities and targets that do.
+        unseen: The places of which nobody knows whether they have changed.
+        foreign: What another writer has done to its rows since the build, as a short text; empty for nothing.
+        job: The job that builds it.
+        instance: The parameters of the instance.
     """
 
     subject: Subject
@@ -274,6 +289,21 @@ class Output:
     is_last: bool = True
     only_if_empty: bool = False
     is_withdrawn: bool = False
+    is_unsure: bool = False
+    makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
+    foreign: str = ""
+    job: str = ""
+    instance: Mapping[str, str] = field(default_factory=dict)
+
+    def makers_of(self, place: str) -> frozenset[str]:
+        """Return the entities and targets that make a place, which it is named by unless told otherwise."""
+        return self.makers.get(place, frozenset({place}))
+
+    @property
+    def whole(self) -> Subject:
+        """The target, in all instances."""
+        return Subject(self.subject.name, "", self.subject.kind)
 
 
 @dataclass(frozen=True)

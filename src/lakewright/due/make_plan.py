@@ -29,5 +29,5 @@ def make_plan(facts: Facts, grants: frozenset[Grant] = frozenset()) -> Plan:
         if output.subject not in facts.unknown:
             found, noticed = output_plan(output, facts, steps)
             steps += found
-            findings += noticed
+            findings += [each for each in noticed if each not in findings]
     return Plan(tuple(steps), tuple(findings))

@@ -51,26 +51,47 @@ def output_plan(
         return (), ()
     moving = [step for step in before if step.state is State.READY and _moves(step, output)]
     reason = stale(output) or (Reason(Code.INPUT_DUE) if moving else None)
+    if _foreign(output, facts) is Verb.DROP:
+        reason = reason or Reason(Code.OUTPUT_CHANGED)
     lock = facts.locks.get(output.subject)
     if lock is not None and not lock.is_dead:
         held = Reason(Code.LOCKED, {"holder": lock.holder})
         return ((_step(Action.HOLD, output, held, State.WAITS),) if reason else ()), ()
     releases = [] if lock is None else [_release(output, lock.holder)]
+    noticed = _noticed(output, facts)
     if reason is None:
-        return (*releases, *_check(output, facts, None)), ()
+        return (*releases, *_check(output, facts, None)), noticed
     builds, findings = _build(output, facts, reason, moving)
     steps = [*releases, *builds]
     is_built = any(step.action in _MOVES for step in steps)
     checks = _check(output, facts, steps[-1] if is_built else None)
-    return (*steps, *checks), tuple(findings)
+    return (*steps, *checks), (*findings, *noticed)
+
+
+def _foreign(output: Output, facts: Facts) -> Verb | None:
+    return facts.decided(output.whole, output.foreign) if output.foreign else None
+
+
+def _noticed(output: Output, facts: Facts) -> tuple[Finding, ...]:
+    """Return what is noticed of a target, whatever its instances need."""
+    found = []
+    if output.foreign and _foreign(output, facts) is None:
+        reason = Reason(Code.FOREIGN_ROWS, {"version": output.foreign})
+        choices = choices_of(output.whole, output.foreign, (Verb.KEEP, Verb.DROP))
+        found.append(Finding(reason, output.whole, choices))
+    if output.unseen:
+        found.append(Finding(Reason(Code.UNSEEN, {"places": list(output.unseen)}), output.whole))
+    return tuple(found)
 
 
 def _moves(step: Step, output: Output) -> bool:
     """Return whether a step changes what an instance reads."""
     name = step.subject.name
-    if step.action not in _MOVES or name not in output.inputs:
+    places = [place for place in output.inputs if name in output.makers_of(place)]
+    if step.action not in _MOVES or not places or step.subject == output.subject:
         return False
-    is_whole = step.reason.code is Code.REDECLARED or output.inputs[name] is None
+    is_missing = any(output.inputs[place] is None for place in places)
+    is_whole = step.reason.code is Code.REDECLARED or is_missing
     concerned = None if is_whole else output.slices.get(name)
     parts = {each.name for each in step.slices} | {step.subject.part, *step.removes}
     return concerned is None or not concerned.isdisjoint(parts)
@@ -79,7 +100,7 @@ def _moves(step: Step, output: Output) -> bool:
 def _build(
     output: Output, facts: Facts, reason: Reason, moving: Sequence[Step]
 ) -> tuple[list[Step], list[Finding]]:
-    is_there = output.mark is not None and reason.code not in _OF_ROWS
+    is_there = output.is_unsure or (output.mark is not None and reason.code not in _OF_ROWS)
     basis = _basis(output)
     verb = facts.decided(output.subject, basis)
     if output.is_withdrawn and verb is not Verb.AGAIN:
@@ -87,11 +108,15 @@ def _build(
     if is_there and output.only_if_empty:
         return [], [_finding(output, Code.KEPT_AS_FILLED, basis)]
     made = {step.subject.name for step in moving}
-    missing = sorted(place for place, mark in output.inputs.items() if mark is None and place not in made)
+    missing = sorted(
+        place
+        for place, mark in output.inputs.items()
+        if mark is None and made.isdisjoint(output.makers_of(place))
+    )
     if missing:
-        return [
-            _step(Action.HOLD, output, Reason(Code.INPUT_MISSING, {"places": missing}), State.BLOCKED)
-        ], []
+        # What another step makes comes by itself; what nothing makes, a person must bring.
+        state = State.WAITS if all(map(output.makers_of, missing)) else State.BLOCKED
+        return [_step(Action.HOLD, output, Reason(Code.INPUT_MISSING, {"places": missing}), state)], []
     after = tuple(step.id for step in moving)
     if output.is_append and is_there:
         return _append_again(output, reason, verb, after)
@@ -105,8 +130,10 @@ def _append_again(
     basis = _basis(output)
     if verb is Verb.KEEP:
         return [], [_finding(output, Code.APPENDED_BEFORE, basis, Verb.AGAIN)]
-    if output.is_last or verb is Verb.AGAIN:
+    if output.is_last:
         return [_step(Action.REPLAY, output, reason, after=after)], []
+    if verb is Verb.AGAIN:
+        return [_step(Action.BUILD, output, reason, after=after)], []
     if reason.code is Code.INPUT_DUE:
         return [], []  # once its inputs have moved, there is something to decide about
     choices = choices_of(output.subject, basis, (Verb.KEEP, Verb.AGAIN))

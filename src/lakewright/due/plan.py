@@ -76,6 +76,7 @@ class Code(StrEnum):
     WITHDRAWN = "withdrawn"
     KEPT_AS_FILLED = "kept_as_filled"
     APPENDED_BEFORE = "appended_before"
+    UNSEEN = "unseen"
     UNCHECKED = "unchecked"
     CHECK_FAILED = "check_failed"
     UNKNOWN = "unknown"

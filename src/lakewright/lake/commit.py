@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lakewright.lake.lake import Lake
 
 __all__ = [
+    "EMPTIED",
     "FOLDED",
     "METADATA",
     "Commit",
@@ -51,6 +52,7 @@ __all__ = [
     "find_commit",
     "find_effective",
     "foreign_changes",
+    "going_back",
     "has_changed_rows",
     "is_effective",
     "is_gone",
@@ -472,7 +474,7 @@ def is_effective(version: int, log: Sequence[Commit], partition: Mapping[str, st
         log: The commits of the table from it on, oldest first.
         partition: The partition in which the rows are, if they are in one.
     """
-    for commit, before in _going_back(log, log):
+    for commit, before in going_back(log, log):
         if commit.version <= version:
             break
         if replaces_all(commit) or empties_partition(commit, partition or {}):
@@ -484,7 +486,7 @@ def is_effective(version: int, log: Sequence[Commit], partition: Mapping[str, st
     return True
 
 
-def _going_back(commits: Sequence[Commit], log: Sequence[Commit]) -> Iterator[tuple[Commit, int | None]]:
+def going_back(commits: Sequence[Commit], log: Sequence[Commit]) -> Iterator[tuple[Commit, int | None]]:
     """Yield the commits on which the last one builds, each with the version on which it builds itself.
 
     Args:
@@ -628,7 +630,7 @@ def changes_of_others(found: Since, log: Sequence[Commit]) -> Foreign | None:
         log: The commits of the table, with all that a RESTORE may go back to.
     """
     start, standing = found.start.version, list[Commit]()
-    for commit, built_on in _going_back(found.commits, log):
+    for commit, built_on in going_back(found.commits, log):
         is_restore = commit.operation == "RESTORE"
         if built_on is None or built_on >= commit.version:  # nobody knows what is left of the changes
             return Foreign((commit, *standing), start)

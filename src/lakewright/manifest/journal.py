@@ -43,6 +43,9 @@ RUN, RUN_KEY, RUN_TARGET, TAINT = "run", "run_key", "run_target", "taint"
 BUILT = "built"
 """The kind of the documents that record what targets were last built from."""
 
+BUILD = "build"
+"""The kind of the documents that record the last build of each instance of a target."""
+
 DECISION = "decision"
 """The kind of the documents that record what people have decided."""
 

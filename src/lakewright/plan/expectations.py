@@ -45,6 +45,7 @@ class Candidate:
         labels: `key` and `key=value` of each of its labels.
         other_runs: Returns the runs that take slices which it leaves.
         append: That building it adds rows to those that are there, if it does.
+        definition: The digest of what is declared of the rows that it builds; None if it builds none.
         fault: The fault in the project's files for which it waits, or None.
         may_write_all: Whether it waits, and nobody knows what it writes.
     """
@@ -66,6 +67,7 @@ class Candidate:
     labels: frozenset[str] = frozenset()
     other_runs: Callable[[Sequence[str]], Sequence[OtherRun]] = lambda _: ()
     append: Append | None = None
+    definition: str | None = None
     fault: Fault | None = None
     may_write_all: bool = False
 

@@ -245,6 +245,7 @@ class _InstancePlanning:
             requires=candidate.nodes[phase].requires,
             provides=candidate.nodes[phase].provides,
             append=candidate.append if phase is Phase.BUILD else None,
+            definition=candidate.definition if phase is Phase.BUILD else None,
             is_remembered=not own.is_to_run,
         )
 

@@ -120,6 +120,7 @@ class Step:
         requires: Resources that it reads, if it would run.
         provides: Resources that it writes or removes, if it would run.
         append: That it adds rows to those that are there, if it would run and does.
+        definition: The digest of what is declared of the rows that it would build; None if it builds none.
         relies_on: The earlier step that makes this one clean, or None if it is clean without any step.
         is_remembered: Whether it runs only because of force or taint. Later observations do not show that it
             must run, so a run that does not reach it records it as unfinished.
@@ -143,6 +144,7 @@ class Step:
     requires: frozenset[Resource] = frozenset()
     provides: frozenset[Resource] = frozenset()
     append: Append | None = None
+    definition: str | None = None
     relies_on: StepKey | None = None
     is_remembered: bool = False
     is_reached: bool = True

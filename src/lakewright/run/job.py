@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -28,8 +29,10 @@ from lakewright.manifest.payload import text_of
 from lakewright.manifest.store import Put
 from lakewright.plan.graph import Node
 from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
 from lakewright.plan.status import Planned, Status
 from lakewright.plan.step import Plan, Step
+from lakewright.run.builds import BuildRecorder
 from lakewright.run.contexts import Contexts
 from lakewright.run.execute import ExecutionOptions, Interruption, Listener, execute
 from lakewright.run.hooks.call_queue import CallQueue
@@ -90,6 +93,7 @@ class Recorder:
     run: Run
     plan: Plan
     listeners: Sequence[Listener]
+    builds: BuildRecorder
     _waiting: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
     _numbers: dict[tuple[int, Phase], int] = field(default_factory=dict, init=False)
     _left: set[int] = field(default_factory=set, init=False)
@@ -111,9 +115,10 @@ class Recorder:
 
     def step_started(self, instance: int, step: Step) -> None:
         """Notify the listeners that a step starts; record it before if it appends rows, in case of a kill."""
+        begun = self.builds.begin(instance, step)
         if step.append is not None:
             self._begun[instance, step.target] = step.append_id(self.run.run_id, instance)
-            self.flush([self._undone(instance, step, _UNDONE, is_cut_off=True)])
+            self.flush([self._undone(instance, step, _UNDONE, is_cut_off=True), *begun])
         for listener in self.listeners:
             listener.step_started(instance, step)
 
@@ -133,7 +138,7 @@ class Recorder:
             **items,
             **_written(step, result, self._begun.get((instance, step.target))),
         }
-        puts = self._taint(instance, step, result)
+        puts = (*self._taint(instance, step, result), *self.builds.end(instance, step, result))
         if puts or result.status is not Status.SKIPPED or len(self._waiting) >= MOST_WAITING:
             self.flush(puts)
         for listener in self.listeners:
@@ -183,6 +188,11 @@ class Recorder:
         elif append is not None and is_cut_off and key in self._begun and _is_unsure(kept):
             kept = may_have_added(self.run.run_id, append.words)
         return place.tainted(ended, self.run.run_id, kept=kept, append_id=append_id)
+
+
+def _refresh(contexts: Contexts, index: int, places: frozenset[Resource]) -> None:
+    """Discard what an instance has read of places: what is looked at now must be what is read."""
+    contexts.of(index).workspace.invalidate(places)
 
 
 def _written(step: Step, result: TargetResult, append_id: str | None) -> dict[str, Any]:
@@ -291,11 +301,12 @@ class JobRun:
             holder=holder,
             facts={**facts, **asked},
         )
-        run = self.journal.start_run(run, tuple(initial_taints(run, plan)))
+        builds = BuildRecorder(self.journal, run, plan, self.lake, partial(_refresh, contexts))
+        run = self.journal.start_run(run, (*initial_taints(run, plan), *builds.wanted()))
         notifier = self._notifier(job, plan, contexts, run)
         lineage = self._lineage(job, contexts, run)
         told = [each for each in (listener, notifier, lineage) if each is not None]
-        recorder = Recorder(self.journal, run, plan, told)
+        recorder = Recorder(self.journal, run, plan, told, builds)
         options = replace(self._options(run, contexts, recorder, interruption), jobs=jobs)
         with notifier or nullcontext(), lineage or nullcontext():
             with self._ending(run, recorder):

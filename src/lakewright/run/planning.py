@@ -47,6 +47,7 @@ from lakewright.spec.models.job import Job
 from lakewright.spec.project import Project
 from lakewright.targets.appending import ADDED_ALREADY
 from lakewright.targets.context import Context
+from lakewright.targets.definition import definition_of
 from lakewright.targets.target import Target
 from lakewright.workspace.workspace import Workspace
 
@@ -233,6 +234,7 @@ class _Observer:
         added: Finds earlier builds of what adds rows in each build.
         is_resumed: Whether the run goes on with one that was killed, or failed.
         faults: Faults that show only when expressions are evaluated.
+        definitions: The digests of definitions, by the names of targets.
     """
 
     contexts: Contexts
@@ -242,6 +244,7 @@ class _Observer:
     added: AddedBefore
     is_resumed: bool = False
     faults: dict[Fault, None] = field(default_factory=dict)
+    definitions: dict[str, str | None] = field(default_factory=dict)
 
     def instances(self) -> Iterator[Instance]:
         """Yield each instance; its context is closed when the next one is requested.
@@ -305,7 +308,14 @@ class _Observer:
             labels=target.labels(context.workspace),
             other_runs=partial(target.other_runs, context),
             append=self._resumed(append, tainted),
+            definition=self._definition(target, context) if Phase.BUILD in nodes else None,
         )
+
+    def _definition(self, target: Target, context: Context) -> str | None:
+        """Return the digest of what is declared of a target's rows, which is the same in all instances."""
+        if target.name not in self.definitions:
+            self.definitions[target.name] = definition_of(target, context.workspace)
+        return self.definitions[target.name]
 
     def _missing(
         self,

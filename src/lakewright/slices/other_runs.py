@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lakewright.errors import SpecError
 from lakewright.plan.other_runs import MOST_TYPED, OtherRun
 from lakewright.slices.context import SliceSelection
-from lakewright.spec.expressions.values import Value, ValueType
+from lakewright.spec.expressions.values import Value, ValueType, render_value
 from lakewright.spec.models.entity import Strategy
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "entity_name",
     "entity_targets",
     "find_other_runs",
+    "instance_taking",
     "is_limited",
     "is_mentioned",
     "processing_jobs",
@@ -187,6 +188,34 @@ def strategy_of_jobs(project: Project, entity: Entity) -> Strategy:
 def run_taking(project: Project, entity: str, name: str) -> OtherRun | None:
     """Return the run of a job that takes a slice; None if no job takes it. See `find_other_runs`."""
     return next(iter(find_other_runs(project, entity, [name])), None)
+
+
+def instance_taking(
+    project: Project, job: Job, declared: Mapping[str, Any], name: str
+) -> Mapping[str, str] | None:
+    """Return the parameters that decide which instance of a job a slice belongs to; None if nothing tells.
+
+    Where no target of the job limits its slices, a date or a number in the slice's name tells.
+
+    Args:
+        project: The project.
+        job: The job.
+        declared: The target of the entity in the job as declared; empty if the job has none.
+        name: The slice.
+    """
+    if is_limited(declared):
+        run = _run_of(project, [_Limited(job, declared)], name)
+        found = None if run is None or run.unknown else dict(run.parameters)
+    else:
+        told = {each.name: next(_guesses(each, name), None) for each in job.parameters}
+        is_told = all(told[each.name] and each.type is not ValueType.STRING for each in job.parameters)
+        found = {key: text for key, text in told.items() if text} if is_told else None
+    if not found:
+        return None
+    try:
+        return {p.name: render_value(p.parse(found[p.name])) for p in job.parameters if p.name in found}
+    except ValueError:
+        return None
 
 
 def _run_of(project: Project, limited: Iterable[_Limited], name: str) -> OtherRun | None:

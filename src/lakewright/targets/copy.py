@@ -139,6 +139,10 @@ class CopyTarget(Target):
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
         return kept_by(self._mode(defaults))
 
+    def builds_rows(self, workspace: Workspace) -> bool:
+        """Return True: it writes what it has copied."""
+        return True
+
     def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
         """Return that a build adds its rows to those that are there; None if it does not."""
         return append_of(self.target.stored(workspace)[0], self._mode(defaults))

@@ -59,6 +59,10 @@ class FileOutput(Target):
         """Return the file."""
         return frozenset() if phase is Phase.VERIFY else frozenset({Resource.file(self.place(workspace))})
 
+    def builds_rows(self, workspace: Workspace) -> bool:
+        """Return True: it writes a file."""
+        return True
+
     def observe(self, context: Context) -> Observation:
         """Return whether the file is there, and which of its mappings were declared anew since."""
         place = self.place(context.workspace)

@@ -199,6 +199,10 @@ class Target(Named):
         """Return why a build leaves rows that an earlier one wrote, in words; None if it replaces them."""
         return None
 
+    def builds_rows(self, workspace: Workspace) -> bool:
+        """Return whether BUILD makes rows or files from what the target reads, and keeps them."""
+        return False
+
     def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
         """Return that a build adds its rows to those that are there; None if it does not."""
         return None

@@ -243,6 +243,10 @@ class WritingTarget(Target):
         """Return why a build leaves rows that an earlier one wrote; None if it replaces them."""
         return None if self.mapping is None else kept_by(self.mode_of(defaults))
 
+    def builds_rows(self, workspace: Workspace) -> bool:
+        """Return whether it writes the rows of a mapping."""
+        return self.mapping is not None
+
     def append(self, workspace: Workspace, defaults: TargetDefaults) -> Append | None:
         """Return that a build adds its rows to those that are there; None if it does not."""
         return None if self.mapping is None else append_of(self.stored(workspace), self.mode_of(defaults))

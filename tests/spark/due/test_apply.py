@@ -2,145 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.sessions import no_session
-from tests.unit.run.bench import Listening
+from tests.spark.due.gold import ages
+from tests.spark.due.small import SmallProject, delete, told
 
 from lakewright.api import Project
 from lakewright.app import App
 from lakewright.due.facts import Grant, Verb
-from lakewright.due.plan import Action, Code, Plan, State
+from lakewright.due.plan import Action, Code, State
 from lakewright.errors import UsageError
 from lakewright.manifest.record import Record
-from lakewright.run.request import JobRequest
-from lakewright.run.result import RunResult
 from lakewright.slices.discover import item_id
-from lakewright.spark.session import Sessions, SharedSession
-from lakewright.usecases.due.decide import decide, open_choices
-from lakewright.usecases.due.take import Applied, apply_plan, plan_of_project
-from lakewright.usecases.run_job import run_job
+from lakewright.usecases.due.decide import open_choices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-COLUMNS: list[dict[str, Any]] = [
-    {"name": "id", "datatype": "long", "fieldroles": ["businesskey"]},
-    {"name": "age", "datatype": "int"},
-]
-
-
-@dataclass
-class SmallProject:
-    """A project of one entity, `people`, whose slices are CSV files.
-
-    Attributes:
-        bronze: What is delivered, by slice: ages by id.
-    """
-
-    folder: Path
-    spark: SparkSession
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    strategy: str = "merge"
-    by_day: bool = False
-    takes_all: bool = False
-    columns: list[dict[str, Any]] = field(default_factory=lambda: list(COLUMNS))
-
-    def __post_init__(self) -> None:
-        self.write()
-
-    def write(self) -> None:
-        """Write the declaration."""
-        entity = {
-            "id": "1",
-            "connection": "files",
-            "processtype": self.strategy,
-            "columns": self.columns,
-            "settings": {"format": "csv", **self.settings},
-        }
-        target: dict[str, Any] = {"kind": "entity", "entity": "people"}
-        job: dict[str, Any] = {"targets": ["people"]}
-        if self.by_day:
-            target |= {} if self.takes_all else {"slices": "${day}*"}
-            job["parameters"] = [{"name": "day", "type": "string"}]
-        model = {
-            "connections": {"files": {"settings": {"bronze_path": "people", "silver_path": "people"}}},
-            "entities": {"people": entity},
-            "targets": {"people": target},
-            "jobs": {"daily": job},
-        }
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "project.yml").write_text(
-            'name: due\nmodules: [model.yml]\nlake: {root_folder: "${project.basedir}/lake"}\n'
-        )
-        (self.folder / "model.yml").write_text(json.dumps(model))
-
-    @property
-    def slices(self) -> Path:
-        return self.folder / "lake" / "bronze" / "people"
-
-    @property
-    def table(self) -> Path:
-        return self.folder / "lake" / "silver" / "people"
-
-    def put(self, name: str, rows: Mapping[int, int | str]) -> None:
-        self.slices.mkdir(parents=True, exist_ok=True)
-        lines = "".join(f"{key},{value}\n" for key, value in rows.items())
-        (self.slices / f"{name}.csv").write_text(f"id,age\n{lines}")
-
-    def app(self, sessions: Sessions = no_session) -> App:
-        """Return the project; Spark may not be started unless it is given."""
-        environ = {"XDG_STATE_HOME": str(self.folder / "state")}
-        return App.open(self.folder, environ=environ, sessions=sessions)
-
-    def plan(self, *grants: Grant) -> Plan:
-        return plan_of_project(self.app(), grants=frozenset(grants))
-
-    def apply(self, *grants: Grant, sessions: Sessions | None = None) -> Applied:
-        app, listening = self.app(sessions or SharedSession(self.spark)), Listening()
-
-        def run(request: JobRequest) -> RunResult:
-            return run_job(app, request, listener=listening, interruption=listening)
-
-        return apply_plan(app, run, grants=frozenset(grants), author="tests")
-
-    def done(self, *grants: Grant) -> Applied:
-        """Apply, and check that each step is done and that a second time finds nothing, without Spark."""
-        applied = self.apply(*grants)
-        assert applied.failed == (), applied.failed
-        assert self.apply(*grants, sessions=no_session).taken == ()
-        return applied
-
-    def decide(self, subject: str, choice: str) -> None:
-        decide(self.app(), subject, choice, author="tests", reason="a test")
-
-    def rows(self) -> dict[int, int]:
-        if not self.table.exists():
-            return {}
-        table = self.spark.read.format("delta").load(str(self.table)).select("id", "age")
-        return {row["id"]: row["age"] for row in table.collect()}
 
 
 @pytest.fixture
 def project(tmp_path: Path, spark: SparkSession) -> SmallProject:
     return SmallProject(tmp_path / "project", spark)
-
-
-def delete(project: SmallProject, key: int) -> None:
-    """Delete a row of the table as another program does."""
-    project.spark.sql(f"delete from delta.`{project.table}` where id = {key}")
-
-
-def told(plan: Plan) -> list[tuple[Code, State]]:
-    return [(step.reason.code, step.state) for step in plan.steps]
 
 
 def test_new_slices_are_taken_and_nothing_is_due_then(project: SmallProject) -> None:
@@ -385,6 +274,8 @@ def events(
     yield lambda: _lose_manifest(project)
     yield lambda: _restore(project, chance)
     yield lambda: shutil.rmtree(project.table, ignore_errors=True)
+    yield lambda: _disturb_gold(project, chance)
+    yield lambda: project.job("daily", targets=("people",))
     yield lambda: _apply(project)
 
 
@@ -404,6 +295,23 @@ def _restore(project: SmallProject, chance: Random) -> None:
         project.spark.sql(f"restore delta.`{project.table}` to version as of {chance.randint(0, last)}")
 
 
+def _disturb_gold(project: SmallProject, chance: Random) -> None:
+    """Remove, restore, change or define anew what is built from the table."""
+    table = project.folder / "lake" / "gold" / "ages"
+    how = chance.choice(["remove", "restore", "change", "define"])
+    if how == "define":
+        project.gold = ages(
+            f"select age, count(*) as n, {chance.randint(1, 9)} as version from people group by age"
+        )
+        project.write()
+    elif how == "remove":
+        shutil.rmtree(table, ignore_errors=True)
+    elif (table / "_delta_log").exists():
+        version = "restore table delta.`{}` to version as of 0"
+        change = "delete from delta.`{}` where n = 1"
+        project.spark.sql((version if how == "restore" else change).format(table))
+
+
 def _lose_manifest(project: SmallProject) -> None:
     for each in (project.folder / ".lakewright").glob("manifest.db*"):
         each.unlink()
@@ -416,7 +324,7 @@ def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_f
     tmp_path: Path, spark: SparkSession, seed: int
 ) -> None:
     chance = Random(seed)
-    project = SmallProject(tmp_path / "project", spark)
+    project = SmallProject(tmp_path / "project", spark, gold=ages())
     model: dict[str, dict[int, int]] = {}
     for _ in range(6):
         chance.choice(list(events(project, chance, model)))()
@@ -433,8 +341,13 @@ def test_whatever_happens_deciding_for_the_newest_content_in_its_place_gives_a_f
         if not chosen:
             break
         project.decide(chosen[0][0], chosen[0][1].value)
-    assert project.plan(*Grant).steps == ()
+    left = [step.reason.code for step in project.plan(*Grant).steps]
+    assert left == ([] if model else [Code.INPUT_MISSING])
     expected: dict[int, int] = {}
     for name in sorted(model):
         expected |= model[name]
     assert project.rows() == expected
+    counts = Counter(expected.values())
+    assert (
+        {row[0]: row[1] for row in project.built("ages")} == counts if project.table.exists() else not counts
+    )

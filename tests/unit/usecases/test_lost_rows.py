@@ -21,6 +21,7 @@ from lakewright.plan.status import Status
 from lakewright.plan.step import Step
 from lakewright.relations.file import FileRelation
 from lakewright.run.build_history import BuildHistory
+from lakewright.run.builds import BuildRecorder
 from lakewright.run.job import Recorder
 from lakewright.run.lost_rows import lost_taints
 from lakewright.run.missing_inputs import MISSING_INPUT
@@ -91,7 +92,8 @@ def test_a_table_counts_as_made_anew_once_it_is_there(tmp_path: Path) -> None:
     steps = {step.phase: step for step in plan.steps() if step.target == "names"}
     app.begin_run()
     run = Run(app.run_id, "shop", "daily", "BUILD", {"day": DAYS[-1]}, app.store.now(), app.holder)
-    recorder = Recorder(app.journal, app.journal.start_run(run), plan, ())
+    run = app.journal.start_run(run)
+    recorder = Recorder(app.journal, run, plan, (), BuildRecorder(app.journal, run, plan, app.lake))
     done = TargetResult("names", "relation", Phase.CREATE, Status.SUCCESS)
     recorder.step_finished(0, steps[Phase.CREATE], done)
     assert list(app.journal.taints("shop")) == []

@@ -29,7 +29,9 @@ __all__ = ["apply"]
         "lakewright apply regions --allow replay",
     ],
 )
-@click.argument("entities", nargs=-1, metavar="[ENTITY]...", shell_complete=names_of("entities"))
+@click.argument(
+    "names", nargs=-1, metavar="[ENTITY|TARGET]...", shell_complete=names_of("entities", "targets")
+)
 @click.option(
     "--allow",
     "allowed",
@@ -41,9 +43,9 @@ __all__ = ["apply"]
 @author_option("Who applies it.")
 @click.pass_obj
 def apply(
-    call: Call, /, entities: tuple[str, ...], *, allowed: tuple[str, ...], dry_run: bool, author: str
+    call: Call, /, names: tuple[str, ...], *, allowed: tuple[str, ...], dry_run: bool, author: str
 ) -> int:
-    """Take every step that is due and needs nobody; all entities unless some are given.
+    """Take every step that is due and needs nobody; all of the project unless some are named.
 
     The exit code is 1 if a step failed, and 4 if something needs a person.
     """
@@ -53,7 +55,7 @@ def apply(
 
     grants, begin = frozenset(map(Grant, allowed)), call.clock()
     if dry_run:
-        plan = plan_of_project(call.app, entities, grants)
+        plan = plan_of_project(call.app, names, grants)
         call.output.answer(plan_document(plan), due_page(plan))
         return 0
 
@@ -63,7 +65,7 @@ def apply(
     done = apply_plan(
         call.app,
         lambda request: run_watched(call, request),
-        entities,
+        names,
         grants=grants,
         author=author,
         on_step=tell,

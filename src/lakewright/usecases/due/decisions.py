@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakewright.due.facts import Decision, Subject, Verb
+from lakewright.due.facts import Decision, Kind, Subject, Verb
 from lakewright.manifest.journal import DECISION
 from lakewright.manifest.record import format_instant
 from lakewright.manifest.store import Put, Write
@@ -29,6 +29,7 @@ def save_decision(app: App, decision: Decision, *, author: str, reason: str) -> 
     """Save a decision after all others, with who made it, when and why."""
     at = format_instant(app.store.now())
     value = {
+        "kind": decision.subject.kind.value,
         "name": decision.subject.name,
         "part": decision.subject.part,
         "verb": decision.verb.value,
@@ -43,4 +44,5 @@ def save_decision(app: App, decision: Decision, *, author: str, reason: str) -> 
 
 
 def _decision(value: Mapping[str, Any]) -> Decision:
-    return Decision(Subject(value["name"], value["part"]), Verb(value["verb"]), value["basis"])
+    subject = Subject(value["name"], value["part"], Kind(value.get("kind", Kind.ENTITY)))
+    return Decision(subject, Verb(value["verb"]), value["basis"])

@@ -1,4 +1,4 @@
-"""The facts of a project's silver tables: bronze, logs and manifest, each read once, without Spark.
+"""The facts of a project: bronze, logs and manifest, each read once, without Spark.
 
 What can't be known without Spark, or can't be read, is unknown, with the reason.
 """
@@ -19,6 +19,7 @@ from lakewright.due.facts import (
     Entry,
     Facts,
     Foreign,
+    Kind,
     Lock,
     Record,
     RecordState,
@@ -47,6 +48,7 @@ from lakewright.slices.processed import processed_items
 from lakewright.spec.models.entity import Strategy
 from lakewright.strategies.outdated import outdated_parts
 from lakewright.usecases.due.decisions import read_decisions
+from lakewright.usecases.due.observe_outputs import OutputObserver
 from lakewright.usecases.placed import chain_of
 
 if TYPE_CHECKING:
@@ -66,31 +68,56 @@ _NEEDS_SPARK = "only Spark can read the log of its table"
 
 
 def observe(app: App, names: Iterable[str] = ()) -> Facts:
-    """Return the facts of entities, of all that are enabled unless some are named.
+    """Return the facts of entities and of what targets have built, of all unless some are named.
 
     Raises:
-        SpecError: There is no such entity.
+        SpecError: There is no such entity or target.
     """
-    chosen = tuple(map(app.project.entity, names)) or tuple(app.project.entities.values())
-    entities, locks, unknown = [], dict[Subject, Lock](), dict[Subject, str]()
-    decisions = list(read_decisions(app))
+    named = tuple(dict.fromkeys(names))
+    targets = frozenset(name for name in named if _is_target(app, name))
+    chosen = [app.project.entity(name) for name in named if name not in targets or _is_entity(app, name)]
+    entities, locks, unknown = list[Entity](), dict[Subject, Lock](), dict[Subject, str]()
+    decisions, found = list(read_decisions(app)), list[_Observed]()
     with app.lake.observing():
-        for each in chosen:
+        for each in chosen if named else app.project.entities.values():
             if not each.enabled:
                 continue
+            observed = _Observed(app, each)
             try:
-                found = _Observed(app, each)
-                entity = found.entity()
+                entity = observed.entity()
             except LakewrightError as error:
                 unknown[Subject(each.called)] = error.message
                 continue
             if entity is None:
                 unknown[Subject(each.called)] = _NEEDS_SPARK
                 continue
+            found.append(observed)
             entities.append(entity)
-            locks |= found.locks()
-            decisions += found.recorded_decisions()
-    return Facts(tuple(entities), (), tuple(decisions), locks, unknown)
+            locks |= observed.locks()
+            decisions += observed.recorded_decisions()
+        chains = {each.declared.called: each.chain for each in found}
+        slices = {e.name: frozenset(_to_come(e.bronze, frozenset(e.table.slices))) for e in entities}
+        outputs = OutputObserver(app, chains, slices)
+        built = outputs.outputs(targets) if targets or not named else ()
+    return Facts(tuple(entities), built, tuple(decisions), locks, {**unknown, **outputs.unknown})
+
+
+def _is_target(app: App, name: str) -> bool:
+    """Return whether a target that is no entity's has a name."""
+    found = app.project.targets.get(name)
+    return found is not None and found.kind != Kind.ENTITY
+
+
+def _is_entity(app: App, name: str) -> bool:
+    return any(name in (each.called, each.name) for each in app.project.entities.values())
+
+
+def _to_come(bronze: Mapping[str, Slice], held: Collection[Slice]) -> list[str]:
+    """Return the slices that may be processed next: all if one may be replayed, else the new ones."""
+    new = [each for each in bronze.values() if each not in held]
+    newest = max((each.key for each in held), default=None)
+    may_replay = newest is not None and any(each.key <= newest for each in new)
+    return [each.name for each in (bronze.values() if may_replay else new)]
 
 
 @dataclass
@@ -178,10 +205,7 @@ class _Observed:
             for parameter in job.parameters
         ):
             return {}
-        new = [each for each in bronze.values() if each not in held]
-        newest = max((each.key for each in held), default=None)
-        may_replay = newest is not None and any(each.key <= newest for each in new)
-        names = [each.name for each in (bronze.values() if may_replay else new)]
+        names = _to_come(bronze, held)
         runs = ((name, run_taking(project, entity, name)) for name in names)
         return {name: run.unknown for name, run in runs if run is not None and run.unknown}
 

@@ -6,11 +6,13 @@ again, and a step that is not due any more is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from lakewright.due.facts import Entity, Grant, RecordState, Slice
+from lakewright.due.facts import Entity, Grant, Kind, Output, RecordState, Slice
 from lakewright.due.make_plan import make_plan
 from lakewright.due.plan import Action, Code, Plan, Step
 from lakewright.errors import Fault, LakewrightError, UsageError
@@ -19,7 +21,7 @@ from lakewright.plan.permissions import Permissions
 from lakewright.plan.phase import Phase
 from lakewright.run.request import JobRequest
 from lakewright.slices.context import ProcessingOptions
-from lakewright.slices.discover import item_id, list_bronze
+from lakewright.slices.discover import item_id, list_bronze, slice_name
 from lakewright.slices.other_runs import run_taking
 from lakewright.slices.pending import find_pending
 from lakewright.target_contexts import target_contexts
@@ -45,6 +47,9 @@ REASON = "apply"
 
 NO_EFFECT = "no_effect"
 """The code of the fault of a step that was taken and changed nothing that is observed."""
+
+UNDONE = "undone"
+"""The code of the fault of a build that its run has not come to."""
 
 MOST_PLANS = 20
 """Plans that are taken one after the other; each takes up what became due by the one before."""
@@ -85,11 +90,11 @@ def plan_of_project(app: App, names: Iterable[str] = (), grants: frozenset[Grant
 
     Args:
         app: The project.
-        names: Entities; all that are enabled unless given.
+        names: Entities and targets; all unless given.
         grants: What steps may do that they otherwise wait with.
 
     Raises:
-        SpecError: There is no such entity.
+        SpecError: There is no such entity or target.
     """
     return make_plan(observe(app, names), grants)
 
@@ -105,18 +110,18 @@ def apply_plan(
 ) -> Applied:
     """Take the steps that need nobody, until none is left; return what was done.
 
-    A step that fails is not taken again; the steps of other entities go on.
+    A step that fails is not taken again, nor what follows it; others go on.
 
     Args:
         app: The project.
         run: Runs a job.
-        names: Entities; all that are enabled unless given.
+        names: Entities and targets; all unless given.
         grants: What steps may do that they otherwise wait with.
         author: Who applies it.
         on_step: Receives each step before it is taken.
 
     Raises:
-        SpecError: There is no such entity.
+        SpecError: There is no such entity or target.
     """
     taker = _Taker(app, run, grants, author, on_step)
     plan = plan_of_project(app, names, grants)
@@ -145,22 +150,22 @@ class _Taker:
 
     def take(self, plan: Plan) -> bool:
         """Take the ready steps of a plan; return whether one is done."""
-        is_done = False
+        before = len(self.taken)
         for planned in plan.ready:
-            due = None if self._has_failed(planned) else self._still_due(planned)
-            if due is None:
+            if any(each.step.id == planned.id for each in self.taken[before:]) or self._has_failed(planned):
                 continue
-            step, entity = due
-            self.on_step(step)
-            fault = self._fault_of(step, entity)
-            self.taken.append(Taken(step, fault))
-            is_done |= fault is None
-        return is_done
+            if planned.subject.kind is Kind.TARGET:
+                self._build(planned, plan)
+            elif (due := self._still_due(planned)) is not None:
+                step, entity = due
+                self.on_step(step)
+                self.taken.append(Taken(step, self._fault_of(step, entity)))
+        return any(each.fault is None for each in self.taken[before:])
 
     def _fault_of(self, step: Step, entity: Entity) -> Fault | None:
         """Take a step; return why it failed. A run may fail by something else than the slices of the step."""
-        if any(each.step == step for each in self.taken):
-            return Fault(f"{step.subject.text}: the step was taken and is still due", code=NO_EFFECT)
+        if (fault := self._repeated(step)) is not None:
+            return fault
         try:
             self._take(step, entity)
         except LakewrightError as error:
@@ -168,11 +173,74 @@ class _Taker:
             return None if step.slices and set(step.slices) <= set(held) else error.as_fault()
         return None
 
+    def _repeated(self, step: Step) -> Fault | None:
+        """Return the fault of a step that was taken and is still due; None if it was not taken."""
+        if all(each.step != step for each in self.taken):
+            return None
+        return Fault(f"{step.subject.text}: the step was taken and is still due", code=NO_EFFECT)
+
     def _has_failed(self, step: Step) -> bool:
-        """Return whether a step of the same subject has failed, after which others may not be right."""
-        return any(
-            each.fault is not None and each.step.subject.name == step.subject.name for each in self.taken
+        """Return whether a step has failed that this one follows, or one of the same table or instance."""
+        for each in self.taken:
+            failed = each.step.subject
+            is_same = failed == step.subject or (
+                failed.name == step.subject.name and failed.kind is step.subject.kind is Kind.ENTITY
+            )
+            if each.fault is not None and (is_same or each.step.id in step.after):
+                return True
+        return False
+
+    def _build(self, planned: Step, plan: Plan) -> None:
+        """Build an instance of a target, with others of the same instance of its job that come next."""
+        first = self._due_output(planned)
+        if first is None:
+            return
+        instance = (first[1].job, first[1].instance)
+        rest = plan.ready[plan.ready.index(planned) + 1 :]
+        alike = takewhile(lambda each: each.action is planned.action, rest)
+        others = (self._due_output(each) for each in alike if each.subject.part == planned.subject.part)
+        together = [
+            each for each in others if each is not None and (each[1].job, each[1].instance) == instance
+        ]
+        due = []
+        for step, output in (first, *together):
+            self.on_step(step)
+            if (fault := self._repeated(step)) is not None:
+                self.taken.append(Taken(step, fault))
+            else:
+                due.append((step, output))
+        faults = self._run_builds(due) if due else {}
+        self.taken += [Taken(step, faults.get(output.subject.name)) for step, output in due]
+
+    def _run_builds(self, due: Sequence[tuple[Step, Output]]) -> dict[str, Fault]:
+        """Build targets of the same instance of a job by one run; return why some failed, by their names."""
+        names, output = tuple(each.subject.name for _, each in due), due[0][1]
+        request = JobRequest(
+            output.job,
+            Phase.BUILD,
+            tuple(f"{name}={text}" for name, text in output.instance.items()),
+            targets=names,
+            dirty=tuple(map(re.escape, names)),
+            keep_going=True,
+            permissions=self._permissions,
         )
+        self.app.begin_run()
+        try:
+            result = self.run(request)
+        except LakewrightError as error:
+            return dict.fromkeys(names, error.as_fault())
+        undone = [each for each in result.targets() if each.is_undone or each.status.is_failure]
+        return {
+            each.name: each.error or Fault(f"{each.name}: {'; '.join(each.reasons)}", code=UNDONE)
+            for each in reversed(undone)
+        }
+
+    def _due_output(self, planned: Step) -> tuple[Step, Output] | None:
+        """Return a step of a target as it is due now, and its facts; None if it is not due any more."""
+        facts = observe(self.app, [planned.subject.name])
+        steps = {step.id: step for step in make_plan(facts, self.grants).ready}
+        own = (each for each in facts.outputs if each.subject == planned.subject)
+        return next(((steps[planned.id], each) for each in own if planned.id in steps), None)
 
     def _still_due(self, planned: Step) -> tuple[Step, Entity] | None:
         """Return a step as it is due now, and its entity; None if it is not due any more."""
@@ -215,16 +283,27 @@ class _Taker:
             leave(self.app, f"{step.subject.name}/{each.name}", author=self.author, reason=REASON)
 
     def _forward(self, step: Step, entity: Entity) -> None:
-        records = (entity.records.get(each.name) for each in step.slices)
-        if any(record is not None and record.state is RecordState.PROCESSED for record in records):
+        records = ((entity.records.get(each.name), each) for each in step.slices)
+        lost = {
+            each.name: record.content == each.content
+            for record, each in records
+            if record is not None and record.state is RecordState.PROCESSED
+        }
+        if lost and all(lost.values()):
             self._rebuild(step)  # the manifest has them, and the table has lost them
-            return
-        self._apply(step, _runs(self.app, step))
+        else:
+            self._apply(step, _runs(self.app, step), again=lost.keys())
 
-    def _apply(self, step: Step, runs: Sequence[OtherRun | None]) -> None:
-        """Process the slices of a step by the runs of jobs that take them, or without a job if none does."""
+    def _apply(self, step: Step, runs: Sequence[OtherRun | None], again: Collection[str] = ()) -> None:
+        """Process the slices of a step by the runs of jobs that take them, or without a job if none does.
+
+        Args:
+            step: The step.
+            runs: The runs.
+            again: The slices that the manifest has as processed.
+        """
         entity = step.subject.name
-        self._make_ready(entity, [each.name for each in step.slices])
+        self._make_ready(entity, [each.name for each in step.slices], again)
         for run in runs:
             self.app.begin_run()
             if run is None:
@@ -270,8 +349,8 @@ class _Taker:
         self._make_ready(step.subject.name, new)
         return new[0]
 
-    def _make_ready(self, entity: str, names: Sequence[str]) -> None:
-        """Make slices ready as they are now that have failed, or that changed while they waited."""
+    def _make_ready(self, entity: str, names: Sequence[str], again: Collection[str] = ()) -> None:
+        """Make slices ready as they are now that have failed, changed while they waited, or are processed."""
         ledger = self.app.ledger_of(self.app.store, self.author)
         chain = chain_of(self.app, self.app.project.entity(entity), ledger)
         present = {
@@ -282,7 +361,10 @@ class _Taker:
             now = present.get(item.item_id)
             if item.failed is not None:
                 ledger.resolve(item.item_id, REASON, fingerprint=now)
-            elif now is not None and item.fingerprint is not None and is_changed(item.fingerprint, now):
+            elif now is not None and (
+                slice_name(item) in again
+                or (item.fingerprint is not None and is_changed(item.fingerprint, now))
+            ):
                 may_be_late = bool(item.new is not None and item.new.note.get("allow_late"))
                 ledger.requeue(item.item_id, REASON, fingerprint=now, allow_late=may_be_late)
 

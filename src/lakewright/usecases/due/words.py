@@ -57,6 +57,7 @@ _TEXTS: Mapping[Code, str] = {
     Code.WITHDRAWN: "a person emptied it",
     Code.KEPT_AS_FILLED: "it is only built while it is empty",
     Code.APPENDED_BEFORE: "its rows are in the table already",
+    Code.UNSEEN: "nobody knows whether these have changed, and it is only built when a job asks: {places}",
     Code.UNCHECKED: "it was not checked since it was built",
     Code.CHECK_FAILED: "a check failed",
     Code.UNKNOWN: "{why}",
@@ -149,7 +150,7 @@ def _step(step: Step) -> dict[str, Any]:
         "id": step.id,
         "action": step.action.value,
         "subject": {
-            "kind": "entity",
+            "kind": step.subject.kind.value,
             "name": step.subject.name,
             "part": step.subject.part,
             "slices": [each.name for each in step.slices],
@@ -166,7 +167,11 @@ def _step(step: Step) -> dict[str, Any]:
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
         **_reason(finding.reason),
-        "subject": {"kind": "entity", "name": finding.subject.name, "part": finding.subject.part},
+        "subject": {
+            "kind": finding.subject.kind.value,
+            "name": finding.subject.name,
+            "part": finding.subject.part,
+        },
         "commands": [choice_argv(each) for each in finding.choices],
     }
 

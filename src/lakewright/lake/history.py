@@ -1,0 +1,174 @@
+"""What a table's log tells of earlier versions: whether its rows build on one, and what has changed since.
+
+The log is read once; each answer then takes the same time, however long it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from lakewright.lake.commit import (
+    EMPTIED,
+    Commit,
+    going_back,
+    has_changed_rows,
+    is_effective,
+    is_own,
+    read_commits,
+    replaces_all,
+)
+from lakewright.lake.observation import open_log
+from lakewright.spec.models.places import Address
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+
+__all__ = ["Partition", "TableHistory", "read_table_history"]
+
+Partition: TypeAlias = Mapping[str, str]
+"""Values of partition columns, by their names in lower case; empty for the whole table."""
+
+
+class _Latest:
+    """The latest version in which each of several partitions was written as a whole."""
+
+    def __init__(self, commits: Iterable[tuple[int, Partition]]) -> None:
+        self._by_columns: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
+        for version, values in commits:
+            columns = tuple(sorted(values))
+            parts = self._by_columns.setdefault(columns, {})
+            key = tuple(values[name] for name in columns)
+            parts[key] = max(version, parts.get(key, -1))
+
+    def containing(self, partition: Partition) -> int:
+        """Return the latest version in which a partition, or one that contains it, was written; else -1."""
+        return max(
+            (
+                parts.get(tuple(partition[name] for name in columns), -1)
+                for columns, parts in self._by_columns.items()
+                if partition.keys() >= set(columns)
+            ),
+            default=-1,
+        )
+
+    def touching(self, partition: Partition) -> int:
+        """Return the latest version in which a partition that overlaps this one was written; else -1."""
+        wider = (
+            version
+            for columns, parts in self._by_columns.items()
+            if not partition.keys() >= set(columns)
+            for values, version in parts.items()
+            if all(partition.get(name, value) == value for name, value in zip(columns, values, strict=True))
+        )
+        return max(self.containing(partition), *wider, -1)
+
+
+@dataclass(frozen=True)
+class TableHistory:
+    """A table and its log.
+
+    Attributes:
+        id: The identity of the table; another table in its place has another one.
+        version: The version of the table.
+        log: The commits that its log still has, oldest first.
+    """
+
+    id: str
+    version: int
+    log: tuple[Commit, ...]
+
+    @property
+    def mark(self) -> str:
+        """The present state as text."""
+        return f"{self.id}@{self.version}"
+
+    @cached_property
+    def _standing(self) -> tuple[Commit, ...]:
+        """The commits on which its last version builds, newest first."""
+        return tuple(commit for commit, _ in going_back(self.log, self.log))
+
+    @cached_property
+    def _floor(self) -> int:
+        """The last version before these on which they build, too; -1 if there is none."""
+        oldest, before = next(reversed(list(going_back(self.log, self.log))), (None, None))
+        if before is not None or oldest is None:
+            return -1 if before is None else before
+        # To which version an unreadable RESTORE went back, nobody knows.
+        return oldest.version - 1 if is_effective(oldest.version - 1, self.log) else -1
+
+    @cached_property
+    def _versions(self) -> frozenset[int]:
+        return frozenset(commit.version for commit in self._standing)
+
+    @cached_property
+    def _cleared(self) -> int:
+        return max((each.version for each in self._standing if replaces_all(each)), default=-1)
+
+    @cached_property
+    def _emptied(self) -> _Latest:
+        return _Latest(_in_partitions(self._standing))
+
+    def holds(self, version: int, partition: Partition) -> bool:
+        """Return whether what a version wrote into a partition is there, and was not replaced since."""
+        is_built_on = version in self._versions or version <= self._floor
+        is_replaced = self._cleared > version or self._emptied.containing(partition) > version
+        return is_built_on and not is_replaced
+
+    def version_of_append(self, identity: str) -> int | None:
+        """Return the version in which an append was made whose rows are there; None if none was."""
+        own = (each.version for each in self._standing if each.content.get("app") == identity)
+        return next((version for version in own if self.holds(version, {})), None)
+
+    @cached_property
+    def _foreign(self) -> tuple[int, ...]:
+        return tuple(
+            each.version
+            for each in self._standing
+            if has_changed_rows(each) and each.operation != "RESTORE" and not is_own(each)
+        )
+
+    def foreign_since(self, version: int, own: frozenset[int] = frozenset()) -> int | None:
+        """Return the last version after one in which another writer has changed rows; None without one.
+
+        Args:
+            version: The version.
+            own: Versions that are known to be Lakewright's, although nothing in them says so.
+        """
+        return next((each for each in self._foreign if each > version and each not in own), None)
+
+    @cached_property
+    def _changed(self) -> tuple[int, _Latest]:
+        """The last version that changed rows anywhere, and the last one of each partition."""
+        changing = [each for each in self.log if has_changed_rows(each)]
+        parts = dict(_in_partitions(changing))
+        whole = max((each.version for each in changing if each.version not in parts), default=-1)
+        return whole, _Latest(parts.items())
+
+    def has_changed(self, version: int, partition: Partition) -> bool:
+        """Return whether rows of a partition may have changed since a version."""
+        whole, parts = self._changed
+        return version > self.version or max(whole, parts.touching(partition)) > version
+
+
+def read_table_history(lake: Lake, location: str) -> TableHistory | None:
+    """Return the history of the table in a folder; None if there is none, or only Spark can read it.
+
+    Raises:
+        LakewrightError: The log can't be read.
+    """
+    address = Address(location=location)
+    table = open_log(lake, address).table
+    if table is None:
+        return None
+    return TableHistory(str(table.metadata().id), table.version(), read_commits(lake, address))
+
+
+def _in_partitions(commits: Iterable[Commit]) -> Iterator[tuple[int, Partition]]:
+    """Yield the versions in which Lakewright emptied, or replaced, the rows of a partition, with that."""
+    for each in commits:
+        emptied = each.content.get(EMPTIED)
+        if isinstance(emptied, Mapping) and emptied:
+            yield each.version, {str(name).lower(): str(value) for name, value in emptied.items()}

@@ -1,0 +1,69 @@
+"""Marks of places: short texts that are other ones once the rows of a place may be others."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from lakewright.errors import LakewrightError
+from lakewright.lake.files import files_at
+from lakewright.lake.observation import open_log
+from lakewright.lake.paths import is_s3, local_path
+from lakewright.spec.models.places import Address
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.plan.resource import Resource
+
+__all__ = ["ABSENT", "UNSEEN", "mark_of", "version_of"]
+
+ABSENT = ""
+"""The mark of a place at which nothing is."""
+
+UNSEEN = "?"
+"""The mark of a place that can't be looked at without Spark, such as a table of a database."""
+
+_PATTERN_SIGNS = frozenset("*?[")
+
+
+def mark_of(lake: Lake, place: Resource) -> str:
+    """Return the mark of a place: the identity and version of a table, or a digest of names, sizes and times.
+
+    Spark is not started.
+    """
+    if place.category != "file" or not (is_s3(place.name) or local_path(place.name)):
+        return UNSEEN
+    try:
+        if _may_be_table(place.name):
+            table = open_log(lake, Address(location=place.name)).table
+            if table is not None:
+                return f"{table.metadata().id}@{table.version()}"
+        return _digest(lake, place.name)
+    except (LakewrightError, OSError):
+        return UNSEEN
+
+
+def _may_be_table(name: str) -> bool:
+    local = local_path(name)
+    return _PATTERN_SIGNS.isdisjoint(name) and (local is None or local.is_dir())
+
+
+def version_of(mark: str) -> tuple[str, int] | None:
+    """Return the identity and the version of a table that a mark is of; None if it is of something else.
+
+    Example:
+        >>> version_of("7b0f@12"), version_of("")
+        (('7b0f', 12), None)
+    """
+    name, is_table, version = mark.rpartition("@")
+    return (name, int(version)) if is_table else None
+
+
+def _digest(lake: Lake, pattern: str) -> str:
+    """Return a digest of the files of all places that match; the mark of nothing if there is none."""
+    files, digest = files_at(pattern, lake), hashlib.sha256()
+    found = sorted(files.matching(pattern))
+    for place in found:
+        for entry in files.listed(place):
+            digest.update(f"{place}/{entry.name}\t{entry.size}\t{entry.modified}\n".encode())
+    return digest.hexdigest()[:16] if found else ABSENT

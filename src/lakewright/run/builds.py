@@ -1,0 +1,218 @@
+"""Builds: what each instance of a target was last built from, recorded as it is built.
+
+A build is to gold what a slice is to silver. Whether an instance is stale follows from its build and from
+what is there now; nothing else has to be remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from lakewright.lake.place_marks import mark_of, version_of
+from lakewright.manifest.journal import BUILD, Journal, Run
+from lakewright.manifest.store import Put
+from lakewright.plan.phase import Phase
+from lakewright.plan.resource import Resource
+from lakewright.plan.status import Planned, Status
+
+if TYPE_CHECKING:
+    from lakewright.lake.lake import Lake
+    from lakewright.plan.step import Plan, Step
+    from lakewright.run.result import TargetResult
+
+__all__ = ["BuildRecorder", "BuildState", "RecordedBuild", "build_key", "read_builds"]
+
+_REMOVERS = frozenset({"truncate", "drop", "deleteFile"})
+"""Kinds of targets whose work is to remove what others have built."""
+
+
+class BuildState(StrEnum):
+    """How far a build has come; `WITHDRAWN` if a person has emptied or removed what it had written."""
+
+    WANTED = "wanted"
+    BEGUN = "begun"
+    DONE = "done"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBuild:
+    """The last build of an instance of a target.
+
+    Attributes:
+        parameters: The parameters of the instance, with secrets hidden.
+        definition: The digest of what was declared of the rows.
+        writes: The places that it writes.
+        inputs: The mark of each place that it reads.
+        output: The mark of each place that it has written; empty unless it is done.
+        append: The identity of an append that it has begun, by which the table tells whether it is done.
+        is_append: Whether it adds its rows to those that are there.
+        order: A text that sorts builds by the time at which they were recorded.
+    """
+
+    project: str
+    job: str
+    target: str
+    parameters: Mapping[str, str]
+    definition: str
+    state: BuildState
+    writes: tuple[Resource, ...] = ()
+    inputs: Mapping[Resource, str] = field(default_factory=dict)
+    output: Mapping[Resource, str] = field(default_factory=dict)
+    append: str | None = None
+    is_append: bool = False
+    order: str = ""
+
+    @property
+    def key(self) -> str:
+        """The key of its document."""
+        return build_key(self.project, self.target, self.parameters)
+
+    @property
+    def put(self) -> Put:
+        """The put that records it."""
+        value = {
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            "parameters": dict(self.parameters),
+            "state": self.state.value,
+            "writes": [_place(each) for each in self.writes],
+            "inputs": [[_place(each), mark] for each, mark in self.inputs.items()],
+            "output": [[_place(each), mark] for each, mark in self.output.items()],
+        }
+        return Put(BUILD, self.key, value)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RecordedBuild:
+        """Return the build of a document's value."""
+        return cls(
+            **{name: value[name] for name in _AS_THEY_ARE},
+            parameters=value["parameters"],
+            state=BuildState(value["state"]),
+            writes=tuple(map(_resource, value["writes"])),
+            inputs={_resource(place): mark for place, mark in value["inputs"]},
+            output={_resource(place): mark for place, mark in value["output"]},
+        )
+
+
+_AS_THEY_ARE = ("project", "job", "target", "definition", "append", "is_append", "order")
+
+
+def _place(resource: Resource) -> list[Any]:
+    return [resource.category, resource.name, [list(pair) for pair in resource.partition]]
+
+
+def _resource(value: Sequence[Any]) -> Resource:
+    category, name, partition = value
+    return Resource(category, name, tuple((column, text) for column, text in partition))
+
+
+def build_key(project: str, target: str, parameters: Mapping[str, str]) -> str:
+    """Return the key of the document of an instance of a target."""
+    named = json.dumps([target, sorted(parameters.items())])
+    return f"{project}/{hashlib.sha256(named.encode()).hexdigest()}"
+
+
+def read_builds(journal: Journal, project: str) -> Iterator[RecordedBuild]:
+    """Yield the last build of each instance of a project's targets."""
+    for document in journal.store.documents(BUILD, prefix=f"{project}/"):
+        build = RecordedBuild.from_json(document.value)
+        if build.project == project:
+            yield build
+
+
+@dataclass(slots=True)
+class BuildRecorder:
+    """Records the builds of a run.
+
+    What an instance reads is looked at before anything reads it. A place that changes while it is read makes
+    the instance stale, so that nothing is missed.
+
+    Attributes:
+        refresh: Discards what an instance has read of places already.
+    """
+
+    journal: Journal
+    run: Run
+    plan: Plan
+    lake: Lake
+    refresh: Callable[[int, frozenset[Resource]], None] = lambda *_: None
+    _seen: dict[int, dict[Resource, str]] = field(default_factory=dict, init=False)
+    _begun: dict[tuple[int, str], RecordedBuild] = field(default_factory=dict, init=False)
+
+    def wanted(self) -> Iterator[Put]:
+        """Yield the puts that record, as the run starts, what it is to build."""
+        for index, instance in enumerate(self.plan.instances):
+            for phase in instance.phases:
+                for step in phase.steps:
+                    if step.status is Planned.WOULD_RUN and step.definition is not None:
+                        yield from self._wanted(index, step)
+
+    def _wanted(self, index: int, step: Step) -> Iterator[Put]:
+        build = self._build(index, step, BuildState.WANTED)
+        if step.append is None:
+            yield build.put
+        elif self.journal.store.document(BUILD, build.key) is None:
+            yield build.put  # of an append that was done before, the last build must be known
+
+    def begin(self, index: int, step: Step) -> Sequence[Put]:
+        """Look at what a step reads; return the puts that record that it begins to add rows."""
+        if step.definition is None:
+            return ()
+        seen = self._seen.setdefault(index, {})
+        new = frozenset(each for each in step.requires if each not in seen)
+        self.refresh(index, new)
+        seen.update((each, mark_of(self.lake, each)) for each in sorted(new, key=str))
+        inputs = {each: seen[each] for each in sorted(step.requires, key=str)}
+        build = replace(self._build(index, step, BuildState.BEGUN), inputs=inputs)
+        self._begun[index, step.target] = build
+        return () if step.append is None else (build.put,)
+
+    def end(self, index: int, step: Step, result: TargetResult) -> Sequence[Put]:
+        """Return the puts that record what a step has built, or removed."""
+        if result.is_undone or result.status is Status.FAILED:
+            return ()
+        changed = step.provides
+        for each in [each for each in self._seen.get(index, {}) if any(map(each.intersects, changed))]:
+            del self._seen[index][each]
+        if step.phase.is_cleanup or step.kind in _REMOVERS:
+            return tuple(self._withdrawn(changed))
+        build = self._begun.pop((index, step.target), None) if step.phase is Phase.BUILD else None
+        return () if build is None else (self._done(build, step, result).put,)
+
+    def _build(self, index: int, step: Step, state: BuildState) -> RecordedBuild:
+        append = step.append_id(self.run.run_id, index)
+        return RecordedBuild(
+            self.run.project,
+            self.run.job,
+            step.target,
+            self.journal.hide_secrets(self.plan.instances[index].parameters),
+            step.definition or "",
+            state,
+            tuple(sorted(step.provides, key=str)),
+            append=append,
+            is_append=step.append is not None,
+            order=f"{self.run.key} {index:08}",
+        )
+
+    def _done(self, build: RecordedBuild, step: Step, result: TargetResult) -> RecordedBuild:
+        version = result.metrics.get("delta_version")
+        output = {}
+        for place in sorted(step.provides, key=str):
+            mark = mark_of(self.lake, place)
+            table = version_of(mark)
+            is_known = table is not None and isinstance(version, int)
+            output[place] = f"{table[0]}@{version}" if is_known and table is not None else mark
+        return replace(build, state=BuildState.DONE, output=output)
+
+    def _withdrawn(self, emptied: Iterable[Resource]) -> Iterator[Put]:
+        """Yield the puts that record that what others have built was removed on purpose."""
+        places = tuple(emptied)
+        for build in read_builds(self.journal, self.run.project) if places else ():
+            is_gone = all(any(place.contains(each) for place in places) for each in build.writes)
+            if build.writes and is_gone and build.state is not BuildState.WITHDRAWN:
+                yield replace(build, state=BuildState.WITHDRAWN, output={}).put

@@ -1,0 +1,217 @@
+"""What targets have built is made right by doing what is due, on small real lakes."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.due.gold import ages, by_day, delta
+from tests.spark.due.small import SmallProject
+
+from lakewright.due.facts import Kind
+from lakewright.due.plan import Action, Code, State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from lakewright.due.plan import Plan
+
+
+@pytest.fixture
+def project(tmp_path: Path, spark: SparkSession) -> SmallProject:
+    return SmallProject(tmp_path / "project", spark, gold=ages())
+
+
+@pytest.fixture
+def daily(tmp_path: Path, spark: SparkSession) -> SmallProject:
+    return SmallProject(tmp_path / "project", spark, by_day=True, gold=by_day())
+
+
+def due(plan: Plan) -> list[tuple[str, Code]]:
+    """Return the instances of targets that are due, with why."""
+    return [(each.subject.text, each.reason.code) for each in plan.ready if each.subject.kind is Kind.TARGET]
+
+
+def test_gold_is_built_with_silver_and_again_once_silver_has_changed(project: SmallProject) -> None:
+    project.put("01", {1: 10, 2: 10})
+    plan = project.plan()
+    assert [(each.subject.name, each.action) for each in plan.ready] == [
+        ("people", Action.FORWARD),
+        ("ages", Action.BUILD),
+    ]
+    project.done()
+    assert project.built("ages") == [(10, 2)]
+    project.put("02", {2: 20})
+    assert due(project.plan()) == [("ages", Code.INPUT_DUE)]
+    project.done()
+    assert project.built("ages") == [(10, 1), (20, 1)]
+
+
+def test_gold_of_another_job_is_stale_once_silver_has_changed(tmp_path: Path, spark: SparkSession) -> None:
+    """Cases, "Where advice went wrong" 2: one plan, whatever the policy of the build."""
+    gold = ages(buildPolicy="IF_CHANGED") | {"jobs": {"summary": {"targets": ["ages"]}}}
+    project = SmallProject(tmp_path / "project", spark, by_day=True, gold=gold)
+    project.put("01", {1: 10})
+    project.job("daily", "day=01").check()
+    project.job("summary").check()
+    assert project.plan().steps == ()
+    project.put("02", {2: 10})
+    project.job("daily", "day=02").check()
+    assert due(project.plan()) == [("ages", Code.INPUT_MOVED)]
+    project.done()
+    assert project.built("ages") == [(10, 2)]
+
+
+def test_all_instances_are_stale_once_their_query_has_changed(daily: SmallProject) -> None:
+    """Cases, "Where advice went wrong" 3: definition changed."""
+    for day in ("01", "02"):
+        daily.put(day, {int(day): int(day)})
+        daily.job("daily", f"day={day}").check()
+    daily.gold = by_day("select age * 10 as age, '${day}' as day from people where age < 100")
+    daily.write()
+    daily.put("03", {3: 3})
+    daily.job("daily", "day=03").check()
+    assert due(daily.plan()) == [("days/day=01", Code.REDEFINED), ("days/day=02", Code.REDEFINED)]
+    daily.done()
+    assert {(row[0] % 10, row[1]) for row in daily.built("days")} == {(0, "01"), (0, "02"), (0, "03")}
+
+
+def test_nothing_is_named_that_is_not_stale(daily: SmallProject) -> None:
+    """Cases, "Where advice went wrong" 8: a failed day, and the day before it is left alone."""
+    daily.put("01", {1: 1})
+    daily.job("daily", "day=01").check()
+    daily.put("02", {2: "bad"})
+    assert not daily.job("daily", "day=02").is_success
+    assert {step.subject.text for step in daily.plan().steps} == {"people/02.csv", "days/day=02"}
+    daily.put("02", {2: 2})
+    daily.done()
+    assert daily.plan().steps == ()
+
+
+def test_a_build_that_has_begun_and_is_not_done_is_stale(
+    daily: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cases, "Where advice went wrong" 9: a run is killed between the commits of silver and gold."""
+    daily.put("01", {1: 1})
+    daily.job("daily", "day=01").check()
+    daily.put("02", {2: 2})
+    _kill_before(monkeypatch, "days")
+    assert not daily.job("daily", "day=02").is_success
+    monkeypatch.undo()
+    daily.job("daily", "day=02", targets=("people",))
+    assert due(daily.plan()) == [("days/day=02", Code.CUT_OFF)]
+    daily.done()
+    assert {row[1] for row in daily.built("days")} == {"01", "02"}
+
+
+def _kill_before(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    from lakewright.run.job import Recorder
+
+    begin = Recorder.step_started
+
+    def started(recorder: Recorder, instance: int, step: Any) -> None:
+        if step.target == target and step.phase.value == "BUILD":
+            raise KeyboardInterrupt
+        begin(recorder, instance, step)
+
+    monkeypatch.setattr(Recorder, "step_started", started)
+
+
+@pytest.mark.parametrize("how", ["gone", "emptied", "restored"])
+def test_gold_that_does_not_hold_its_build_is_built_again(project: SmallProject, how: str) -> None:
+    project.put("01", {1: 10})
+    project.done()
+    project.put("02", {2: 20})
+    project.done()
+    table = project.folder / "lake" / "gold" / "ages"
+    if how == "gone":
+        shutil.rmtree(table)
+    elif how == "emptied":
+        project.spark.sql(f"delete from delta.`{table}`")
+    else:
+        project.spark.sql(f"restore table delta.`{table}` to version as of 0")
+    assert due(project.plan()) == [("ages", Code.OUTPUT_GONE)]
+    project.done()
+    assert project.built("ages") == [(10, 1), (20, 1)]
+
+
+def test_what_another_writer_did_to_gold_is_kept_until_somebody_decides(project: SmallProject) -> None:
+    project.put("01", {1: 10, 2: 20})
+    project.done()
+    table = project.folder / "lake" / "gold" / "ages"
+    project.spark.sql(f"delete from delta.`{table}` where age = 10")
+    (finding,) = project.plan().findings
+    assert (finding.reason.code, finding.subject.text, project.plan().steps) == (
+        Code.FOREIGN_ROWS,
+        "ages",
+        (),
+    )
+    project.decide("ages", "drop")
+    assert due(project.plan()) == [("ages", Code.OUTPUT_CHANGED)]
+    project.done()
+    assert (project.built("ages"), project.plan().findings) == ([(10, 1), (20, 1)], ())
+
+
+def test_an_append_is_never_repeated_unasked(tmp_path: Path, spark: SparkSession) -> None:
+    project = SmallProject(tmp_path / "project", spark, gold=ages(mode="APPEND"))
+    project.put("01", {1: 10})
+    project.done()
+    project.put("02", {2: 20})
+    project.job("daily", targets=("people",)).check()
+    (step,) = project.plan().steps
+    assert (step.reason.code, step.state) == (Code.APPENDED_BEFORE, State.NEEDS_DECISION)
+    assert project.apply().taken == ()
+    project.decide("ages", "again")
+    project.done()
+    assert project.built("ages") == [(10, 1), (10, 1), (20, 1)]
+    assert project.plan().steps == ()
+
+
+def test_what_a_person_has_removed_is_left_alone_until_somebody_wants_it(project: SmallProject) -> None:
+    from lakewright.plan.phase import Phase
+
+    project.put("01", {1: 10})
+    project.done()
+    project.job("daily", phase=Phase.TRUNCATE, targets=("ages",)).check()
+    plan = project.plan()
+    assert (plan.steps, [each.reason.code for each in plan.findings]) == ((), [Code.WITHDRAWN])
+    project.decide("ages", "again")
+    project.done()
+    assert project.built("ages") == [(10, 1)]
+
+
+def test_what_is_only_built_while_it_is_empty_is_left_as_it_is(tmp_path: Path, spark: SparkSession) -> None:
+    project = SmallProject(tmp_path / "project", spark, gold=ages(buildPolicy="IF_EMPTY"))
+    project.put("01", {1: 10})
+    project.done()
+    project.put("02", {2: 20})
+    project.job("daily", targets=("people",)).check()
+    plan = project.plan()
+    assert (plan.steps, [each.reason.code for each in plan.findings]) == ((), [Code.KEPT_AS_FILLED])
+    assert project.built("ages") == [(10, 1)]
+
+
+def test_a_chain_of_targets_is_built_in_its_order(tmp_path: Path, spark: SparkSession) -> None:
+    gold = ages()
+    gold["mappings"] |= {
+        "read_ages": {"kind": "relation", "relation": delta("ages")},
+        "top": {"kind": "sql", "sql": "select max(n) as n from read_ages"},
+    }
+    gold["targets"] = {
+        "top": {"kind": "relation", "mapping": "top", "relation": delta("top")},
+        **gold["targets"],
+    }
+    gold["jobs"] = {"tops": {"targets": ["top"]}}
+    project = SmallProject(tmp_path / "project", spark, gold=gold)
+    project.put("01", {1: 10, 2: 10})
+    assert [each.subject.text for each in project.plan().ready] == ["people", "ages", "top"]
+    project.done()
+    assert project.built("top") == [(2,)]
+    project.put("02", {3: 10})
+    project.job("daily").check()
+    assert due(project.plan()) == [("top", Code.INPUT_MOVED)]
+    project.done()
+    assert project.built("top") == [(3,)]
