@@ -275,12 +275,16 @@ def events(
     yield lambda: _restore(project, chance)
     yield lambda: shutil.rmtree(project.table, ignore_errors=True)
     yield lambda: _disturb_gold(project, chance)
-    yield lambda: project.job("daily", targets=("people",))
+    yield lambda: _run_silver(project)
     yield lambda: _apply(project)
 
 
 def _apply(project: SmallProject) -> None:
     project.apply()
+
+
+def _run_silver(project: SmallProject) -> None:
+    project.job("daily", targets=("people",))
 
 
 def _delete(project: SmallProject, key: int) -> None:
