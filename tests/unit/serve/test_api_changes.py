@@ -92,8 +92,8 @@ def test_a_living_lock_is_released_by_force_only(shop: Served) -> None:
         ("/decide", {"subject": "none", "choice": "skip", "reason": "x"}, 409, "not_offered"),
         ("/decide", {"subject": "orders/9", "choice": "end", "reason": " "}, 400, "usage"),
         ("/apply", {}, 400, "usage"),
-        ("/apply", {"entities": ["none"], "reason": "x"}, 404, "unknown"),
-        ("/apply", {"entities": ["--allow=foreign"], "reason": "x"}, 404, "unknown"),
+        ("/apply", {"names": ["none"], "reason": "x"}, 404, "unknown"),
+        ("/apply", {"names": ["--allow=foreign"], "reason": "x"}, 404, "unknown"),
         ("/apply", {"allow": ["everything"], "reason": "x"}, 400, "usage"),
         ("/bus/renew", {"claim": {"item_id": "x"}}, 400, "usage"),
         ("/runs/none/cancel", {"reason": "x"}, 404, "unknown"),
@@ -183,10 +183,10 @@ def test_other_commands_are_begun_the_same_way(shop: Served) -> None:
 
 def test_what_is_due_is_applied_by_a_command(shop: Served) -> None:
     post(shop, "/apply", reason="now")
-    post(shop, "/apply", entities=["orders", "people"], allow=["replay"], reason="the new key")
+    post(shop, "/apply", names=["orders", "people_target"], allow=["replay"], reason="the new key")
     assert [list(request.arguments) for request in shop.requests.begun] == [
         ["apply", "--author=ann", "-o", "json", "--"],
-        ["apply", "--allow=replay", "--author=ann", "-o", "json", "--", "orders", "people"],
+        ["apply", "--allow=replay", "--author=ann", "-o", "json", "--", "orders", "people_target"],
     ]
     assert {request.trigger for request in shop.requests.begun} == {"ann: now", "ann: the new key"}
 

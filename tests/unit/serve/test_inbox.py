@@ -23,7 +23,7 @@ from tests.unit.serve.test_pages import applied, words
 from tests.unit.usecases.test_unwritable import lock
 
 from lakewright.app import App
-from lakewright.due.facts import Grant, Slice, Subject, Verb
+from lakewright.due.facts import Grant, Kind, Slice, Subject, Verb
 from lakewright.due.plan import Action, Code, Finding, Plan, Reason, State, Step, choices_of
 from lakewright.manifest.journal import Run
 from lakewright.manifest.store import Put, Write
@@ -227,6 +227,23 @@ def test_a_step_that_needs_consent_is_applied_with_its_grants(shop: Served) -> N
     assert list(shop.requests.begun[-1].arguments) == [
         *("apply", "--allow=foreign", "--allow=replay", "--author=ann", "-o", "json", "--", "orders")
     ]
+
+
+def test_a_target_that_is_due_leads_to_its_lineage(shop: Served) -> None:
+    relation = "relations: {sales: {kind: delta, location: lake/sales}}\n"
+    relation += "mappings: {read: {kind: relation, relation: sales}}\n"
+    model = MODEL.replace(
+        "targets:\n  orders", "targets:\n  sold: {kind: relation, mapping: read, relation: sales}\n  orders"
+    )
+    (shop.app.project.basedir / "model.yml").write_text(model + relation)
+    subject = Subject("sold", "day=2022-01-01", Kind.TARGET)
+    step = Step("build sold", Action.BUILD, subject, Reason(Code.NO_BUILD))
+    inbox = Inbox(shop)
+    inbox.pages.observer = BackgroundObserver(lambda _: Plan((step,)))
+    inbox.read()
+    inbox.pages.observer.wait(20)
+    (place,) = re.findall(r'href="(/lineage\?[^"]+)">sold/day=2022-01-01<', inbox.read())
+    assert shop.client.get(html.unescape(place)).status_code == 200
 
 
 def test_what_a_plan_names_is_only_text_on_the_page(shop: Served) -> None:

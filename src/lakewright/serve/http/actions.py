@@ -143,14 +143,15 @@ def begin_undo(call: ApiCall, *, is_preview: bool = False) -> BegunCommand:
 
 
 def begin_apply(call: ApiCall) -> BegunCommand:
-    """Begin to take what is due, of all entities or of some; return it instead if it is running already.
+    """Begin to take what is due, of the whole project or of some; return it if it is running already.
 
     Raises:
-        HttpFault: There is no such entity or grant, or no reason.
+        HttpFault: There is no such entity, target or grant, or no reason.
     """
-    names = [str(each) for each in call.body.get("entities", ())]
+    names = [str(each) for each in call.body.get("names", ())]
     for name in names:
-        found(call, "entity", name)
+        if name not in call.app.project.targets:
+            found(call, "entity", name)
     grants = [str(each) for each in call.body.get("allow", ())]
     known = [grant.value for grant in Grant]
     for grant in grants:
@@ -311,9 +312,7 @@ ACTIONS = (
         "Record a choice that `GET /plan` offers; `/apply` goes by it.",
         "state",
         _decide,
-        required(
-            "subject", "The subject, as the arguments of the choice name it: an entity, or ENTITY/SLICE."
-        ),
+        required("subject", "The subject, as the arguments of the choice name it."),
         required("choice", "The choice."),
         text("basis", "The basis of the choice: it is refused if it is another one by now."),
         _REASON,
@@ -324,7 +323,7 @@ ACTIONS = (
         "Begin to take every step that is due and needs nobody.",
         "state",
         lambda call: begin_apply(call).as_json(),
-        listed("entities", "Only these entities."),
+        listed("names", "Only these entities and targets."),
         listed("allow", f"Grants for what needs consent: {', '.join(Grant)}."),
         _REASON,
         **_BEGUN,

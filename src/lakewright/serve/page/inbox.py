@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from lakewright.due.facts import Kind
 from lakewright.due.plan import Plan
 from lakewright.manifest.item import Item, Verdict
 from lakewright.manifest.journal import RUNNING
@@ -125,7 +126,7 @@ def _items_of(app: App, plan: Plan) -> Iterator[tuple[Subject, Item]]:
     ids = {
         step.subject: item_id(f"{entities[step.subject.name].places(lake).bronze}/{step.subject.part}")
         for step in plan.asked[:MOST_STEPS]
-        if step.subject.part and step.subject.name in entities
+        if step.subject.part and step.subject.kind is Kind.ENTITY and step.subject.name in entities
     }
     found = app.store.read(list(ids.values()))
     for subject, each in ids.items():
@@ -144,10 +145,10 @@ def _url(app: App, subject: Subject, items: Mapping[Subject, Item]) -> str | Non
     """Return the page of what a step is about; None if there is none."""
     if subject in items:
         return link("/item", id=items[subject].item_id)
-    if subject.name in app.project.entities:
-        return f"/entities/{quote(subject.name, safe='')}"
-    is_target = subject.name in app.project.targets
-    return link("/lineage", focus=f"target:{subject.name}") if is_target else None
+    name = subject.name
+    if subject.kind is Kind.TARGET:
+        return link("/lineage", focus=f"target:{name}") if name in app.project.targets else None
+    return f"/entities/{quote(name, safe='')}" if name in app.project.entities else None
 
 
 def _locks(app: App, now: datetime) -> Iterator[Lock]:

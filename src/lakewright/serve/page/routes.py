@@ -234,7 +234,7 @@ class Pages:
         body: dict[str, Any] = {name: value for name, value in form.items() if value}
         body["late"] = body.get("late") == "1"
         body["allow"] = str(body.get("allow", "")).split()
-        body["entities"] = [body["entity"]] if "entity" in body else []
+        body["names"] = [body["name"]] if "name" in body else []
         body["parameters"] = _words(str(body.get("parameters", "")))
         for name in ("reason", "subject", "choice"):
             body.setdefault(name, "")
